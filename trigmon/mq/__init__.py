@@ -1,0 +1,1 @@
+"""The words: MQ's vocabulary as Python values, and the calls that carry them."""

@@ -1,0 +1,329 @@
+"""The attributes of every object, in ONE table: the fields of the structs below.
+
+A field's name is the long MQI name in snake_case, its type is what a rule reads, its default is MQ's, and the
+``Attribute`` beside it says the rest: MQSC's word, IBM's selector, what is allowed, whether MQSET may change it.
+Definitions, MQSC, MQINQ, MQSET and the command line all read this table and no other.
+Sources: the manual's pages of DEFINE QLOCAL, QALIAS, PROCESS and ALTER QMGR, and the header's selectors.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+
+from trigmon.mq.enums import (
+    ApplType,
+    DefinitionType,
+    DefInputOpenOption,
+    HardenGetBackout,
+    Inhibit,
+    MsgDeliverySequence,
+    ObjectType,
+    Persistence,
+    QType,
+    Shareability,
+    TriggerControl,
+    TriggerType,
+    Usage,
+    word,
+)
+from trigmon.mq.errors import AttrValueError, SelectorError
+from trigmon.mq.names import NAME_LENGTH, is_object_name
+
+ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
+BILLION = 999_999_999
+_YES_OR_NO = {"YES": 1, "TRUE": 1, "NO": 0, "FALSE": 0}
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """What one attribute may hold and how it is called. ``name`` and ``default`` are filled from the field."""
+
+    mqsc: str
+    selector: int = 0
+    low: int = 0
+    high: int = BILLION
+    length: int = 0
+    is_name: bool = False
+    words: MappingProxyType[str, IntEnum] | None = None
+    flags: tuple[str, str] | None = None
+    user_range: bool = False
+    settable: bool = False
+    read_only: bool = False
+    ours: bool = False
+    name: str = ""
+    default: Any = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are text rather than numbers."""
+        return self.length > 0 or self.is_name
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words for a person."""
+        if self.flags:
+            return f"{self.flags[1]} or {self.flags[0]}"
+        if self.words:
+            return " or ".join(self.words) + (f" or {self.low} to {self.high}" if self.user_range else "")
+        if self.is_name:
+            return f"a name of at most {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %, or blank"
+        if self.length:
+            return f"text of at most {self.length} bytes"
+        return f"{self.low} to {self.high}"
+
+    def read(self, value: object, where: str) -> Any:
+        """``value`` as this attribute holds it; ``where`` names the object for the error.
+
+        A value may be the member, IBM's number, the constant's tail or MQSC's word. Raises AttrValueError.
+        """
+        if self.flags or self.words:
+            return self._read_word(value, where)
+        if self.is_text:
+            return self._read_text(value, where)
+        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
+            raise self._refusal(value, where)
+        return value
+
+    def write(self, value: Any) -> str:
+        """The value as MQSC shows it: ``FIRST``, ``DISABLED``, ``NOTRIGGER``, ``5000``, text as it is."""
+        if self.flags:
+            return self.flags[int(value)]
+        for said, member in (self.words or {}).items():
+            if member == value:
+                return said
+        return str(int(value)) if isinstance(value, int) else str(value)
+
+    def plain(self, value: Any) -> object:
+        """The value as JSON and YAML show it: enumerations as words, the rest as it is."""
+        return word(value) if isinstance(value, IntEnum) else value
+
+    def _read_word(self, value: object, where: str) -> Any:
+        kind = type(self.default)
+        if isinstance(value, str):
+            member = self._word(value.strip().upper(), kind)
+            if member is not None:
+                return member
+            value = int(value) if value.strip().lstrip("-").isdigit() else value
+        if isinstance(value, int) and not (isinstance(value, bool) and not self.flags):
+            if value in kind._value2member_map_ and self._is_allowed(kind(value)):
+                return kind(value)
+            if self.user_range and self.low <= value <= self.high:
+                return int(value)
+        raise self._refusal(value, where)
+
+    def _word(self, said: str, kind: type[IntEnum]) -> IntEnum | None:
+        """The member a word means: MQSC's word, a flag, yes and no for a flag, or the constant's tail."""
+        if self.words and said in self.words:
+            return self.words[said]
+        if self.flags:
+            if said in self.flags:
+                return kind(self.flags.index(said))
+            if said in _YES_OR_NO:
+                return kind(_YES_OR_NO[said])
+        return kind[said] if said in kind.__members__ and self._is_allowed(kind[said]) else None
+
+    def _is_allowed(self, member: IntEnum) -> bool:
+        return self.words is None or self.user_range or member in self.words.values()
+
+    def _read_text(self, value: object, where: str) -> str:
+        if not isinstance(value, str):
+            raise self._refusal(value, where)
+        text = value.rstrip(" ")
+        if self.is_name:
+            if text and not is_object_name(text):
+                raise self._refusal(value, where)
+        elif len(text.encode()) > self.length or any(ord(c) < 32 or ord(c) == 127 for c in text):
+            raise self._refusal(value, where)
+        return text
+
+    def _refusal(self, value: object, where: str) -> AttrValueError:
+        shown = value if isinstance(value, (int, str)) else repr(value)
+        return AttrValueError(f"{where} {self.mqsc}({shown}): {self.name} must be {self.allowed}")
+
+
+def _words(kind: type[IntEnum], **other: str) -> MappingProxyType[str, IntEnum]:
+    """MQSC's words of an enumeration: the members' names, but for those given ``member=word``."""
+    return MappingProxyType({other.get(m.name, m.name): m for m in kind})
+
+
+Description = Annotated[str, Attribute("DESCR", 2013, length=64)]
+GetInhibited = Annotated[Inhibit, Attribute("GET", 9, words=ENABLED, settable=True)]
+PutInhibited = Annotated[Inhibit, Attribute("PUT", 10, words=ENABLED, settable=True)]
+DefPriority = Annotated[int, Attribute("DEFPRTY", 6, high=9)]
+DefPersistence = Annotated[
+    Persistence,
+    Attribute(
+        "DEFPSIST",
+        5,
+        words=MappingProxyType({"NO": Persistence.NOT_PERSISTENT, "YES": Persistence.PERSISTENT}),
+    ),
+]
+MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
+When = Annotated[int, Attribute("", read_only=True, high=2**62)]
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What every object has: a name, and when it was defined and last altered (milliseconds since 1970)."""
+
+    name: str
+    created_ms: When = 0
+    altered_ms: When = 0
+
+
+class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QLOCAL: a queue that holds messages."""
+
+    description: Description = ""
+    inhibit_get: GetInhibited = Inhibit.ALLOWED
+    inhibit_put: PutInhibited = Inhibit.ALLOWED
+    def_priority: DefPriority = 0
+    def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+    def_input_open_option: Annotated[
+        DefInputOpenOption,
+        Attribute(
+            "DEFSOPT",
+            4,
+            words=_words(DefInputOpenOption, INPUT_SHARED="SHARED", INPUT_EXCLUSIVE="EXCL"),
+        ),
+    ] = DefInputOpenOption.INPUT_SHARED
+    shareability: Annotated[Shareability, Attribute("SHARE", 23, flags=("NOSHARE", "SHARE"))] = Shareability.SHAREABLE
+    max_q_depth: Annotated[int, Attribute("MAXDEPTH", 15)] = 5000
+    max_msg_length: MaxMsgLength = 4_194_304
+    msg_delivery_sequence: Annotated[
+        MsgDeliverySequence, Attribute("MSGDLVSQ", 16, words=_words(MsgDeliverySequence))
+    ] = MsgDeliverySequence.PRIORITY
+    usage: Annotated[Usage, Attribute("USAGE", 12, words=_words(Usage, TRANSMISSION="XMITQ"))] = Usage.NORMAL
+    backout_threshold: Annotated[int, Attribute("BOTHRESH", 22)] = 0
+    backout_requeue_q_name: Annotated[str, Attribute("BOQNAME", 2019, is_name=True)] = ""
+    harden_get_backout: Annotated[HardenGetBackout, Attribute("HARDENBO", 8, flags=("NOHARDENBO", "HARDENBO"))] = (
+        HardenGetBackout.HARDENED
+    )
+    trigger_control: Annotated[
+        TriggerControl, Attribute("TRIGGER", 24, flags=("NOTRIGGER", "TRIGGER"), settable=True)
+    ] = TriggerControl.OFF
+    trigger_type: Annotated[TriggerType, Attribute("TRIGTYPE", 28, words=_words(TriggerType), settable=True)] = (
+        TriggerType.FIRST
+    )
+    trigger_depth: Annotated[int, Attribute("TRIGDPTH", 29, low=1, settable=True)] = 1
+    trigger_msg_priority: Annotated[int, Attribute("TRIGMPRI", 26, high=9, settable=True)] = 0
+    trigger_data: Annotated[str, Attribute("TRIGDATA", 2023, length=64, settable=True)] = ""
+    process_name: Annotated[str, Attribute("PROCESS", 2012, is_name=True)] = ""
+    initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
+
+
+class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QALIAS: another name, with its own defaults, for a queue."""
+
+    base_q_name: Annotated[str, Attribute("TARGET", 2002, is_name=True)] = ""
+    description: Description = ""
+    inhibit_get: GetInhibited = Inhibit.ALLOWED
+    inhibit_put: PutInhibited = Inhibit.ALLOWED
+    def_priority: DefPriority = 0
+    def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+
+
+class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE PROCESS: what a monitor starts. The attributes from ``instances`` on are ours."""
+
+    description: Description = ""
+    appl_type: Annotated[
+        ApplType | int,
+        Attribute("APPLTYPE", 1, words=_words(ApplType, WINDOWS_NT="WINDOWSNT"), user_range=True, low=-1),
+    ] = ApplType.UNIX
+    appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""
+    env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""
+    user_data: Annotated[str, Attribute("USERDATA", 2021, length=128)] = ""
+    instances: Annotated[int, Attribute("INSTANCES", low=0, high=10_000, ours=True)] = 0
+    working_directory: Annotated[str, Attribute("WORKDIR", length=1024, ours=True)] = ""
+    spark_master: Annotated[str, Attribute("SPKMASTER", length=256, ours=True)] = ""
+    spark_conf: Annotated[str, Attribute("SPKCONF", length=8192, ours=True)] = ""
+    spark_py_files: Annotated[str, Attribute("SPKPYFILES", length=4096, ours=True)] = ""
+    spark_arguments: Annotated[str, Attribute("SPKARGS", length=4096, ours=True)] = ""
+
+
+class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """ALTER QMGR: the queue manager's own attributes."""
+
+    description: Description = ""
+    trigger_interval: Annotated[int, Attribute("TRIGINT", 25)] = BILLION
+    dead_letter_q_name: Annotated[str, Attribute("DEADQ", 2006, is_name=True)] = ""
+    max_uncommitted_msgs: Annotated[int, Attribute("MAXUMSGS", 33, low=1)] = 10_000
+    max_handles: Annotated[int, Attribute("MAXHANDS", 11)] = 256
+    max_msg_length: Annotated[int, Attribute("MAXMSGL", 13, low=32_768, high=104_857_600)] = 4_194_304
+    max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
+
+
+AnyDefinition = LocalQueue | AliasQueue | Process | QueueManagerDefinition
+
+KINDS: dict[ObjectType, type[Definition]] = {
+    ObjectType.QLOCAL: LocalQueue,
+    ObjectType.QALIAS: AliasQueue,
+    ObjectType.PROCESS: Process,
+    ObjectType.QMGR: QueueManagerDefinition,
+}
+QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS)
+
+
+def _table(kind: type[Definition]) -> dict[str, Attribute]:
+    hints = get_type_hints(kind, include_extras=True)
+    table = {}
+    for field in msgspec.structs.fields(kind):
+        extras = [a for a in getattr(hints[field.name], "__metadata__", ()) if isinstance(a, Attribute)]
+        if extras and extras[0].mqsc:
+            table[field.name] = msgspec.structs.replace(extras[0], name=field.name, default=field.default)
+    return table
+
+
+ATTRIBUTES: dict[ObjectType, dict[str, Attribute]] = {which: _table(kind) for which, kind in KINDS.items()}
+
+# What only the queue manager knows and says: DISPLAY, MQINQ and status answer these, nobody sets them.
+STATUS: dict[str, Attribute] = {
+    a.name: a
+    for a in (
+        Attribute("CURDEPTH", 3, read_only=True, name="current_q_depth", default=0),
+        Attribute("IPPROCS", 17, read_only=True, name="open_input_count", default=0),
+        Attribute("OPPROCS", 18, read_only=True, name="open_output_count", default=0),
+        Attribute("UNCOM", read_only=True, name="uncommitted_msgs", default=0),
+        Attribute("TYPE", 20, read_only=True, words=_words(QType), name="q_type", default=QType.LOCAL),
+        Attribute(
+            "DEFTYPE",
+            7,
+            read_only=True,
+            words=_words(DefinitionType),
+            name="definition_type",
+            default=DefinitionType.PREDEFINED,
+        ),
+    )
+}
+
+
+def find_attribute(which: ObjectType, name: str) -> Attribute:
+    """The attribute that a long name or an MQSC word (in either case) means for this kind of object.
+
+    ``NOTRIGGER`` and its like are no names of attributes; MQSC's own reader knows them. Raises SelectorError.
+    """
+    table = ATTRIBUTES[which]
+    found = table.get(name.lower())
+    if found is None:
+        said = "TARGET" if name.upper() == "TARGQ" else name.upper()
+        found = next((a for a in table.values() if a.mqsc == said), None)
+    if found is None:
+        raise SelectorError(f"{which.name} has no attribute {name}")
+    return found
+
+
+def read_attributes(which: ObjectType, object_name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Values by long name, each read and checked. Raises AttrValueError, SelectorError."""
+    where = f"{which.name}({object_name})"
+    values = {}
+    for name, value in given.items():
+        attribute = find_attribute(which, name)
+        if attribute.read_only:
+            raise AttrValueError(f"{where} {attribute.mqsc}: {attribute.name} cannot be changed")
+        values[attribute.name] = attribute.read(value, where)
+    return values

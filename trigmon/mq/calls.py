@@ -1,0 +1,378 @@
+"""Calls and replies: the values that travel unchanged from the client through the wire to the rules, and back.
+
+A call is what an application asks for, a reply is what it gets. Both are tagged, positional structs, so a frame
+is short and a field added at the end is ignored by those that do not know it. ``unit`` is the number of the
+connection's unit of work, counted by the client from 1; 0 is outside any.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.enums import UnitOutcome
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """What an application asks for."""
+
+
+class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """What it gets. ``warning`` is a reason number, 0 when the call simply completed."""
+
+    warning: int = 0
+
+
+# -- what the MQI has ---------------------------------------------------------------------------------------
+
+
+class Open(Call, frozen=True, array_like=True, kw_only=True, tag="open"):
+    """MQOPEN: ``options`` are OpenOption; ``object_type`` is ObjectType's name or "queue". Answered by Opened."""
+
+    object_name: str
+    options: int
+    object_type: str = "queue"
+
+
+class Close(Call, frozen=True, array_like=True, kw_only=True, tag="close"):
+    """MQCLOSE. Answered by Done."""
+
+    handle: int
+    options: int = 0
+
+
+class Put(Call, frozen=True, array_like=True, kw_only=True, tag="put"):
+    """MQPUT through ``handle``, or MQPUT1 to ``q_name`` when the handle is 0. Answered by WasPut."""
+
+    handle: int = 0
+    q_name: str = ""
+    descriptor: MessageDescriptor = MessageDescriptor()
+    data: bytes = b""
+    options: int = 0
+    unit: int = 0
+
+
+class PutMany(Call, frozen=True, array_like=True, kw_only=True, tag="put_many"):
+    """Several MQPUTs in one frame, all of them or none. Answered by WerePut."""
+
+    bodies: list[bytes]
+    handle: int = 0
+    q_name: str = ""
+    descriptor: MessageDescriptor = MessageDescriptor()
+    options: int = 0
+    unit: int = 0
+
+
+class Get(Call, frozen=True, array_like=True, kw_only=True, tag="get"):
+    """MQGET: ``options`` GetOption, ``match`` MatchOption, ``wait_interval_ms`` -1 = unlimited. Answered by WasGot."""
+
+    handle: int
+    options: int = 0
+    wait_interval_ms: int = 0
+    max_length: int = -1
+    match: int = 0
+    msg_id: bytes = NO_ID
+    correl_id: bytes = NO_ID
+    unit: int = 0
+
+
+class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
+    """Up to ``count`` MQGETs in one frame; it waits, if asked to, for the first. Answered by WereGot."""
+
+    handle: int
+    count: int
+    options: int = 0
+    wait_interval_ms: int = 0
+    unit: int = 0
+
+
+class Inquire(Call, frozen=True, array_like=True, kw_only=True, tag="inquire"):
+    """MQINQ by long names; none means every attribute. Answered by Values."""
+
+    handle: int
+    names: list[str] = []
+
+
+class Set(Call, frozen=True, array_like=True, kw_only=True, tag="set"):
+    """MQSET by long names. Answered by Done."""
+
+    handle: int
+    attributes: dict[str, Any]
+
+
+class Commit(Call, frozen=True, array_like=True, kw_only=True, tag="commit"):
+    """MQCMIT of one numbered unit of work. Answered by Done."""
+
+    unit: int
+
+
+class Backout(Call, frozen=True, array_like=True, kw_only=True, tag="backout"):
+    """MQBACK of one numbered unit of work. Answered by Done."""
+
+    unit: int
+
+
+class Disconnect(Call, frozen=True, array_like=True, kw_only=True, tag="disconnect"):
+    """MQDISC: commits, then closes in the order of opening. Answered by Done."""
+
+
+class LostConnection(Call, frozen=True, array_like=True, kw_only=True, tag="lost_connection"):
+    """A connection ended without MQDISC: backs out, then closes. Made by the daemon, never by a client."""
+
+
+class Outcome(Call, frozen=True, array_like=True, kw_only=True, tag="outcome"):
+    """What became of a client's unit of work. Answered by OutcomeWas."""
+
+    client_id: str
+    unit: int
+
+
+# -- commands -----------------------------------------------------------------------------------------------
+
+
+class Define(Call, frozen=True, array_like=True, kw_only=True, tag="define"):
+    """DEFINE: ``object_type`` is ObjectType's name; ``like`` names the object defaults are taken from."""
+
+    object_type: str
+    name: str
+    attributes: dict[str, Any] = {}
+    replace: bool = False
+    like: str = ""
+
+
+class Alter(Call, frozen=True, array_like=True, kw_only=True, tag="alter"):
+    """ALTER: only the named attributes change. Answered by Done."""
+
+    object_type: str
+    name: str
+    attributes: dict[str, Any] = {}
+
+
+class Delete(Call, frozen=True, array_like=True, kw_only=True, tag="delete"):
+    """DELETE: refused while open (2042) and, without ``purge``, while messages wait (2055)."""
+
+    object_type: str
+    name: str
+    purge: bool = False
+
+
+class Clear(Call, frozen=True, array_like=True, kw_only=True, tag="clear"):
+    """CLEAR QLOCAL: refused while open (2042) or with uncommitted work (2055). Answered by Counted."""
+
+    q_name: str
+
+
+class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
+    """Moves messages from queue to queue, oldest first, one unit a slice. Answered by Counted."""
+
+    q_name: str
+    to_q_name: str
+    count: int = 256
+
+
+class Display(Call, frozen=True, array_like=True, kw_only=True, tag="display"):
+    """DISPLAY: objects of one type (ObjectType's name, or "queue" for all queues) by generic name.
+
+    Answered by Listing, a row of long names an object. ``after`` pages on behind a name.
+    """
+
+    object_type: str
+    name: str = "*"
+    after: str = ""
+    limit: int = 256
+
+
+class DisplayHandles(Call, frozen=True, array_like=True, kw_only=True, tag="display_handles"):
+    """DISPLAY QSTATUS TYPE(HANDLE): who has a queue open and how. Answered by Listing."""
+
+    q_name: str = "*"
+
+
+class Status(Call, frozen=True, array_like=True, kw_only=True, tag="status"):
+    """The queue manager at a glance. Answered by Values."""
+
+
+class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
+    """What a put of a message of this priority (-1: the queue's) would meet now. Answered by Explained."""
+
+    q_name: str
+    priority: int = -1
+
+
+class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
+    """Nothing but an answer. Answered by Done."""
+
+
+# -- the run ledger -----------------------------------------------------------------------------------------
+
+
+class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):
+    """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Done.
+
+    ``record`` is the run as :mod:`trigmon.monitor.ledger` describes it; ``run_id`` is its key.
+    """
+
+    run_id: str
+    record: dict[str, Any]
+    unit: int = 0
+
+
+class ChangeRun(Call, frozen=True, array_like=True, kw_only=True, tag="change_run"):
+    """Overwrites the named fields of a run's record. Answered by Done; 2085 when there is no such run."""
+
+    run_id: str
+    fields: dict[str, Any]
+
+
+class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):
+    """Runs, newest first: all, or those whose record holds every ``where`` value. Answered by Listing."""
+
+    where: dict[str, Any] = {}
+    limit: int = 256
+
+
+# -- replies ------------------------------------------------------------------------------------------------
+
+
+class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
+    """It is done."""
+
+
+class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
+    """The handle, and the queue's own name behind an alias."""
+
+    handle: int
+    q_name: str = ""
+
+
+class WasPut(Reply, frozen=True, array_like=True, kw_only=True, tag="was_put"):
+    """The ids the message was put with, and its resolved priority and persistence."""
+
+    msg_id: bytes
+    correl_id: bytes = NO_ID
+    priority: int = 0
+    persistence: int = 0
+    put_ms: int = 0
+
+
+class WerePut(Reply, frozen=True, array_like=True, kw_only=True, tag="were_put"):
+    """The message ids of a PutMany, in order."""
+
+    msg_ids: list[bytes]
+
+
+class WasGot(Reply, frozen=True, array_like=True, kw_only=True, tag="was_got"):
+    """A message. ``data_length`` is its full length in bytes, also where ``data`` was cut."""
+
+    descriptor: MessageDescriptor
+    data: bytes
+    data_length: int
+    group_status: str = " "
+    segment_status: str = " "
+
+
+class WereGot(Reply, frozen=True, array_like=True, kw_only=True, tag="were_got"):
+    """The messages of a GetMany, in order; never none (that is 2033)."""
+
+    messages: list[WasGot]
+
+
+class Values(Reply, frozen=True, array_like=True, kw_only=True, tag="values"):
+    """Attribute values by long name, plain (enumerations as words)."""
+
+    values: dict[str, Any]
+
+
+class Listing(Reply, frozen=True, array_like=True, kw_only=True, tag="listing"):
+    """Rows of values by long name, plain. ``more``: there are further rows behind the last."""
+
+    rows: list[dict[str, Any]]
+    more: bool = False
+
+
+class Counted(Reply, frozen=True, array_like=True, kw_only=True, tag="counted"):
+    """How many messages it was. ``more``: the slice ended before the work did."""
+
+    count: int
+    more: bool = False
+
+
+class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome_was"):
+    """What became of the unit of work."""
+
+    outcome: UnitOutcome
+
+
+class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One condition of a verdict, for a person: ``holds`` is "yes", "NO" or "does not apply"."""
+
+    number: str
+    fact: str
+    holds: str
+    seen: str
+    needed: str
+    remedy: str = ""
+
+
+class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explained"):
+    """A verdict: whether a put would fire, by which occasion, which conditions fail, and each with its evidence."""
+
+    q_name: str
+    fires: bool
+    occasion: str
+    fails: list[str]
+    conditions: list[Explanation]
+    values: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        """The verdict as text: what would happen, then a line a condition, and a remedy under each that fails."""
+        fails = ", ".join(self.fails)
+        lines = [f"{self.q_name}: a put would {f'fire by {self.occasion}' if self.fires else f'not fire: {fails}'}"]
+        for it in self.conditions:
+            wants = f"; needed: {it.needed}" if it.needed else ""
+            lines.append(f"{it.number:>3}  {it.holds:<14}  {it.fact}: {it.seen}{wants}")
+            if it.remedy:
+                lines.append(f"{'':21}remedy: {it.remedy}")
+        return "\n".join(lines)
+
+
+class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):
+    """The call failed and changed nothing."""
+
+    reason: int
+    about: str = ""
+
+
+AnyCall = (
+    Open
+    | Close
+    | Put
+    | PutMany
+    | Get
+    | GetMany
+    | Inquire
+    | Set
+    | Commit
+    | Backout
+    | Disconnect
+    | Outcome
+    | Define
+    | Alter
+    | Delete
+    | Clear
+    | Move
+    | Display
+    | DisplayHandles
+    | Status
+    | Explain
+    | Ping
+    | RecordRun
+    | ChangeRun
+    | Runs
+)
+
+AnyReply = (
+    Done | Opened | WasPut | WerePut | WasGot | WereGot | Values | Listing | Counted | OutcomeWas | Explained | Refused
+)

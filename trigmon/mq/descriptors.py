@@ -1,0 +1,242 @@
+"""What travels with a message: its descriptor (MQMD), and the structures the queue manager writes itself.
+
+MQTM is the trigger message (684 bytes), MQTMC2 its all-character form for programs (732 bytes), MQDLH the header
+of a dead letter (172 bytes). Layouts are the C header's, to the byte: native little-endian integers, characters
+padded with blanks. Times are milliseconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+
+from trigmon.mq.enums import MsgFlag, MsgType, Persistence
+from trigmon.mq.errors import DlhError, TmError
+
+ID_LENGTH = 24
+NO_ID = bytes(ID_LENGTH)
+ENCODING_NATIVE = 0x222
+CCSID_UTF8 = 1208
+EXPIRY_UNLIMITED = -1
+PRIORITY_AS_Q_DEF = -1
+
+FORMAT_NONE = ""
+FORMAT_STRING = "MQSTR"
+FORMAT_TRIGGER = "MQTRIG"
+FORMAT_DEAD_LETTER = "MQDEAD"
+
+
+class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """MQMD: every field under its snake_case name, with MQMD_DEFAULT's values."""
+
+    report: int = 0
+    msg_type: int = MsgType.DATAGRAM.value
+    expiry: int = EXPIRY_UNLIMITED
+    feedback: int = 0
+    encoding: int = ENCODING_NATIVE
+    coded_char_set_id: int = 0
+    format: str = FORMAT_NONE
+    priority: int = PRIORITY_AS_Q_DEF
+    persistence: int = Persistence.AS_Q_DEF.value
+    msg_id: bytes = NO_ID
+    correl_id: bytes = NO_ID
+    backout_count: int = 0
+    reply_to_q: str = ""
+    reply_to_q_mgr: str = ""
+    user_identifier: str = ""
+    accounting_token: bytes = b""
+    appl_identity_data: str = ""
+    put_appl_type: int = 0
+    put_appl_name: str = ""
+    put_ms: int = 0
+    appl_origin_data: str = ""
+    group_id: bytes = NO_ID
+    msg_seq_number: int = 1
+    offset: int = 0
+    msg_flags: int = MsgFlag.NONE.value
+    original_length: int = -1
+
+
+def padded_id(value: bytes | str) -> bytes:
+    """A message, correlation or group id: text or bytes, padded with nulls to 24 bytes.
+
+    Raises ValueError when it is longer.
+    """
+    raw = value.encode() if isinstance(value, str) else bytes(value)
+    if len(raw) > ID_LENGTH:
+        raise ValueError(f"an id has at most {ID_LENGTH} bytes, not {len(raw)}")
+    return raw.ljust(ID_LENGTH, b"\0")
+
+
+class TriggerMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trigger message says (MQTM)."""
+
+    q_name: str
+    process_name: str = ""
+    trigger_data: str = ""
+    appl_type: int = -1
+    appl_id: str = ""
+    env_data: str = ""
+    user_data: str = ""
+
+
+_TM = struct.Struct("<4si48s48s64si256s128s128s")
+_TMC2 = struct.Struct("<4s4s48s48s64s4s256s128s128s48s")
+_DLH = struct.Struct("<4sii48s48sii8si28s8s8s")
+TM_LENGTH = _TM.size
+TMC2_LENGTH = _TMC2.size
+DLH_LENGTH = _DLH.size
+
+
+def _chars(text: str, length: int) -> bytes:
+    """Characters in a fixed field: cut at a character's edge, padded with blanks."""
+    raw = text.encode()[:length]
+    return raw.decode(errors="ignore").encode().ljust(length)
+
+
+def _text(raw: bytes) -> str:
+    return raw.rstrip(b" \0").decode(errors="replace")
+
+
+def pack_tm(tm: TriggerMessage) -> bytes:
+    """MQTM version 1, 684 bytes."""
+    return _TM.pack(
+        b"TM  ",
+        1,
+        _chars(tm.q_name, 48),
+        _chars(tm.process_name, 48),
+        _chars(tm.trigger_data, 64),
+        tm.appl_type,
+        _chars(tm.appl_id, 256),
+        _chars(tm.env_data, 128),
+        _chars(tm.user_data, 128),
+    )
+
+
+def unpack_tm(data: bytes) -> TriggerMessage:
+    """The trigger message in 684 bytes. Raises TmError (2265) when they are not a valid MQTM."""
+    if len(data) != TM_LENGTH:
+        raise TmError(f"an MQTM has {TM_LENGTH} bytes, not {len(data)}")
+    struc_id, version, q_name, process, trigger_data, appl_type, appl_id, env, user = _TM.unpack(data)
+    if struc_id != b"TM  " or version != 1:
+        raise TmError(f"not an MQTM: it begins with {struc_id!r}, version {version}")
+    return TriggerMessage(
+        q_name=_text(q_name),
+        process_name=_text(process),
+        trigger_data=_text(trigger_data),
+        appl_type=appl_type,
+        appl_id=_text(appl_id),
+        env_data=_text(env),
+        user_data=_text(user),
+    )
+
+
+def pack_tmc2(tm: TriggerMessage, q_mgr_name: str) -> str:
+    """MQTMC2 version 2, 732 bytes of characters: ApplType always blank, the queue manager's name at the end."""
+    raw = _TMC2.pack(
+        b"TMC ",
+        b"   2",
+        _chars(tm.q_name, 48),
+        _chars(tm.process_name, 48),
+        _chars(tm.trigger_data, 64),
+        b"    ",
+        _chars(tm.appl_id, 256),
+        _chars(tm.env_data, 128),
+        _chars(tm.user_data, 128),
+        _chars(q_mgr_name, 48),
+    )
+    return raw.decode()
+
+
+def unpack_tmc2(text: str) -> tuple[TriggerMessage, str]:
+    """The trigger message and the queue manager's name in an MQTMC2; a shorter one is taken as blank there."""
+    raw = text.encode()
+    if raw[:4] != b"TMC ":
+        raise TmError(f"not an MQTMC2: it begins with {raw[:4]!r}")
+    fields = _TMC2.unpack(raw[:TMC2_LENGTH].ljust(TMC2_LENGTH))
+    _, _, q_name, process, trigger_data, _, appl_id, env, user, q_mgr_name = fields
+    tm = TriggerMessage(
+        q_name=_text(q_name),
+        process_name=_text(process),
+        trigger_data=_text(trigger_data),
+        appl_id=_text(appl_id),
+        env_data=_text(env),
+        user_data=_text(user),
+    )
+    return tm, _text(q_mgr_name)
+
+
+class DeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """MQDLH: why a message lies on the dead-letter queue, where it was meant to go, and what follows."""
+
+    reason: int
+    dest_q_name: str
+    dest_q_mgr_name: str
+    encoding: int = ENCODING_NATIVE
+    coded_char_set_id: int = CCSID_UTF8
+    format: str = FORMAT_NONE
+    put_appl_type: int = 0
+    put_appl_name: str = ""
+    put_date: str = ""
+    put_time: str = ""
+
+
+def pack_dlh(header: DeadLetterHeader) -> bytes:
+    """MQDLH version 1, 172 bytes."""
+    return _DLH.pack(
+        b"DLH ",
+        1,
+        header.reason,
+        _chars(header.dest_q_name, 48),
+        _chars(header.dest_q_mgr_name, 48),
+        header.encoding,
+        header.coded_char_set_id,
+        _chars(header.format, 8),
+        header.put_appl_type,
+        _chars(header.put_appl_name, 28),
+        _chars(header.put_date, 8),
+        _chars(header.put_time, 8),
+    )
+
+
+def unpack_dlh(data: bytes) -> tuple[DeadLetterHeader, bytes]:
+    """The header of a dead letter, and the message behind it. Raises DlhError (2141)."""
+    if len(data) < DLH_LENGTH or data[:4] != b"DLH ":
+        raise DlhError("the message does not begin with an MQDLH")
+    _, _, reason, q, qm, encoding, ccsid, fmt, appl_type, appl_name, date, time = _DLH.unpack(data[:DLH_LENGTH])
+    header = DeadLetterHeader(
+        reason=reason,
+        dest_q_name=_text(q),
+        dest_q_mgr_name=_text(qm),
+        encoding=encoding,
+        coded_char_set_id=ccsid,
+        format=_text(fmt),
+        put_appl_type=appl_type,
+        put_appl_name=_text(appl_name),
+        put_date=_text(date),
+        put_time=_text(time),
+    )
+    return header, data[DLH_LENGTH:]
+
+
+_DAY_MS = 86_400_000
+
+
+def date_and_time(ms: int) -> tuple[str, str]:
+    """PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT, of milliseconds since 1970.
+
+    By the civil-calendar arithmetic, since nothing here may ask a clock or a time zone.
+    """
+    days, rest = divmod(ms, _DAY_MS)
+    era_day = days + 719_468
+    era, day_of_era = divmod(era_day, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    seconds, millis = divmod(rest, 1000)
+    clock = f"{seconds // 3600:02d}{seconds // 60 % 60:02d}{seconds % 60:02d}{millis // 10:02d}"
+    return f"{year:04d}{month:02d}{day:02d}", clock

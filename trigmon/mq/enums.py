@@ -1,0 +1,245 @@
+"""IBM's enumerations under readable names.
+
+A class is an attribute or a field, a member is the tail of IBM's constant, the value is IBM's number:
+``TriggerType.FIRST`` is ``MQTT_FIRST`` is 1. Option words are flags. Nothing here has behaviour beyond
+reading a value in any of the ways a user may write it (:func:`read`) and saying it again (:func:`word`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import TypeVar
+
+
+class ObjectType(IntEnum):
+    """What a name in a definition names (``MQOT_*`` joined with ``MQQT_*``; the numbers are ours)."""
+
+    QLOCAL = 1
+    QALIAS = 3
+    PROCESS = 13
+    QMGR = 15
+
+
+class QType(IntEnum):
+    """``MQQT_*``: the type of a queue."""
+
+    LOCAL = 1
+    MODEL = 2
+    ALIAS = 3
+    REMOTE = 6
+
+
+class TriggerControl(IntEnum):
+    """``MQTC_*``: whether a queue's trigger messages are written."""
+
+    OFF = 0
+    ON = 1
+
+
+class TriggerType(IntEnum):
+    """``MQTT_*``: on what a trigger event rests."""
+
+    NONE = 0
+    FIRST = 1
+    EVERY = 2
+    DEPTH = 3
+
+
+class Usage(IntEnum):
+    """``MQUS_*``: an ordinary queue or a transmission queue."""
+
+    NORMAL = 0
+    TRANSMISSION = 1
+
+
+class Inhibit(IntEnum):
+    """``MQQA_GET_*`` and ``MQQA_PUT_*``: whether gets or puts are let through."""
+
+    ALLOWED = 0
+    INHIBITED = 1
+
+
+class Shareability(IntEnum):
+    """``MQQA_*SHAREABLE``: whether several handles may have the queue open for input."""
+
+    NOT_SHAREABLE = 0
+    SHAREABLE = 1
+
+
+class HardenGetBackout(IntEnum):
+    """``MQQA_BACKOUT_*``: accepted for MQ's sake; backout counts are always hardened here."""
+
+    NOT_HARDENED = 0
+    HARDENED = 1
+
+
+class MsgDeliverySequence(IntEnum):
+    """``MQMDS_*``: messages are placed by priority, or in order of arrival."""
+
+    PRIORITY = 0
+    FIFO = 1
+
+
+class DefinitionType(IntEnum):
+    """``MQQDT_*``: how the queue came to be."""
+
+    PREDEFINED = 1
+    PERMANENT_DYNAMIC = 2
+    TEMPORARY_DYNAMIC = 3
+
+
+class Persistence(IntEnum):
+    """``MQPER_*``: whether a message survives a restart."""
+
+    NOT_PERSISTENT = 0
+    PERSISTENT = 1
+    AS_Q_DEF = 2
+
+
+class DefInputOpenOption(IntEnum):
+    """``MQOO_INPUT_*`` as a queue's default share option (DEFSOPT)."""
+
+    INPUT_SHARED = 2
+    INPUT_EXCLUSIVE = 4
+
+
+class MsgType(IntEnum):
+    """``MQMT_*``: what a message is to its receiver; 65536 to 999999999 are the application's own."""
+
+    REQUEST = 1
+    REPLY = 2
+    REPORT = 4
+    DATAGRAM = 8
+
+
+class ApplType(IntEnum):
+    """``MQAT_*``: what kind of program a process starts. SPARK lies in the user range and is ours."""
+
+    UNKNOWN = -1
+    NO_CONTEXT = 0
+    CICS = 1
+    MVS = 2
+    IMS = 3
+    UNIX = 6
+    QMGR = 7
+    OS400 = 8
+    WINDOWS = 9
+    WINDOWS_NT = 11
+    NSK = 13
+    USER = 25
+    JAVA = 28
+    WLM = 31
+    SPARK = 65_536
+
+
+class Feedback(IntEnum):
+    """``MQFB_*``: why a report, or a dead letter, was written."""
+
+    NONE = 0
+    QUIT = 256
+    EXPIRATION = 258
+    COA = 259
+    COD = 260
+    APPL_CANNOT_BE_STARTED = 265
+    TM_ERROR = 266
+    APPL_TYPE_ERROR = 267
+
+
+class OpenOption(IntFlag):
+    """``MQOO_*``, the ones that have a meaning here."""
+
+    INPUT_AS_Q_DEF = 0x1
+    INPUT_SHARED = 0x2
+    INPUT_EXCLUSIVE = 0x4
+    BROWSE = 0x8
+    OUTPUT = 0x10
+    INQUIRE = 0x20
+    SET = 0x40
+    FAIL_IF_QUIESCING = 0x2000
+
+
+class CloseOption(IntFlag):
+    """``MQCO_*``; deletion on close belongs to dynamic queues."""
+
+    NONE = 0
+    DELETE = 1
+    DELETE_PURGE = 2
+
+
+class PutOption(IntFlag):
+    """``MQPMO_*``, the ones that have a meaning here."""
+
+    NONE = 0
+    SYNCPOINT = 0x2
+    NO_SYNCPOINT = 0x4
+    NEW_MSG_ID = 0x40
+    NEW_CORREL_ID = 0x80
+    FAIL_IF_QUIESCING = 0x2000
+
+
+class GetOption(IntFlag):
+    """``MQGMO_*``, the ones that have a meaning here."""
+
+    NO_WAIT = 0
+    WAIT = 0x1
+    SYNCPOINT = 0x2
+    NO_SYNCPOINT = 0x4
+    BROWSE_FIRST = 0x10
+    BROWSE_NEXT = 0x20
+    ACCEPT_TRUNCATED_MSG = 0x40
+    MSG_UNDER_CURSOR = 0x100
+    BROWSE_MSG_UNDER_CURSOR = 0x800
+    FAIL_IF_QUIESCING = 0x2000
+
+
+class MatchOption(IntFlag):
+    """``MQMO_*``: which fields a message must agree in to be got."""
+
+    NONE = 0
+    MSG_ID = 0x1
+    CORREL_ID = 0x2
+
+
+class MsgFlag(IntFlag):
+    """``MQMF_*``: a message's place in its group and its logical message."""
+
+    NONE = 0
+    SEGMENTATION_ALLOWED = 0x1
+    SEGMENT = 0x2
+    LAST_SEGMENT = 0x4
+    MSG_IN_GROUP = 0x8
+    LAST_MSG_IN_GROUP = 0x10
+
+
+class UnitOutcome(IntEnum):
+    """What became of a unit of work, as the queue manager remembers it."""
+
+    UNKNOWN = 0
+    OPEN = 1
+    COMMITTED = 2
+    BACKED_OUT = 3
+
+
+E = TypeVar("E", bound=IntEnum)
+
+
+def word(member: IntEnum) -> str:
+    """The member as users write it: the constant's tail in lower case."""
+    return member.name.lower()
+
+
+def read(kind: type[E], value: object) -> E:
+    """The member that ``value`` means: a member, IBM's number, or the word in either case.
+
+    Raises ValueError with the allowed words.
+    """
+    if isinstance(value, str):
+        name = value.strip().upper()
+        if name in kind.__members__:
+            return kind[name]
+    elif isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    raise ValueError(f"{value!r} is none of {', '.join(word(m) for m in kind)}")

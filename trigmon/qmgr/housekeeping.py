@@ -1,0 +1,25 @@
+"""Timed work, as a table: the daemon rings it by a scheduler, a rehearsal at the instants its clock passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from trigmon.qmgr.manager import QueueManager
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Something to do again and again. A late run is done late, never dropped; several missed are done once."""
+
+    name: str
+    period_ms: int
+    work: Callable[[QueueManager], None]
+
+
+JOBS: tuple[Job, ...] = (Job("upkeep of the store", 1000, QueueManager.idle),)
+
+
+def due(last_ms: dict[str, int], now: int) -> list[Job]:
+    """The jobs whose period has passed since they last ran; one that never ran is due."""
+    return [job for job in JOBS if now - last_ms.get(job.name, now - job.period_ms) >= job.period_ms]

@@ -1,0 +1,303 @@
+"""One road for every call: read once, decide once, write once.
+
+:meth:`QueueManager.turn` performs a batch of calls from many sessions in one turn of the store. When it returns, all
+of it is durable and may be answered. A get that may wait is parked as the call it is, and performed again when a
+change touches its queue. Nothing calls back, and nothing here knows sockets, threads or real time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from trigmon.mq.calls import (
+    Call,
+    Disconnect,
+    Get,
+    GetMany,
+    LostConnection,
+    Put,
+    PutMany,
+    Refused,
+    Reply,
+    Status,
+    Values,
+)
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
+from trigmon.mq.reasons import Reason
+from trigmon.qmgr.clock import Clock
+from trigmon.qmgr.ids import Counter
+from trigmon.qmgr.sessions import Identity, Parked, Session
+from trigmon.qmgr.startup import system_objects
+from trigmon.qmgr.telling import Telling
+from trigmon.qmgr.waiters import Waiters
+from trigmon.rules import changes as c
+from trigmon.rules.decision import Decision, Fired
+from trigmon.rules.errands import Deliver
+from trigmon.rules.facts import ConnectionFacts, Wants
+from trigmon.rules.get import may_wait, wait_of
+from trigmon.rules.verbs import VERBS
+from trigmon.store.port import Store, StoreBroken
+
+DEEPEST_ERRAND = 3
+_PUTS = (Put, PutMany, Deliver)
+
+
+class Answer(NamedTuple):
+    """A reply that may go out now."""
+
+    session: Session
+    sequence: int
+    reply: Reply
+
+
+class QueueManager:
+    """A queue manager on one store."""
+
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        clock: Clock,
+        telling: Telling | None = None,
+        puts_allowed: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.name = name
+        self.clock = clock
+        self.started_ms = clock.now()
+        self._store = store
+        self._telling = telling or Telling()
+        self._puts_allowed = puts_allowed
+        self._waiters = Waiters()
+        self._sessions: dict[int, Session] = {}
+        self._ids = Counter(name, store.open(name, self.started_ms))
+        self._told: list[Callable[[], None]] = []
+        self._woken: dict[str, None] = {}
+        self._noted: list[tuple[Sequence[c.AnyChange], Decision]] = []
+        self._define_system_objects()
+
+    # -- connections ------------------------------------------------------------------------------------
+
+    def connect(self, identity: Identity) -> Session:
+        """A new session. It exists at once; nothing of it needs to be durable."""
+        number = self._ids.handle()
+        session = Session(number, identity)
+        facts = ConnectionFacts(
+            number, identity.client_id, identity.application, identity.user, identity.pid, identity.run_id
+        )
+        self._store.apply([c.Connect(facts)], False)
+        self._sessions[number] = session
+        return session
+
+    def lost(self, sessions: Iterable[Session]) -> list[Answer]:
+        """Connections that ended without MQDISC: each is backed out, then closed."""
+        return self.turn([(session, 0, LostConnection()) for session in sessions if not session.is_gone])
+
+    def stop(self) -> list[Answer]:
+        """The orderly end: waiting gets are answered 2162, units of work in flight are backed out at the next start."""
+        stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self.name)
+        answers = [
+            Answer(session, session.parked.sequence, stopping) for session in self._waiters.all() if session.parked
+        ]
+        for session in self._sessions.values():
+            session.is_gone = True
+            self._waiters.release(session)
+        self._sessions.clear()
+        self._store.close()
+        return answers
+
+    # -- turns ------------------------------------------------------------------------------------------
+
+    def turn(self, requests: Sequence[tuple[Session, int, Call]]) -> list[Answer]:
+        """Performs the calls in order and makes all of it durable; also answers waits that ended meanwhile.
+
+        Raises StoreBroken: then the outcome is unknown and nothing may be answered any more.
+        """
+        answers: list[Answer] = []
+        self._store.begin()
+        now = self.clock.now()
+        for session, sequence, call in requests:
+            self._serve(session, sequence, call, now, answers)
+            if self._woken:
+                self._wake(now, answers)
+        for session in self._waiters.due(now):
+            self._run_out(session, now, answers)
+        self._store.end()
+        told, self._told = self._told, []
+        for tell in told:
+            tell()
+        return answers
+
+    def next_deadline_ms(self) -> int | None:
+        """When :meth:`turn` must be called again at the latest, by the clock's time."""
+        return self._waiters.next_deadline_ms()
+
+    def idle(self) -> None:
+        """Nothing is going on: the store may tidy up."""
+        self._store.idle()
+
+    def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
+        if session.is_gone:
+            return
+        if isinstance(call, LostConnection):
+            self._waiters.release(session)
+        reply = self._answer(session, call, now)
+        if isinstance(call, Get | GetMany) and may_wait(reply):
+            wait = wait_of(call)
+            if wait:
+                deadline = None if wait < 0 else now + wait
+                self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline))
+                return
+        if sequence:
+            answers.append(Answer(session, sequence, reply))
+
+    def _answer(self, session: Session, call: Call, now: int) -> Reply:
+        """The call performed, or taken back whole and refused."""
+        self._store.mark()
+        self._noted.clear()
+        try:
+            reply = self._perform(call, session, now).reply
+        except MQError as error:
+            self._store.undo()
+            if isinstance(error, NotAuthorized):
+                self._told.append(partial(self._telling.refused, session, call, error))
+            return Refused(reason=int(error.reason), about=error.about)
+        except StoreBroken:
+            raise
+        except Exception as error:  # a bug must not take the house down: this call is taken back, the rest stands
+            self._store.undo()
+            self._telling.failed(session, call, error)
+            return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
+        for changes, decision in self._noted:
+            self._note(changes, decision)
+        if isinstance(call, Status) and isinstance(reply, Values):
+            more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count}
+            reply = replace(reply, values={**reply.values, **more})
+        return reply
+
+    def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
+        """Read once, decide once, write once; then the errands, on the same road."""
+        verb = VERBS[type(call)]
+        if verb.is_administrative and not session.identity.administrator:
+            raise NotAuthorized(f"{type(call).__name__.lower()} needs an administrator")
+        if isinstance(call, _PUTS) and not self._puts_allowed():
+            raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
+        while True:
+            facts = self._store.facts(verb.wants(call, session.connection), verb.is_wide)
+            found = self._store.find(verb.look_for(call, facts, now)) if verb.look_for is not None else None
+            decision = verb.decide(call, facts, found, now, self._ids)
+            if decision.changes:
+                self._store.apply(decision.changes, bool(decision.errands))
+            self._noted.append((decision.changes, decision))
+            if not (decision.changes and may_wait(decision.reply)):
+                break
+            # only expired messages were met, and more may lie behind them
+        if not decision.errands:
+            return decision
+        if depth >= DEEPEST_ERRAND:
+            raise AssertionError(f"an errand of an errand of an errand: {type(call).__name__}")
+        replies = [self._perform(errand, session, now, depth + 1).reply for errand in decision.errands]
+        if decision.gather is not None:
+            return replace(decision, reply=decision.gather(replies))
+        return decision
+
+    # -- afterwards -------------------------------------------------------------------------------------
+
+    def _note(self, changes: Sequence[c.AnyChange], decision: Decision) -> None:
+        """What a performed decision wakes, and what is told once the turn is durable."""
+        telling = self._telling
+        for told in decision.told:
+            if isinstance(told, Fired):
+                self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
+            else:
+                self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
+        for change in changes:
+            note = _NOTES.get(type(change))
+            if note is not None:
+                note(self, change)
+
+    def _note_message(self, change: c.AddMessage) -> None:
+        if not change.unit_id:
+            self._woken[change.q_name] = None
+            if change.trigger is not None:
+                self._tell_available(change.q_name, change.trigger)
+
+    def _note_unit(self, change: c.EndUnit) -> None:
+        unit = change.unit
+        committed = change.outcome is UnitOutcome.COMMITTED
+        for q_name, _ in unit.puts if committed else unit.gets:
+            self._woken[q_name] = None
+        for held in unit.held:
+            if committed or held.on_backout:
+                self._woken[held.q_name] = None
+                if held.message is not None:
+                    self._tell_available(held.q_name, held.message)
+
+    def _note_definition(self, change: c.SetDefinition) -> None:
+        if change.object_type is ObjectType.QALIAS:
+            for session in self._waiters.all():
+                if session.parked is not None:
+                    self._woken[session.parked.q_name] = None
+        else:
+            self._woken[change.definition.name] = None
+
+    def _note_gone(self, change: c.DropConnection) -> None:
+        session = self._sessions.pop(change.connection, None)
+        if session is not None:
+            session.is_gone = True
+
+    def _tell_available(self, initiation_q: str, message: TriggerMessage) -> None:
+        self._told.append(partial(self._telling.trigger_available, self.name, initiation_q, message))
+
+    def _wake(self, now: int, answers: list[Answer]) -> None:
+        """Performs again the gets that wait on what changed."""
+        while self._woken:
+            q_name, _ = self._woken.popitem()
+            for session in self._waiters.special(q_name):
+                self._retry(session, now, answers)
+            for session in self._waiters.general(q_name):
+                if not self._retry(session, now, answers):
+                    break
+
+    def _retry(self, session: Session, now: int, answers: list[Answer]) -> bool:
+        parked = session.parked
+        if parked is None:
+            return True
+        reply = self._answer(session, parked.call, now)
+        if may_wait(reply):
+            return False
+        self._waiters.release(session)
+        answers.append(Answer(session, parked.sequence, reply))
+        return True
+
+    def _run_out(self, session: Session, now: int, answers: list[Answer]) -> None:
+        """A wait is over: the call is performed a last time, and whatever it answers is the answer."""
+        parked = session.parked
+        if parked is None:
+            return
+        reply = self._answer(session, parked.call, now)
+        self._waiters.release(session)
+        answers.append(Answer(session, parked.sequence, reply))
+
+    def _q_name(self, call: Get | GetMany, session: Session) -> str:
+        handle = self._store.facts(Wants(session.connection, handle=call.handle), False).handle
+        return handle.q_name if handle is not None else ""
+
+    def _define_system_objects(self) -> None:
+        """Defines what is missing; what an operator changed stays as it is."""
+        session = self.connect(Identity(client_id="", application="trigmon", administrator=True))
+        self.turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
+        self.turn([(session, 0, Disconnect())])
+
+
+_NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
+    c.AddMessage: QueueManager._note_message,
+    c.EndUnit: QueueManager._note_unit,
+    c.SetDefinition: QueueManager._note_definition,
+    c.DropConnection: QueueManager._note_gone,
+}

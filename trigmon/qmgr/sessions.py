@@ -1,0 +1,43 @@
+"""Who is connected. What a connection has open is a fact of the store; here is only what identifies it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trigmon.mq.calls import Get, GetMany
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who connects: what hello says, and what the socket knows of the peer."""
+
+    client_id: str
+    application: str = ""
+    pid: int = 0
+    uid: int = -1
+    user: str = ""
+    run_id: str = ""
+    administrator: bool = False
+
+
+class Parked(msgspec.Struct):
+    """A get that waits: performed again when its queue changes, until its time has come (None: never)."""
+
+    sequence: int
+    call: Get | GetMany
+    q_name: str
+    deadline_ms: int | None
+
+
+class Session:
+    """One connection, in the manager's eyes. ``attachment`` is the door's own, untouched here."""
+
+    __slots__ = ("attachment", "connection", "identity", "is_gone", "parked")
+
+    def __init__(self, connection: int, identity: Identity) -> None:
+        self.connection = connection
+        self.identity = identity
+        self.parked: Parked | None = None
+        self.is_gone = False
+        self.attachment: Any = None

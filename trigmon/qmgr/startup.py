@@ -1,0 +1,28 @@
+"""The objects that exist from the first start: the manual's SYSTEM objects of the kinds trigmon has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trigmon.mq.calls import Define
+from trigmon.mq.enums import ObjectType
+
+_QUEUES: dict[str, dict[str, Any]] = {
+    "SYSTEM.DEFAULT.LOCAL.QUEUE": {},
+    "SYSTEM.DEFAULT.INITIATION.QUEUE": {"max_msg_length": 1000},
+    "SYSTEM.DEAD.LETTER.QUEUE": {"max_q_depth": 999_999_999},
+    "SYSTEM.CHANNEL.INITQ": {},
+    "SYSTEM.ADMIN.COMMAND.QUEUE": {},
+    "SYSTEM.ADMIN.QMGR.EVENT": {},
+    "SYSTEM.ADMIN.PERFM.EVENT": {},
+    "SYSTEM.ADMIN.CONFIG.EVENT": {},
+    "SYSTEM.CLUSTER.TRANSMIT.QUEUE": {"usage": "transmission"},
+}
+
+
+def system_objects() -> list[Define]:
+    """The commands that define them; the default objects come first, since the others take after them."""
+    defines = [Define(object_type=ObjectType.QLOCAL.name, name=n, attributes=a) for n, a in _QUEUES.items()]
+    defines.append(Define(object_type=ObjectType.QALIAS.name, name="SYSTEM.DEFAULT.ALIAS.QUEUE"))
+    defines.append(Define(object_type=ObjectType.PROCESS.name, name="SYSTEM.DEFAULT.PROCESS"))
+    return defines

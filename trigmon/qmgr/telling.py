@@ -1,0 +1,32 @@
+"""What the manager tells the outside, after the turn is durable. The daemon logs it, a rehearsal collects it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trigmon.mq.calls import Call
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.errors import MQError
+from trigmon.rules.triggers.table import Verdict
+
+if TYPE_CHECKING:
+    from trigmon.qmgr.sessions import Session
+
+
+class Telling:
+    """Listens to nothing; override what matters."""
+
+    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
+        """A trigger message became available on an initiation queue."""
+
+    def trigger_written(self, q_name: str, verdict: Verdict) -> None:
+        """A verdict fired, and its trigger message was made."""
+
+    def trigger_dropped(self, q_name: str, why: str) -> None:
+        """A trigger message found no place, not even on the dead-letter queue."""
+
+    def refused(self, session: Session, call: Call, error: MQError) -> None:
+        """A call was refused."""
+
+    def failed(self, session: Session, call: Call, error: BaseException) -> None:
+        """A bug: the call was taken back and answered 2195; its connection should be closed."""

@@ -1,0 +1,1 @@
+"""The law: pure functions from facts to decisions. Nothing here reads a clock, a file or a socket."""

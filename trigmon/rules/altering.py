@@ -1,0 +1,84 @@
+"""What follows when a local queue's attributes change, by MQSET or by a command: occasions 13, 13a and 13b.
+
+"Changed" means that the value differs from before. One change may be an occasion twice over (control turned on and
+gets allowed at once); for each queue the first that fires is the one.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.calls import Call
+from trigmon.mq.enums import Inhibit, ObjectType
+from trigmon.rules.changes import AnyChange, SetDefinition
+from trigmon.rules.decision import Decision, Fired, Ids
+from trigmon.rules.facts import Facts, Neighbour, QueueFacts
+from trigmon.rules.triggers.effects import trigger
+from trigmon.rules.triggers.situation import Happened, Situation
+
+_CRITERIA = ("trigger_control", "trigger_type", "trigger_msg_priority", "trigger_depth")
+
+
+def altered(
+    facts: Facts, neighbour: Neighbour, definition: LocalQueue, served: tuple[Neighbour, ...], now: int, ids: Ids
+) -> Decision:
+    """The queue with its new definition, and the trigger messages this calls for.
+
+    ``neighbour`` is the queue as it was, with the process and the initiation queue that its *new* definition names.
+    """
+    before = neighbour.queue.definition
+    queue = replace(neighbour.queue, definition=definition)
+    changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
+    errands: list[Call] = []
+    told: list[Fired] = []
+    placed = 0
+    for situations in _situations(facts, queue, neighbour, before, served, now):
+        for situation in situations:
+            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed)
+            if effects.told:
+                changes += effects.changes
+                errands += effects.errands
+                told += effects.told
+                placed += 1 - len(effects.errands)
+                break
+    return Decision(changes=changes, errands=errands, told=tuple(told))
+
+
+def _situations(
+    facts: Facts,
+    queue: QueueFacts,
+    neighbour: Neighbour,
+    before: LocalQueue,
+    served: tuple[Neighbour, ...],
+    now: int,
+) -> list[list[Situation]]:
+    """For each queue this concerns, what happened to it, in the order of the seed."""
+    after = queue.definition
+    interval = facts.q_mgr.trigger_interval
+    initiation = neighbour.initiation
+    if initiation is not None and initiation.definition.name == after.name:
+        initiation = queue
+    was = {name: getattr(before, name) for name in _CRITERIA if getattr(before, name) != getattr(after, name)}
+    own: list[Situation] = []
+    if was:
+        own.append(Situation(Happened.CHANGE, queue, neighbour.process, initiation, interval, now, was=was))
+    if before.inhibit_get is Inhibit.INHIBITED and after.inhibit_get is Inhibit.ALLOWED:
+        own.append(Situation(Happened.GET_ALLOWED, queue, neighbour.process, initiation, interval, now))
+    situations = [own]
+    if before.inhibit_put is Inhibit.INHIBITED and after.inhibit_put is Inhibit.ALLOWED:
+        for other in served:
+            itself = other.queue.definition.name == after.name
+            situation = Situation(
+                Happened.INITIATION_PUT_ALLOWED,
+                queue if itself else other.queue,
+                other.process,
+                queue,
+                interval,
+                now,
+            )
+            if itself:
+                own.append(situation)
+            else:
+                situations.append([situation])
+    return situations

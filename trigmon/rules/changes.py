@@ -1,0 +1,150 @@
+"""All that a rule may ask for: the closed list of changes. A store that can do these is complete."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.mq.attributes import AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.rules.facts import ConnectionFacts, Cursor, HandleFacts, StoredMessage, UnitFacts
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Something to write."""
+
+
+class AddMessage(Change, frozen=True):
+    """A message arrives. In a unit of work (``unit_id`` > 0) it stays unseen by others until the unit commits.
+
+    A held one is seen by nobody, its own unit included, until the unit ends; with ``on_backout`` even backout
+    releases it (seed 001: the trigger messages of FIRST and DEPTH). ``trigger`` is what a trigger message says.
+    """
+
+    q_name: str
+    number: int
+    priority: int
+    is_persistent: bool
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+    is_held: bool = False
+    on_backout: bool = False
+    trigger: TriggerMessage | None = None
+
+
+class TakeMessage(Change, frozen=True):
+    """A message is got under a unit of work: hidden now, removed when the unit commits."""
+
+    message: StoredMessage
+    unit_id: int
+
+
+class RemoveMessage(Change, frozen=True):
+    """A message goes at once: got outside syncpoint, expired, cleared or moved."""
+
+    message: StoredMessage
+
+
+class BeginUnit(Change, frozen=True):
+    """A connection's unit of work begins with the first call that names it."""
+
+    connection: int
+    unit_id: int
+    number: int
+    client_id: str
+    now: int
+
+
+class SkipUnit(Change, frozen=True):
+    """A unit of work ended in which nothing was done; its number is used up."""
+
+    connection: int
+    number: int
+
+
+class EndUnit(Change, frozen=True):
+    """A unit of work ends: its puts become visible and its gets final, or the other way about."""
+
+    unit: UnitFacts
+    outcome: UnitOutcome
+    now: int
+
+
+class OpenHandle(Change, frozen=True):
+    """An object is opened."""
+
+    handle: HandleFacts
+
+
+class CloseHandle(Change, frozen=True):
+    """An object is closed."""
+
+    handle: int
+
+
+class MoveCursor(Change, frozen=True):
+    """A browse has moved on."""
+
+    handle: int
+    cursor: Cursor
+
+
+class SetDefinition(Change, frozen=True):
+    """An object is defined or altered; its messages and handles stay."""
+
+    object_type: ObjectType
+    definition: LocalQueue | AliasQueue | Process | QueueManagerDefinition
+
+
+class DropDefinition(Change, frozen=True):
+    """An object is deleted, and with a queue the messages that still lie on it."""
+
+    object_type: ObjectType
+    name: str
+
+
+class StampTrigger(Change, frozen=True):
+    """A trigger message was made for this queue now; TriggerInterval counts from here. Forgotten at restart."""
+
+    q_name: str
+    now: int
+
+
+class Connect(Change, frozen=True):
+    """A connection is made."""
+
+    connection: ConnectionFacts
+
+
+class DropConnection(Change, frozen=True):
+    """A connection is gone, its handles closed and its unit ended before."""
+
+    connection: int
+
+
+class WriteRun(Change, frozen=True):
+    """A run's record is written anew, whole."""
+
+    run_id: str
+    record: dict[str, object]
+
+
+AnyChange = (
+    AddMessage
+    | TakeMessage
+    | RemoveMessage
+    | BeginUnit
+    | SkipUnit
+    | EndUnit
+    | OpenHandle
+    | CloseHandle
+    | MoveCursor
+    | SetDefinition
+    | DropDefinition
+    | StampTrigger
+    | Connect
+    | DropConnection
+    | WriteRun
+)

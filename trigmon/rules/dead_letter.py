@@ -1,0 +1,79 @@
+"""A trigger message that its initiation queue did not take: onto the dead-letter queue behind an MQDLH, or dropped.
+
+The dead-letter queue may itself be triggered, once: a trigger message raised here that cannot be placed in turn is
+dropped, so nothing goes round for ever. The application's own call succeeds whatever happens here.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import (
+    FORMAT_DEAD_LETTER,
+    FORMAT_TRIGGER,
+    DeadLetterHeader,
+    date_and_time,
+    pack_dlh,
+    pack_tm,
+)
+from trigmon.mq.enums import ApplType, Inhibit
+from trigmon.rules.changes import AddMessage
+from trigmon.rules.decision import Decision, Dropped, Ids
+from trigmon.rules.errands import DeadLetter
+from trigmon.rules.facts import Facts, Found
+from trigmon.rules.put import counted_priority, put_situation
+from trigmon.rules.triggers.effects import trigger, trigger_descriptor
+
+
+def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Places the trigger message on DEADQ, in the unit of work it belongs to; never refuses."""
+    name = facts.q_mgr.name
+    put_date, put_time = date_and_time(now)
+    header = DeadLetterHeader(
+        reason=int(call.reason),
+        dest_q_name=call.initiation_q,
+        dest_q_mgr_name=name,
+        format=FORMAT_TRIGGER,
+        put_appl_type=int(ApplType.QMGR),
+        put_appl_name=name[:28],
+        put_date=put_date,
+        put_time=put_time,
+    )
+    data = pack_dlh(header) + pack_tm(call.message)
+    why_not = _why_not(facts, len(data))
+    queue = facts.queue
+    if why_not or queue is None:
+        why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {why_not}"
+        return Decision(told=(Dropped(call.q_name, why),))
+    number = ids.message()
+    descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now)
+    added = AddMessage(
+        queue.definition.name,
+        number,
+        counted_priority(queue.definition, descriptor.priority),
+        False,
+        replace(descriptor, format=FORMAT_DEAD_LETTER),
+        data,
+        unit_id=call.unit_id,
+        is_held=call.unit_id != 0,
+        on_backout=call.on_backout,
+    )
+    effects = trigger(put_situation(facts, queue, descriptor.priority, now), name, ids, call.unit_id)
+    dropped = tuple(Dropped(queue.definition.name, "a dead letter has no dead letter") for _ in effects.errands)
+    return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped))
+
+
+def _why_not(facts: Facts, length: int) -> str:
+    """Why the dead-letter queue cannot take the message; empty when it can."""
+    if not facts.q_mgr.dead_letter_q_name:
+        return "none is named (DEADQ)"
+    queue = facts.queue
+    if queue is None:
+        return f"{facts.q_mgr.dead_letter_q_name} does not exist"
+    if queue.definition.inhibit_put is Inhibit.INHIBITED:
+        return "puts are inhibited"
+    if queue.depth >= queue.definition.max_q_depth:
+        return "it is full"
+    if length > queue.definition.max_msg_length:
+        return f"its MAXMSGL is under {length}"
+    return ""

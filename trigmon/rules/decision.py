@@ -1,0 +1,58 @@
+"""What deciding a call results in. A rule that refuses raises instead, and then nothing has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from trigmon.mq.calls import Call, Done, Reply
+from trigmon.rules.changes import AnyChange
+from trigmon.rules.triggers.table import Verdict
+
+
+class Ids(Protocol):
+    """Fresh numbers, handed in so that a rehearsal and the real thing get theirs the same way."""
+
+    def message(self) -> int:
+        """An arrival number, above all before it."""
+
+    def unit(self) -> int:
+        """A number for a unit of work."""
+
+    def handle(self) -> int:
+        """A number for an open object."""
+
+    def msg_id(self, number: int) -> bytes:
+        """The 24 bytes of a message id, ascending with ``number``."""
+
+
+DONE = Done()
+
+
+class Fired(msgspec.Struct, frozen=True):
+    """A verdict that fired, or would have, for the log."""
+
+    q_name: str
+    verdict: Verdict
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A trigger message that nothing could take."""
+
+    q_name: str
+    why: str
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The reply, the changes, and the errands: further calls to perform on the same road after this one.
+
+    ``gather`` makes the reply of a call out of its errands' replies.
+    """
+
+    reply: Reply = DONE
+    changes: list[AnyChange] = []
+    errands: list[Call] = []
+    told: tuple[Fired | Dropped, ...] = ()
+    gather: Callable[[list[Reply]], Reply] | None = None

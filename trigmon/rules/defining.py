@@ -1,0 +1,171 @@
+"""DEFINE, ALTER, DELETE, CLEAR and MOVE: the commands that change objects and what lies on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import KINDS, LocalQueue, read_attributes
+from trigmon.mq.calls import Alter, Call, Clear, Counted, Define, Delete, Done, Move
+from trigmon.mq.enums import ObjectType
+from trigmon.mq.errors import (
+    LikeObjectWrongType,
+    MQError,
+    ObjectAlreadyExists,
+    ObjectInUse,
+    ObjectNameError,
+    ObjectTypeError,
+    ObjectWrongType,
+    QNotEmpty,
+    UnknownObjectName,
+)
+from trigmon.mq.names import is_object_name
+from trigmon.rules.altering import altered
+from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.errands import Deliver
+from trigmon.rules.facts import Facts, Found, Neighbour, QueueFacts, Selection
+from trigmon.rules.opening import object_type_of
+
+SLICE = 256
+DEFAULT_OBJECTS = {
+    ObjectType.QLOCAL: "SYSTEM.DEFAULT.LOCAL.QUEUE",
+    ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
+}
+
+
+def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """DEFINE: a new object, or with ``replace`` an old one with every attribute not named set back to its default."""
+    object_type = object_type_of(call.object_type)
+    where = f"{object_type.name}({call.name})"
+    if object_type is ObjectType.QMGR:
+        raise ObjectTypeError("the queue manager exists already; ALTER QMGR changes it")
+    if not is_object_name(call.name):
+        raise ObjectNameError(f"{where}: 1 to 48 of the characters A-Z a-z 0-9 . / _ %")
+    existing = facts.named
+    if existing is not None:
+        if type(existing) is not KINDS[object_type]:
+            raise ObjectWrongType(f"{where}: another type of object has this name")
+        if not call.replace:
+            raise ObjectAlreadyExists(f"{where}; REPLACE would replace it")
+    values = read_attributes(object_type, call.name, call.attributes)
+    kind = KINDS[object_type]
+    base: Any = kind(name=call.name)
+    if call.like and facts.like is None:
+        raise UnknownObjectName(f"{where} LIKE({call.like})")
+    if facts.like is not None:
+        if not isinstance(facts.like, kind):
+            raise LikeObjectWrongType(f"{where} LIKE({call.like})")
+        base = facts.like
+    created = existing.created_ms if existing is not None else now
+    definition = replace(base, **{**values, "name": call.name, "created_ms": created, "altered_ms": now})
+    return _set(facts, object_type, definition, now, ids)
+
+
+def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """ALTER: only what is named changes."""
+    object_type = object_type_of(call.object_type)
+    definition = _existing(object_type, call.name, facts)
+    values = read_attributes(object_type, call.name, call.attributes)
+    return _set(facts, object_type, replace(definition, **{**values, "altered_ms": now}), now, ids)
+
+
+def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
+    object_type = object_type_of(call.object_type)
+    where = f"{object_type.name}({call.name})"
+    definition = _existing(object_type, call.name, facts)
+    if isinstance(definition, LocalQueue) and facts.queue is not None:
+        _check_closed(facts.queue, where)
+        if facts.queue.uncommitted_puts or facts.queue.uncommitted_gets:
+            raise QNotEmpty(f"{where} has uncommitted messages")
+        if facts.queue.depth and not call.purge:
+            raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
+    elif object_type is ObjectType.QMGR:
+        raise ObjectTypeError("a queue manager cannot be deleted by a command")
+    return Decision(Done(), [DropDefinition(object_type, call.name)])
+
+
+def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
+    """The next slice of a queue that is to be emptied; expired messages go with the others."""
+    queue = _local(call.q_name, facts)
+    _check_closed(queue, f"QLOCAL({call.q_name})")
+    if queue.uncommitted_puts or queue.uncommitted_gets:
+        raise QNotEmpty(f"QLOCAL({call.q_name}) has uncommitted messages")
+    return Selection(q_name=call.q_name, now=now, limit=SLICE)
+
+
+def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """CLEAR QLOCAL, a slice at a time."""
+    messages = (*found.messages, *found.expired) if found is not None else ()
+    changes: list[AnyChange] = [RemoveMessage(message) for message in messages]
+    more = facts.queue is not None and facts.queue.depth > len(messages)
+    return Decision(Counted(count=len(messages), more=more), changes)
+
+
+def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
+    """The next slice of messages to move, in get order."""
+    _local(call.q_name, facts)
+    if not facts.target_exists:
+        raise UnknownObjectName(call.to_q_name)
+    if call.q_name == call.to_q_name:
+        raise ObjectNameError(f"{call.q_name} cannot be moved onto itself")
+    return Selection(q_name=call.q_name, now=now, limit=max(1, min(call.count, SLICE)))
+
+
+def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Messages leave one queue and are delivered to another in one step; expired ones are discarded on the way."""
+    moved = found.messages if found is not None else ()
+    expired = found.expired if found is not None else ()
+    changes: list[AnyChange] = [RemoveMessage(message) for message in (*expired, *moved)]
+    errands: list[Call] = [
+        Deliver(
+            q_name=call.to_q_name,
+            descriptor=message.descriptor,
+            data=message.data,
+            expires_ms=message.expires_ms,
+        )
+        for message in moved
+    ]
+    more = facts.queue is not None and facts.queue.depth > len(changes)
+    reply = Counted(count=len(moved), more=more and bool(moved))
+    return Decision(reply, changes, errands)
+
+
+def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
+    """The definition written; an existing local queue's change may be an occasion."""
+    if isinstance(definition, LocalQueue) and facts.queue is not None:
+        return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
+    return Decision(Done(), [SetDefinition(object_type, definition)])
+
+
+def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: Facts) -> Neighbour:
+    """The queue with the process and the initiation queue that its new definition names."""
+    world = facts.world
+    if world is None:
+        raise AssertionError("a definition wants everything")
+    process = next((p for p in world.processes if p.name == definition.process_name), None)
+    initiation = next((q for q in world.queues if q.definition.name == definition.initiation_q_name), None)
+    return Neighbour(queue, process, initiation)
+
+
+def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
+    if facts.named is None:
+        raise UnknownObjectName(f"{object_type.name}({name})")
+    if type(facts.named) is not KINDS[object_type]:
+        raise ObjectWrongType(f"{object_type.name}({name}): another type of object has this name")
+    return facts.named
+
+
+def _local(name: str, facts: Facts) -> QueueFacts:
+    if facts.queue is None or facts.alias is not None:
+        kind: type[MQError] = ObjectWrongType if facts.alias is not None else UnknownObjectName
+        raise kind(f"QLOCAL({name})")
+    return facts.queue
+
+
+def _check_closed(queue: QueueFacts, where: str) -> None:
+    if queue.open_count:
+        raise ObjectInUse(f"{where} is open ({queue.open_count} handles)")

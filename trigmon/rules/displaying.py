@@ -1,0 +1,160 @@
+"""DISPLAY, status and the run ledger: verbs that read, and the record of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trigmon.mq.attributes import QUEUE_KINDS, Definition
+from trigmon.mq.calls import (
+    Call,
+    ChangeRun,
+    Commit,
+    Display,
+    DisplayHandles,
+    Done,
+    Listing,
+    Ping,
+    RecordRun,
+    Runs,
+    Status,
+    Values,
+)
+from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.errors import ObjectAlreadyExists, UnknownObjectName
+from trigmon.mq.names import matches
+from trigmon.rules.attributes import shown
+from trigmon.rules.changes import WriteRun
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts, World
+from trigmon.rules.opening import object_type_of
+
+SLICE = 256
+
+
+def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Objects by generic name, in the order of their names, a slice at a time."""
+    world = _world(facts)
+    wanted = QUEUE_KINDS if call.object_type == "queue" else (object_type_of(call.object_type),)
+    objects: list[tuple[str, ObjectType, Definition, QueueFacts | None]] = []
+    if ObjectType.QLOCAL in wanted:
+        objects += [(q.definition.name, ObjectType.QLOCAL, q.definition, q) for q in world.queues]
+    if ObjectType.QALIAS in wanted:
+        objects += [(a.name, ObjectType.QALIAS, a, None) for a in world.aliases]
+    if ObjectType.PROCESS in wanted:
+        objects += [(p.name, ObjectType.PROCESS, p, None) for p in world.processes]
+    objects = [o for o in objects if matches(o[0], call.name)]
+    if ObjectType.QMGR in wanted:
+        objects.append((facts.q_mgr.name, ObjectType.QMGR, facts.q_mgr, None))
+    behind = sorted((o for o in objects if o[0] > call.after), key=lambda o: o[0])
+    limit = max(1, min(call.limit, SLICE))
+    rows = [shown(kind, definition, queue) for _, kind, definition, queue in behind[:limit]]
+    return Decision(Listing(rows=rows, more=len(behind) > limit))
+
+
+def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Who has a queue open, and how."""
+    world = _world(facts)
+    people = {connection.connection: connection for connection in world.connections}
+    rows = []
+    for handle in world.handles:
+        name = handle.q_name or handle.object_name
+        if not matches(name, call.q_name) or handle.object_type not in (ObjectType.QLOCAL, ObjectType.QALIAS):
+            continue
+        connection = people[handle.connection]
+        rows.append(
+            {
+                "name": name,
+                "application": connection.application,
+                "pid": connection.pid,
+                "user": connection.user,
+                "run_id": connection.run_id,
+                "input": _input(handle),
+                "browse": bool(handle.options & OpenOption.BROWSE),
+                "output": bool(handle.options & OpenOption.OUTPUT),
+                "inquire": bool(handle.options & OpenOption.INQUIRE),
+                "set": bool(handle.options & OpenOption.SET),
+            }
+        )
+    return Decision(Listing(rows=rows))
+
+
+def _input(handle: HandleFacts) -> str:
+    if handle.options & OpenOption.INPUT_EXCLUSIVE:
+        return "exclusive"
+    return "shared" if handle.options & OpenOption.INPUT_SHARED else "no"
+
+
+def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The queue manager at a glance; the manager adds what only it knows."""
+    world = _world(facts)
+    initiation = {q.definition.initiation_q_name for q in world.queues} - {""}
+    values: dict[str, Any] = {
+        **shown(ObjectType.QMGR, facts.q_mgr),
+        "q_mgr_name": facts.q_mgr.name,
+        "now_ms": now,
+        "connections": len(world.connections),
+        "queues": len(world.queues),
+        "aliases": len(world.aliases),
+        "processes": len(world.processes),
+        "messages": sum(q.depth for q in world.queues),
+        "open_units": len(world.units),
+        "initiation_queues": [
+            {
+                "name": q.definition.name,
+                "monitors": q.open_input_count,
+                "current_q_depth": q.depth,
+                "queues": sum(o.definition.initiation_q_name == q.definition.name for o in world.queues),
+            }
+            for q in world.queues
+            if q.definition.name in initiation
+        ],
+    }
+    return Decision(Values(values=values))
+
+
+def decide_ping(call: Ping, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Nothing but an answer."""
+    return Decision(Done())
+
+
+def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A new run, committed together with the get of the trigger message that caused it."""
+    if facts.run is not None:
+        raise ObjectAlreadyExists(f"run {call.run_id}")
+    record = {**call.record, "run_id": call.run_id}
+    record.setdefault("recorded_ms", now)
+    errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
+    return Decision(Done(), [WriteRun(call.run_id, record)], errands)
+
+
+def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Named fields of a run's record, overwritten."""
+    if facts.run is None:
+        raise UnknownObjectName(f"run {call.run_id}")
+    return Decision(Done(), [WriteRun(call.run_id, {**facts.run, **call.fields})])
+
+
+def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Runs, newest first."""
+    limit = max(1, min(call.limit, SLICE))
+    rows = [dict(run) for run in facts.runs]
+    return Decision(Listing(rows=rows[:limit], more=len(rows) > limit))
+
+
+def _world(facts: Facts) -> World:
+    if facts.world is None:
+        raise AssertionError("this verb wants everything")
+    return facts.world
+
+
+def outcome_of(recorded: dict[int, UnitOutcome], unit: int) -> UnitOutcome:
+    """What became of a client's unit, from the last outcomes on record for that client.
+
+    Only the last two are kept. A unit just above the last one on record ended without a word: it was cut off and
+    backed out, since a commit is on record before it is answered.
+    """
+    if unit in recorded:
+        return recorded[unit]
+    if recorded and unit == max(recorded) + 1:
+        return UnitOutcome.BACKED_OUT
+    return UnitOutcome.UNKNOWN

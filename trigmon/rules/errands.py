@@ -1,0 +1,31 @@
+"""Calls that only rules make: they travel the same road as an application's, after the call that made them."""
+
+from __future__ import annotations
+
+from trigmon.mq.calls import Call
+from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.reasons import Reason
+
+
+class Deliver(Call, frozen=True, kw_only=True):
+    """A message with its context as it is, onto a queue: moved there by an operator."""
+
+    q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+
+
+class DeadLetter(Call, frozen=True, kw_only=True):
+    """A trigger message that its initiation queue did not take, onto the dead-letter queue, else dropped."""
+
+    q_name: str
+    initiation_q: str
+    reason: Reason
+    message: TriggerMessage
+    unit_id: int = 0
+    on_backout: bool = False
+
+
+class Forget(Call, frozen=True, kw_only=True):
+    """The last errand of a connection's end: it is struck off."""

@@ -1,0 +1,192 @@
+"""What a rule may know: frozen values that a store hands in, read once a call.
+
+Priorities are the *counted* ones (a FIFO queue's messages all count at DEFPRTY); depths count every message put,
+committed or not, less those got, committed or not, which is how a private queue is counted for triggering
+(seed 001, condition 3, note a). Times are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.mq.attributes import AliasQueue, AnyDefinition, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.enums import ObjectType
+
+NO_DEPTH = (0,) * 10
+
+
+class QueueFacts(msgspec.Struct, frozen=True):
+    """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger."""
+
+    definition: LocalQueue
+    depths: tuple[int, ...] = NO_DEPTH
+    open_input_count: int = 0
+    open_exclusive: bool = False
+    open_output_count: int = 0
+    open_count: int = 0
+    uncommitted_puts: int = 0
+    uncommitted_gets: int = 0
+    trigger_stamp_ms: int | None = None
+
+    @property
+    def depth(self) -> int:
+        """CURDEPTH."""
+        return sum(self.depths)
+
+    def waiting(self, priority: int) -> int:
+        """How many messages of at least this priority."""
+        return sum(self.depths[priority:])
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """Where a browse stands: the counted priority and the arrival number of the message last browsed."""
+
+    priority: int
+    number: int
+
+
+class HandleFacts(msgspec.Struct, frozen=True):
+    """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits."""
+
+    handle: int
+    connection: int
+    object_type: ObjectType
+    object_name: str
+    q_name: str
+    options: int
+    cursor: Cursor | None = None
+
+
+class HeldTrigger(msgspec.Struct, frozen=True):
+    """A message that waits for its unit of work to end; ``on_backout`` says whether backout releases it too.
+
+    ``message`` is what a trigger message on its initiation queue says, None for one on the dead-letter queue.
+    """
+
+    q_name: str
+    priority: int
+    message: TriggerMessage | None
+    on_backout: bool
+
+
+class UnitFacts(msgspec.Struct, frozen=True):
+    """An open unit of work: what it put and got, by queue and counted priority."""
+
+    unit_id: int
+    number: int
+    connection: int
+    client_id: str
+    count: int = 0
+    is_durable: bool = False
+    puts: dict[tuple[str, int], int] = {}
+    gets: dict[tuple[str, int], int] = {}
+    held: tuple[HeldTrigger, ...] = ()
+
+
+class ConnectionFacts(msgspec.Struct, frozen=True):
+    """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used."""
+
+    connection: int
+    client_id: str
+    application: str
+    user: str
+    pid: int
+    run_id: str = ""
+    handles: tuple[int, ...] = ()
+    unit_id: int = 0
+    unit_number: int = 0
+
+
+class StoredMessage(msgspec.Struct, frozen=True):
+    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never."""
+
+    number: int
+    q_name: str
+    priority: int
+    is_persistent: bool
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which messages a call looks for, in get order: highest priority first, then arrival.
+
+    ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
+    ``at`` looks at that one message. Messages expired at ``now`` are returned apart.
+    """
+
+    q_name: str
+    now: int
+    limit: int = 1
+    unit_id: int = 0
+    after: Cursor | None = None
+    at: Cursor | None = None
+    msg_id: bytes | None = None
+    correl_id: bytes | None = None
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The messages a selection found, and the expired ones that it met on the way."""
+
+    messages: tuple[StoredMessage, ...] = ()
+    expired: tuple[StoredMessage, ...] = ()
+
+
+class Wants(msgspec.Struct, frozen=True):
+    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names."""
+
+    connection: int
+    object_name: str = ""
+    object_type: ObjectType | None = None
+    handle: int = 0
+    target: str = ""
+    like: str = ""
+    client_id: str = ""
+    unit: int = 0
+    run_id: str = ""
+    everything: bool = False
+    dead_letter: bool = False
+    where: dict[str, object] | None = None
+    limit: int = 0
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A queue with what its triggering looks at: its process and its initiation queue, where they exist."""
+
+    queue: QueueFacts
+    process: Process | None
+    initiation: QueueFacts | None
+
+
+class World(msgspec.Struct, frozen=True):
+    """Every object and every handle, for the verbs that list."""
+
+    queues: tuple[QueueFacts, ...]
+    aliases: tuple[AliasQueue, ...]
+    processes: tuple[Process, ...]
+    handles: tuple[HandleFacts, ...]
+    connections: tuple[ConnectionFacts, ...]
+    units: tuple[UnitFacts, ...]
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """The neighbourhood of one call."""
+
+    q_mgr: QueueManagerDefinition
+    connection: ConnectionFacts
+    handle: HandleFacts | None = None
+    queue: QueueFacts | None = None
+    alias: AliasQueue | None = None
+    process: Process | None = None
+    initiation: QueueFacts | None = None
+    unit: UnitFacts | None = None
+    target_exists: bool = False
+    named: AnyDefinition | None = None
+    like: AnyDefinition | None = None
+    served: tuple[Neighbour, ...] = ()
+    outcome: int = 0
+    run: dict[str, object] | None = None
+    runs: tuple[dict[str, object], ...] = ()
+    world: World | None = None

@@ -1,0 +1,176 @@
+"""MQGET: destructive and browsing, one message or several in a frame.
+
+A get that finds nothing answers 2033; the manager parks one that may wait and performs the same call again when
+something changed, so there is no second path. Expired messages that the look met on its way to what it would have
+returned are discarded with it, and only those (seed 003).
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.calls import Get, GetMany, Refused, Reply, WasGot, WereGot
+from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
+from trigmon.mq.errors import (
+    GetInhibited,
+    HobjError,
+    MatchOptionsError,
+    NoMsgUnderCursor,
+    NotOpenForBrowse,
+    NotOpenForInput,
+    OptionsError,
+    WaitIntervalError,
+)
+from trigmon.mq.reasons import Reason
+from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
+
+KNOWN_OPTIONS = sum(GetOption)
+KNOWN_MATCHES = sum(MatchOption)
+_BROWSE_FIRST = GetOption.BROWSE_FIRST.value
+_BROWSE_NEXT = GetOption.BROWSE_NEXT.value
+_BROWSE_HERE = GetOption.BROWSE_MSG_UNDER_CURSOR.value
+_TAKE_HERE = GetOption.MSG_UNDER_CURSOR.value
+_BROWSES = _BROWSE_FIRST | _BROWSE_NEXT | _BROWSE_HERE
+_HERE = _BROWSE_HERE | _TAKE_HERE
+_PLACES = _BROWSES | _TAKE_HERE
+_ACCEPT = GetOption.ACCEPT_TRUNCATED_MSG.value
+_WAIT = GetOption.WAIT.value
+_INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
+_BROWSE = OpenOption.BROWSE.value
+
+NO_MSG = Refused(reason=Reason.NO_MSG_AVAILABLE.value)
+
+
+def wait_of(call: Get | GetMany) -> int:
+    """How long this call may wait: milliseconds, 0 for not at all, -1 for ever."""
+    return call.wait_interval_ms if call.options & _WAIT else 0
+
+
+def look_for_get(call: Get, facts: Facts, now: int) -> Selection:
+    """Checks the call against its handle, and says which message it looks for."""
+    handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
+    if call.match & ~KNOWN_MATCHES:
+        raise MatchOptionsError(f"match options {call.match:#x}")
+    here = call.options & _HERE
+    if here and handle.cursor is None:
+        raise NoMsgUnderCursor(handle.object_name)
+    return Selection(
+        q_name=handle.q_name,
+        now=now,
+        unit_id=_visible_unit(call.options, facts),
+        after=handle.cursor if call.options & _BROWSE_NEXT else None,
+        at=handle.cursor if here else None,
+        msg_id=call.msg_id if call.match & 1 and not here else None,
+        correl_id=call.correl_id if call.match & 2 and not here else None,
+    )
+
+
+def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The message found, taken or browsed; or 2033, or 2034 where the cursor's message is gone."""
+    handle = facts.handle
+    if found is None or handle is None:
+        raise HobjError(f"handle {call.handle}")
+    discards: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
+    if not found.messages:
+        reason = Reason.NO_MSG_UNDER_CURSOR if call.options & _HERE else Reason.NO_MSG_AVAILABLE
+        return Decision(Refused(reason=int(reason), about=handle.object_name), discards)
+    message = found.messages[0]
+    too_long = 0 <= call.max_length < len(message.data)
+    accepts = bool(call.options & _ACCEPT)
+    changes = discards
+    if not too_long or accepts:
+        if call.options & _BROWSES:
+            changes = [*discards, MoveCursor(handle.handle, Cursor(message.priority, message.number))]
+        else:
+            unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
+            if unit_id:
+                check_limit(facts, 1)
+            changes = [*discards, *begins, _taken(message, unit_id)]
+    return Decision(_given(message, now, call.max_length if too_long else -1, accepts), changes)
+
+
+def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
+    """The next messages in get order, up to the count asked for."""
+    if call.count < 1 or call.options & _PLACES:
+        raise OptionsError("get_many takes a count above 0, and does not browse")
+    handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
+    return Selection(
+        q_name=handle.q_name,
+        now=now,
+        limit=min(call.count, 4096),
+        unit_id=_visible_unit(call.options, facts),
+    )
+
+
+def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Every message found, taken; 2033 for none."""
+    if found is None or facts.handle is None:
+        raise HobjError(f"handle {call.handle}")
+    changes: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
+    if not found.messages:
+        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
+    unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
+    if unit_id:
+        check_limit(facts, len(found.messages))
+    changes += begins
+    changes += [_taken(message, unit_id) for message in found.messages]
+    given = [_given(message, now, -1, False) for message in found.messages]
+    return Decision(WereGot(messages=given), changes)
+
+
+def may_wait(reply: Reply) -> bool:
+    """Whether this is the answer that a waiting get does not give yet."""
+    return isinstance(reply, Refused) and reply.reason == Reason.NO_MSG_AVAILABLE
+
+
+def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> HandleFacts:
+    """The handle, once the options suit each other and it."""
+    handle = facts.handle
+    if handle is None:
+        raise HobjError(f"handle {number}")
+    places = options & _PLACES
+    if options & ~KNOWN_OPTIONS or places & (places - 1):
+        raise OptionsError(f"get options {options:#x}")
+    if options & SYNCPOINT and options & (NO_SYNCPOINT | _BROWSES):
+        raise OptionsError("syncpoint goes neither with no_syncpoint nor with a browse")
+    if wait_interval_ms < -1:
+        raise WaitIntervalError(f"wait_interval {wait_interval_ms}: milliseconds, or -1 for ever")
+    if options & (_BROWSES | _TAKE_HERE) and not handle.options & _BROWSE:
+        raise NotOpenForBrowse(handle.object_name)
+    if not options & _BROWSES and not handle.options & _INPUT:
+        raise NotOpenForInput(handle.object_name)
+    queue = facts.queue
+    if queue is None:
+        raise HobjError(f"handle {number}")
+    for definition in (facts.alias, queue.definition):
+        if definition is not None and definition.inhibit_get is Inhibit.INHIBITED:
+            raise GetInhibited(definition.name)
+    return handle
+
+
+def _visible_unit(options: int, facts: Facts) -> int:
+    """The unit whose own puts this call sees: a get outside syncpoint sees committed messages only."""
+    return facts.connection.unit_id if options & (SYNCPOINT | _BROWSES) else 0
+
+
+def _taken(message: StoredMessage, unit_id: int) -> AnyChange:
+    return TakeMessage(message, unit_id) if unit_id else RemoveMessage(message)
+
+
+def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
+    """The message as the application sees it: the time it has left, and as much data as it can take."""
+    descriptor = message.descriptor
+    if message.expires_ms:
+        descriptor = replace(descriptor, expiry=max(1, (message.expires_ms - now) // 100))
+    if cut_to < 0:
+        return WasGot(descriptor=descriptor, data=message.data, data_length=len(message.data))
+    warning = Reason.TRUNCATED_MSG_ACCEPTED if accepts else Reason.TRUNCATED_MSG_FAILED
+    return WasGot(
+        descriptor=descriptor,
+        data=message.data[:cut_to],
+        data_length=len(message.data),
+        warning=int(warning),
+    )

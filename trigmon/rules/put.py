@@ -1,0 +1,244 @@
+"""MQPUT and MQPUT1: what is checked, what the descriptor becomes, and what is written.
+
+The message is placed and counted at its counted priority: its own, or the queue's DEFPRTY on a FIFO queue.
+Deciding a put judges its triggering in the same breath, so a put that fires writes two messages instead of one.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import AliasQueue, LocalQueue
+from trigmon.mq.calls import Put, PutMany, Reply, WasPut, WerePut
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, NO_ID, PRIORITY_AS_Q_DEF, MessageDescriptor
+from trigmon.mq.enums import (
+    ApplType,
+    Inhibit,
+    MsgDeliverySequence,
+    MsgFlag,
+    MsgType,
+    OpenOption,
+    Persistence,
+    PutOption,
+)
+from trigmon.mq.errors import (
+    ExpiryError,
+    FunctionNotSupported,
+    HobjError,
+    MdError,
+    MissingReplyToQ,
+    MsgTooBigForQ,
+    MsgTooBigForQMgr,
+    MsgTypeError,
+    NotOpenForOutput,
+    OptionsError,
+    PersistenceError,
+    PriorityError,
+    PutInhibited,
+    QFull,
+    ReportOptionsError,
+)
+from trigmon.mq.reasons import Reason
+from trigmon.rules.changes import AddMessage, AnyChange
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.errands import Deliver
+from trigmon.rules.facts import Facts, Found, QueueFacts
+from trigmon.rules.opening import base_queue
+from trigmon.rules.triggers.effects import trigger
+from trigmon.rules.triggers.situation import Happened, Situation
+from trigmon.rules.units import check_limit, joined_unit
+
+KNOWN_OPTIONS = sum(PutOption)
+_OUTPUT = OpenOption.OUTPUT.value
+_NEW_MSG_ID = PutOption.NEW_MSG_ID.value
+_NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
+_LATER_FLAGS = (
+    MsgFlag.SEGMENTATION_ALLOWED
+    | MsgFlag.SEGMENT
+    | MsgFlag.LAST_SEGMENT
+    | MsgFlag.MSG_IN_GROUP
+    | MsgFlag.LAST_MSG_IN_GROUP
+).value
+# Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
+_PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
+_DATAGRAM = MsgType.DATAGRAM.value
+
+
+def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """MQPUT through a handle, or MQPUT1 by name."""
+    queue, opened = _destination(call, facts)
+    if call.options & ~KNOWN_OPTIONS:
+        raise OptionsError(f"put options {call.options:#x}")
+    _check_descriptor(call.descriptor)
+    _check_room(queue, len(call.data), facts)
+    unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
+    number = ids.message()
+    descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
+    return _placed(facts, queue, descriptor, call.data, number, now, ids, unit_id, changes, warning)
+
+
+def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A message moved here by an operator: its descriptor stays as it is."""
+    queue = base_queue(call.q_name, facts)
+    _check_room(queue, len(call.data), facts)
+    number = ids.message()
+    return _placed(facts, queue, call.descriptor, call.data, number, now, ids, expires_ms=call.expires_ms)
+
+
+def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Puts one after the other in one frame; the refusal of one refuses all."""
+    puts = [
+        Put(
+            handle=call.handle,
+            q_name=call.q_name,
+            descriptor=call.descriptor,
+            data=body,
+            options=call.options,
+            unit=call.unit,
+        )
+        for body in call.bodies
+    ]
+
+    def gather(replies: list[Reply]) -> Reply:
+        warning = max((reply.warning for reply in replies), default=0)
+        return WerePut(msg_ids=[r.msg_id for r in replies if isinstance(r, WasPut)], warning=warning)
+
+    return Decision(errands=list(puts), gather=gather)
+
+
+def counted_priority(definition: LocalQueue, priority: int) -> int:
+    """Where a message is placed and as what it counts (condition 14)."""
+    return definition.def_priority if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO else priority
+
+
+def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int) -> Situation:
+    """The situation a put of this priority meets; ``explain`` asks with the same one."""
+    return Situation(
+        Happened.PUT,
+        queue,
+        facts.process,
+        facts.initiation,
+        facts.q_mgr.trigger_interval,
+        now,
+        counted_priority(queue.definition, priority),
+        priority,
+    )
+
+
+def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, LocalQueue | AliasQueue]:
+    """The queue, and the definition that was named: an alias lends its defaults and its PUT switch."""
+    if call.handle:
+        handle = facts.handle
+        if handle is None:
+            raise HobjError(f"handle {call.handle}")
+        if not handle.options & _OUTPUT:
+            raise NotOpenForOutput(handle.object_name)
+        queue = facts.queue
+        if queue is None:
+            raise HobjError(f"handle {call.handle}")
+    else:
+        queue = base_queue(call.q_name, facts)
+    opened = facts.alias or queue.definition
+    if opened.inhibit_put is Inhibit.INHIBITED:
+        raise PutInhibited(opened.name)
+    if queue.definition.inhibit_put is Inhibit.INHIBITED:
+        raise PutInhibited(queue.definition.name)
+    return queue, opened
+
+
+def _check_descriptor(descriptor: MessageDescriptor) -> None:
+    if descriptor.priority < PRIORITY_AS_Q_DEF:
+        raise PriorityError(f"priority {descriptor.priority}: 0 to 9, or -1 as the queue defines")
+    if not 0 <= descriptor.persistence <= 2:
+        raise PersistenceError(f"persistence {descriptor.persistence}")
+    if descriptor.expiry != EXPIRY_UNLIMITED and descriptor.expiry <= 0:
+        raise ExpiryError(f"expiry {descriptor.expiry}: tenths of a second above 0, or -1 for none")
+    kind = descriptor.msg_type
+    if kind != _DATAGRAM and kind not in (1, 2, 4) and not 65_536 <= kind <= 999_999_999:
+        raise MsgTypeError(f"msg_type {kind}")
+    if kind == MsgType.REQUEST and not descriptor.reply_to_q:
+        raise MissingReplyToQ("msg_type request needs reply_to_q")
+    if descriptor.report & ~_PLAIN_REPORTS:
+        raise ReportOptionsError(f"report {descriptor.report:#x}: reports come with a later release")
+    if descriptor.msg_flags & _LATER_FLAGS:
+        raise FunctionNotSupported("msg_flags: groups and segments come with a later release")
+    if len(descriptor.msg_id) != 24 or len(descriptor.correl_id) != 24 or len(descriptor.format) > 8:
+        raise MdError("ids have 24 bytes, a format at most 8 characters")
+
+
+def _check_room(queue: QueueFacts, length: int, facts: Facts) -> None:
+    definition = queue.definition
+    if length > definition.max_msg_length:
+        raise MsgTooBigForQ(f"{definition.name}: {length} bytes, MAXMSGL({definition.max_msg_length})")
+    if length > facts.q_mgr.max_msg_length:
+        raise MsgTooBigForQMgr(f"{length} bytes, the queue manager's MAXMSGL({facts.q_mgr.max_msg_length})")
+    if queue.depth >= definition.max_q_depth:
+        raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
+
+
+def _resolved(
+    call: Put, facts: Facts, opened: LocalQueue | AliasQueue, msg_id: bytes, now: int
+) -> tuple[MessageDescriptor, int]:
+    """The descriptor as stored: defaults from the definition that was named, ids and context filled in."""
+    given = call.descriptor
+    warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
+    keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
+    connection = facts.connection
+    descriptor = replace(
+        given,
+        priority=opened.def_priority if given.priority < 0 else given.priority,
+        persistence=int(opened.def_persistence if given.persistence == Persistence.AS_Q_DEF else given.persistence),
+        msg_id=given.msg_id if keeps_msg_id else msg_id,
+        correl_id=msg_id if call.options & _NEW_CORREL_ID else given.correl_id,
+        group_id=NO_ID,
+        msg_seq_number=1,
+        offset=0,
+        backout_count=0,
+        user_identifier=connection.user[:12],
+        put_appl_type=int(ApplType.UNIX),
+        put_appl_name=connection.application[:28],
+        put_ms=now,
+    )
+    return descriptor, int(warning)
+
+
+def _placed(
+    facts: Facts,
+    queue: QueueFacts,
+    descriptor: MessageDescriptor,
+    data: bytes,
+    number: int,
+    now: int,
+    ids: Ids,
+    unit_id: int = 0,
+    begins: list[AnyChange] | None = None,
+    warning: int = 0,
+    expires_ms: int | None = None,
+) -> Decision:
+    """The message on the queue, and what its arrival triggers."""
+    priority = min(descriptor.priority, facts.q_mgr.max_priority)
+    situation = put_situation(facts, queue, priority, now)
+    effects = trigger(situation, facts.q_mgr.name, ids, unit_id)
+    if unit_id:
+        check_limit(facts, 1 + effects.in_unit)
+    if expires_ms is None:
+        expires_ms = now + descriptor.expiry * 100 if descriptor.expiry > 0 else 0
+    added = AddMessage(
+        queue.definition.name,
+        number,
+        situation.priority,
+        descriptor.persistence == Persistence.PERSISTENT,
+        descriptor,
+        data,
+        expires_ms,
+        unit_id,
+    )
+    reply = WasPut(
+        msg_id=descriptor.msg_id,
+        correl_id=descriptor.correl_id,
+        priority=descriptor.priority,
+        persistence=descriptor.persistence,
+        put_ms=now,
+        warning=warning,
+    )
+    return Decision(reply, [*(begins or ()), added, *effects.changes], effects.errands, effects.told)

@@ -1,0 +1,179 @@
+"""The fourteen conditions of seed 001, one function each, IBM's order, one signature.
+
+A condition says what it saw and what was wanted, as plain values; :mod:`wording` makes sentences of them when
+someone reads. It never decides: the table does. ``applies`` is False where the seed limits a condition to other
+trigger types or queues; such a condition holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType, Usage
+from trigmon.rules.triggers.situation import Happened, Situation
+
+
+class Finding(msgspec.Struct, frozen=True, gc=False):
+    """What one condition found. ``saw`` and ``wanted`` are the values it compared."""
+
+    number: str
+    holds: bool
+    saw: object
+    wanted: object
+    applies: bool = True
+
+
+Condition = Callable[[Situation], Finding]
+
+FIRST, EVERY, DEPTH, NONE = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH, TriggerType.NONE
+ALLOWED = Inhibit.ALLOWED
+
+
+def _enough_wait(s: Situation) -> tuple[bool, int, int]:
+    """Whether messages of sufficient priority wait: one, or TriggerDepth for type DEPTH."""
+    definition = s.queue.definition
+    wanted = definition.trigger_depth if definition.trigger_type is DEPTH else 1
+    waiting = s.queue.waiting(definition.trigger_msg_priority)
+    return waiting >= wanted, waiting, wanted
+
+
+def condition_01_a_message_was_put(s: Situation) -> Finding:
+    """A message is put on a queue."""
+    return Finding("1", s.happened is Happened.PUT, s.happened, Happened.PUT)
+
+
+def condition_02_priority_suffices(s: Situation) -> Finding:
+    """The message's counted priority reaches TriggerMsgPriority."""
+    wanted = s.queue.definition.trigger_msg_priority
+    return Finding("2", s.priority >= wanted, s.priority, wanted)
+
+
+def condition_03_depth_was_just_below(s: Situation) -> Finding:
+    """The number of such messages before it was zero (FIRST), any (EVERY), or one less than the depth (DEPTH)."""
+    definition = s.queue.definition
+    kind = definition.trigger_type
+    before = s.queue.waiting(definition.trigger_msg_priority)
+    if kind is FIRST:
+        return Finding("3", before == 0, before, 0)
+    if kind is DEPTH:
+        return Finding("3", before == definition.trigger_depth - 1, before, definition.trigger_depth - 1)
+    return Finding("3", True, before, None, False)
+
+
+def condition_04_nobody_reads_the_queue(s: Situation) -> Finding:
+    """FIRST and DEPTH stay quiet while a program has the queue open for input."""
+    count = s.queue.open_input_count
+    if s.queue.definition.trigger_type is FIRST or s.queue.definition.trigger_type is DEPTH:
+        return Finding("4", count == 0, count, 0)
+    return Finding("4", True, count, None, False)
+
+
+def condition_05_get_is_allowed(s: Situation) -> Finding:
+    """Gets from the queue are not inhibited, whatever its usage (the z/OS rule is the one taken here)."""
+    inhibit = s.queue.definition.inhibit_get
+    return Finding("5", inhibit is ALLOWED, inhibit, ALLOWED)
+
+
+def condition_06_process_is_defined(s: Situation) -> Finding:
+    """The process is named and defined; a transmission queue may do without a name."""
+    name = s.queue.definition.process_name
+    if name:
+        return Finding("6", s.process is not None, name, s.process is not None)
+    return Finding("6", s.queue.definition.usage is Usage.TRANSMISSION, "", s.queue.definition.usage)
+
+
+def condition_07_initiation_queue_is_usable(s: Situation) -> Finding:
+    """The initiation queue exists, is a local queue of normal usage, and takes puts and gets."""
+    q = s.initiation
+    if q is None:
+        return Finding("7", False, None, s.queue.definition.initiation_q_name)
+    d = q.definition
+    holds = d.inhibit_get is ALLOWED and d.inhibit_put is ALLOWED and d.usage is Usage.NORMAL
+    return Finding("7", holds, (d.inhibit_get, d.inhibit_put, d.usage), d.name)
+
+
+def condition_08_a_monitor_listens(s: Situation) -> Finding:
+    """Some application has the initiation queue open for removing messages."""
+    count = s.initiation.open_input_count if s.initiation is not None else 0
+    return Finding("8", count > 0, count, 1)
+
+
+def condition_09_trigger_control_is_on(s: Situation) -> Finding:
+    """TriggerControl is on."""
+    control = s.queue.definition.trigger_control
+    return Finding("9", control is TriggerControl.ON, control, TriggerControl.ON)
+
+
+def condition_10_trigger_type_is_set(s: Situation) -> Finding:
+    """TriggerType is not NONE."""
+    kind = s.queue.definition.trigger_type
+    return Finding("10", kind is not NONE, kind, None)
+
+
+def condition_11_put_while_others_wait(s: Situation) -> Finding:
+    """FIRST: others waited and TriggerInterval has passed since the last trigger message. DEPTH: it was reached."""
+    definition = s.queue.definition
+    kind = definition.trigger_type
+    before = s.queue.waiting(definition.trigger_msg_priority)
+    if s.happened is not Happened.PUT:
+        return Finding("11", False, before, None, False)
+    if kind is FIRST:
+        stamp = s.queue.trigger_stamp_ms
+        passed = None if stamp is None else s.now - stamp
+        holds = before > 0 and (passed is None or passed >= s.trigger_interval_ms)
+        return Finding("11", holds, (before, passed), (1, s.trigger_interval_ms))
+    if kind is DEPTH:
+        return Finding("11", before >= definition.trigger_depth, (before, None), (definition.trigger_depth, None))
+    return Finding("11", False, (before, None), None, False)
+
+
+def condition_12_last_reader_closed(s: Situation) -> Finding:
+    """FIRST and DEPTH: the only application serving the queue closed it, and enough messages wait."""
+    kind = s.queue.definition.trigger_type
+    enough, waiting, wanted = _enough_wait(s)
+    closed = s.happened is Happened.CLOSE and s.had_readers > 0 and s.queue.open_input_count == 0
+    applies = kind is FIRST or kind is DEPTH
+    return Finding("12", closed and enough and applies, (s.queue.open_input_count, waiting), (0, wanted), applies)
+
+
+def condition_13_criteria_changed(s: Situation) -> Finding:
+    """Control was turned on, or type, priority or (type DEPTH) depth changed while on, and enough messages wait."""
+    definition = s.queue.definition
+    changed = [
+        name
+        for name in ("trigger_control", "trigger_type", "trigger_msg_priority", "trigger_depth")
+        if name in s.was and (name != "trigger_depth" or definition.trigger_type is DEPTH)
+    ]
+    enough, waiting, wanted = _enough_wait(s)
+    holds = bool(changed) and definition.trigger_control is TriggerControl.ON and enough
+    return Finding("13", holds and s.happened is Happened.CHANGE, (tuple(changed), waiting), wanted)
+
+
+def condition_13a_initiation_put_allowed(s: Situation) -> Finding:
+    """Puts became allowed on the initiation queue, and enough messages wait."""
+    enough, waiting, wanted = _enough_wait(s)
+    return Finding("13a", enough and s.happened is Happened.INITIATION_PUT_ALLOWED, waiting, wanted)
+
+
+def condition_13b_get_allowed(s: Situation) -> Finding:
+    """Gets became allowed on the queue, and enough messages wait."""
+    enough, waiting, wanted = _enough_wait(s)
+    return Finding("13b", enough and s.happened is Happened.GET_ALLOWED, waiting, wanted)
+
+
+def condition_13c_monitor_opened(s: Situation) -> Finding:
+    """The first monitor opened the initiation queue for input, and enough messages wait."""
+    enough, waiting, wanted = _enough_wait(s)
+    first = s.happened is Happened.MONITOR_OPENED and s.had_monitor == 0
+    return Finding("13c", enough and first, (s.had_monitor, waiting), (0, wanted))
+
+
+def condition_14_priority_as_counted(s: Situation) -> Finding:
+    """A FIFO queue counts every message at DEFPRTY: below TriggerMsgPriority nothing can ever trigger."""
+    definition = s.queue.definition
+    if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO:
+        holds = definition.def_priority >= definition.trigger_msg_priority
+        return Finding("14", holds, definition.def_priority, definition.trigger_msg_priority)
+    return Finding("14", True, s.put_priority, None, False)

@@ -1,0 +1,131 @@
+"""What follows when a verdict fires: the trigger message, its stamp, and DEPTH switching itself off.
+
+A trigger message that its initiation queue cannot take goes to the dead-letter queue as an errand; a full or too
+small initiation queue is no condition. One raised in a unit of work stays hidden until the unit ends: for EVERY
+only commit releases it, for FIRST and DEPTH backout does too (seed 001, after condition 10).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.mq.attributes import Process
+from trigmon.mq.calls import Call
+from trigmon.mq.descriptors import (
+    CCSID_UTF8,
+    EXPIRY_UNLIMITED,
+    FORMAT_TRIGGER,
+    TM_LENGTH,
+    MessageDescriptor,
+    TriggerMessage,
+    pack_tm,
+)
+from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerControl, TriggerType
+from trigmon.mq.reasons import Reason
+from trigmon.rules.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
+from trigmon.rules.decision import Fired, Ids
+from trigmon.rules.errands import DeadLetter
+from trigmon.rules.facts import QueueFacts
+from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.triggers.table import judge
+
+
+class Effects(msgspec.Struct, frozen=True):
+    """What triggering adds to a decision. ``in_unit`` counts the messages it adds to the caller's unit of work."""
+
+    changes: list[AnyChange] = []
+    errands: list[Call] = []
+    told: tuple[Fired, ...] = ()
+    in_unit: int = 0
+
+
+NOTHING = Effects()
+
+
+def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessage:
+    """What the trigger message says: the values in force at the moment of the event (condition 6 for blanks)."""
+    definition = queue.definition
+    if process is None:
+        return TriggerMessage(
+            q_name=definition.name, trigger_data=definition.trigger_data, appl_type=int(ApplType.UNKNOWN)
+        )
+    return TriggerMessage(
+        q_name=definition.name,
+        process_name=process.name,
+        trigger_data=definition.trigger_data,
+        appl_type=int(process.appl_type),
+        appl_id=process.appl_id,
+        env_data=process.env_data,
+        user_data=process.user_data,
+    )
+
+
+def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int) -> MessageDescriptor:
+    """The MQMD of a trigger message: never persistent, never expiring, by the queue manager."""
+    return MessageDescriptor(
+        coded_char_set_id=CCSID_UTF8,
+        expiry=EXPIRY_UNLIMITED,
+        format=FORMAT_TRIGGER,
+        priority=priority,
+        persistence=int(Persistence.NOT_PERSISTENT),
+        msg_id=msg_id,
+        reply_to_q_mgr=q_mgr_name,
+        put_appl_type=int(ApplType.QMGR),
+        put_appl_name=q_mgr_name[:28],
+        put_ms=now,
+    )
+
+
+def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
+    """Judges, and says what follows. ``placed`` counts trigger messages this call already put on the same queue."""
+    verdict = judge(situation)
+    if not verdict.fires or situation.initiation is None:
+        return NOTHING
+    queue, definition = situation.queue, situation.queue.definition
+    initiation = situation.initiation.definition
+    message = trigger_message(queue, situation.process)
+    on_backout = definition.trigger_type is not TriggerType.EVERY
+    changes: list[AnyChange] = []
+    errands: list[Call] = []
+    why = _why_not(situation.initiation, placed)
+    if why is None:
+        number = ids.message()
+        changes.append(
+            AddMessage(
+                q_name=initiation.name,
+                number=number,
+                priority=initiation.def_priority,
+                is_persistent=False,
+                descriptor=trigger_descriptor(initiation.def_priority, q_mgr_name, ids.msg_id(number), situation.now),
+                data=pack_tm(message),
+                unit_id=unit_id,
+                is_held=unit_id != 0,
+                on_backout=on_backout,
+                trigger=message,
+            )
+        )
+    else:
+        errands.append(
+            DeadLetter(
+                q_name=definition.name,
+                initiation_q=initiation.name,
+                reason=why,
+                message=message,
+                unit_id=unit_id,
+                on_backout=on_backout,
+            )
+        )
+    changes.append(StampTrigger(definition.name, situation.now))
+    if definition.trigger_type is TriggerType.DEPTH:
+        disarmed = msgspec.structs.replace(definition, trigger_control=TriggerControl.OFF)
+        changes.append(SetDefinition(ObjectType.QLOCAL, disarmed))
+    return Effects(changes, errands, (Fired(definition.name, verdict),), 1 if unit_id else 0)
+
+
+def _why_not(initiation: QueueFacts, placed: int) -> Reason | None:
+    """Why the initiation queue cannot take one more trigger message."""
+    if initiation.depth + placed >= initiation.definition.max_q_depth:
+        return Reason.Q_FULL
+    if initiation.definition.max_msg_length < TM_LENGTH:
+        return Reason.MSG_TOO_BIG_FOR_Q
+    return None

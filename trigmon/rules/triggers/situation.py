@@ -1,0 +1,42 @@
+"""What just happened to a queue, with all that the conditions look at."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from trigmon.mq.attributes import Process
+from trigmon.rules.facts import QueueFacts
+
+
+class Happened(Enum):
+    """The kinds of happening, each judged by its own occasions."""
+
+    PUT = "a message was put"
+    CLOSE = "a reader closed"
+    CHANGE = "trigger attributes changed"
+    INITIATION_PUT_ALLOWED = "puts became allowed on the initiation queue"
+    GET_ALLOWED = "gets became allowed on the queue"
+    MONITOR_OPENED = "a monitor opened the initiation queue"
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """The queue as it is when judged.
+
+    For a put ``queue`` is as it was before the message, ``put_priority`` what the message was put with and
+    ``priority`` what it counts as. ``was`` holds the values that a change replaced, by attribute name.
+    ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open.
+    """
+
+    happened: Happened
+    queue: QueueFacts
+    process: Process | None
+    initiation: QueueFacts | None
+    trigger_interval_ms: int
+    now: int
+    priority: int = 0
+    put_priority: int = 0
+    was: dict[str, object] = {}
+    had_readers: int = 0
+    had_monitor: int = 0

@@ -1,0 +1,133 @@
+"""The law of triggering: which occasion asks for which requirements. Left the occasion, right what must hold besides.
+
+Sources: seed 001, conditions 1 to 14; 13a, 13b and 13c are the three followers of its 13. Every condition that a
+happening asks for is evaluated, so a verdict always tells the whole story; at most one occasion fires for one
+happening to one queue.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.rules.triggers.conditions import (
+    Condition,
+    Finding,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_01_a_message_was_put as c01,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_02_priority_suffices as c02,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_03_depth_was_just_below as c03,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_04_nobody_reads_the_queue as c04,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_05_get_is_allowed as c05,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_06_process_is_defined as c06,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_07_initiation_queue_is_usable as c07,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_08_a_monitor_listens as c08,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_09_trigger_control_is_on as c09,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_10_trigger_type_is_set as c10,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_11_put_while_others_wait as c11,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_12_last_reader_closed as c12,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_13_criteria_changed as c13,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_13a_initiation_put_allowed as c13a,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_13b_get_allowed as c13b,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_13c_monitor_opened as c13c,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_14_priority_as_counted as c14,
+)
+from trigmon.rules.triggers.situation import Happened, Situation
+
+TABLE: dict[Condition, tuple[Condition, ...]] = {
+    c01: (c14, c02, c03, c04, c05, c06, c07, c08, c09, c10),
+    c11: (c14, c02, c04, c05, c06, c07, c08, c09, c10),
+    c12: (c06, c07, c08, c09, c10),
+    c13: (c04, c05, c06, c07, c09, c10),
+    c13a: (c04, c05, c06, c07, c08, c09, c10),
+    c13b: (c04, c06, c07, c08, c09, c10),
+    c13c: (c04, c05, c06, c07, c09, c10),
+}
+
+OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
+    Happened.PUT: (c01, c11),
+    Happened.CLOSE: (c12,),
+    Happened.CHANGE: (c13,),
+    Happened.INITIATION_PUT_ALLOWED: (c13a,),
+    Happened.GET_ALLOWED: (c13b,),
+    Happened.MONITOR_OPENED: (c13c,),
+}
+
+# Each happening's conditions once, with the places of every occasion and of its requirements among them.
+_PLAN: dict[Happened, tuple[tuple[Condition, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = {}
+for _happened, _occasions in OCCASIONS.items():
+    _asked = tuple(dict.fromkeys(c for occasion in _occasions for c in (occasion, *TABLE[occasion])))
+    _PLAN[_happened] = (
+        _asked,
+        tuple((_asked.index(o), tuple(_asked.index(c) for c in TABLE[o])) for o in _occasions),
+    )
+
+REQUIREMENTS = ("2", "3", "4", "5", "6", "7", "8", "9", "10", "14")
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What was found, and the number of the occasion that fires; empty when none does."""
+
+    occasion: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def fires(self) -> bool:
+        """Whether a trigger message is due."""
+        return self.occasion != ""
+
+    @property
+    def fails(self) -> list[str]:
+        """The requirements that do not hold, in order; 3 only when 11 does not let the put through either."""
+        eleven = any(f.number == "11" and f.holds for f in self.findings)
+        failing = {f.number for f in self.findings if not f.holds and not (f.number == "3" and eleven)}
+        return [number for number in REQUIREMENTS if number in failing]
+
+
+def _all_hold(findings: tuple[Finding, ...], places: tuple[int, ...]) -> bool:
+    for place in places:  # noqa: SIM110 - a loop costs a third of a generator here, and each put pays for it
+        if not findings[place].holds:
+            return False
+    return True
+
+
+def judge(situation: Situation) -> Verdict:
+    """Evaluates every condition that the happening asks for, and says which occasion fires."""
+    asked, plan = _PLAN[situation.happened]
+    findings = tuple([condition(situation) for condition in asked])
+    for occasion, required in plan:
+        if findings[occasion].holds and _all_hold(findings, required):
+            return Verdict(findings[occasion].number, findings)
+    return Verdict("", findings)

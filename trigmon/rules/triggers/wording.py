@@ -1,0 +1,184 @@
+"""Sentences for people, made from what the conditions saw: fact, seen, needed, remedy, in the seed's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trigmon.mq.calls import Explanation
+from trigmon.mq.enums import TriggerType, word
+from trigmon.rules.triggers.conditions import Finding
+from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.triggers.table import Verdict
+
+ORDER = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "13a", "13b", "13c", "14")
+
+FACTS = {
+    "1": "a message is put on the queue",
+    "2": "its priority reaches TRIGMPRI",
+    "3": "the number of such messages before it suits the trigger type",
+    "4": "no program has the queue open for input",
+    "5": "gets from the queue are allowed",
+    "6": "the process is named and defined",
+    "7": "the initiation queue exists and takes puts and gets",
+    "8": "a trigger monitor has the initiation queue open for input",
+    "9": "trigger control is on",
+    "10": "the trigger type is not NONE",
+    "11": "others waited already, and the interval or the depth allows another trigger",
+    "12": "the last reader closed the queue and enough messages wait",
+    "13": "the trigger criteria changed and enough messages wait",
+    "13a": "puts became allowed on the initiation queue and enough messages wait",
+    "13b": "gets became allowed on the queue and enough messages wait",
+    "13c": "the first monitor opened the initiation queue and enough messages wait",
+    "14": "messages count at a priority that can reach TRIGMPRI",
+}
+
+
+def explanations(situation: Situation, verdict: Verdict) -> list[Explanation]:
+    """Every condition of a verdict for a person, in the seed's order.
+
+    Of 1 and 11 the one that does not concern this put is shown as not applying: a put fires by one of them.
+    """
+    ordered = sorted(verdict.findings, key=lambda finding: ORDER.index(finding.number))
+    eleven = any(f.number == "11" and f.holds for f in ordered)
+    shown = []
+    for finding in ordered:
+        seen, needed, remedy = _WORDS[finding.number](situation, finding)
+        spared = finding.number == "3" and not finding.holds and eleven
+        unasked = finding.number == "11" and not finding.holds and _third_holds(ordered)
+        if not finding.applies or spared or unasked:
+            holds, remedy = "does not apply", ""
+        else:
+            holds, remedy = ("yes", "") if finding.holds else ("NO", remedy)
+        shown.append(
+            Explanation(
+                number=finding.number,
+                fact=FACTS[finding.number],
+                holds=holds,
+                seen=seen,
+                needed=needed,
+                remedy=remedy,
+            )
+        )
+    return shown
+
+
+def _third_holds(findings: list[Finding]) -> bool:
+    return any(f.number == "3" and f.holds for f in findings)
+
+
+Words = tuple[str, str, str]
+
+
+def _happened(s: Situation, f: Finding) -> Words:
+    return s.happened.value, "", ""
+
+
+def _priority(s: Situation, f: Finding) -> Words:
+    return f"counted priority {f.saw}", f"at least {f.wanted}", f"put with a priority of {f.wanted}, or lower TRIGMPRI"
+
+
+def _before(s: Situation, f: Finding) -> Words:
+    seen = f"{f.saw} waiting with priority {s.queue.definition.trigger_msg_priority} or more"
+    if s.queue.definition.trigger_type is TriggerType.DEPTH:
+        return seen, f"exactly {f.wanted}", "put more messages, or lower TRIGDPTH"
+    if s.queue.definition.trigger_type is TriggerType.FIRST:
+        return seen, "none", "drain the queue, or wait until TRIGINT has passed (condition 11)"
+    return seen, "any number", ""
+
+
+def _readers(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.name
+    remedy = f"end the programs that read it: DISPLAY QSTATUS({name}) TYPE(HANDLE)"
+    return f"IPPROCS({f.saw})", "IPPROCS(0) for FIRST and DEPTH", remedy
+
+
+def _get(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.name
+    return f"gets {_plain(f.saw)}", "gets allowed", f"ALTER QLOCAL({name}) GET(ENABLED)"
+
+
+def _process(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.name
+    if not f.saw:
+        return "PROCESS is blank", "a process, but for a transmission queue", f"ALTER QLOCAL({name}) PROCESS(a process)"
+    state = "is defined" if f.holds else "is not defined"
+    return f"PROCESS({f.saw}) {state}", "a defined process", f"DEFINE PROCESS({f.saw}) APPLICID(a program)"
+
+
+def _initiation(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.name
+    if f.saw is None:
+        if not f.wanted:
+            return "INITQ is blank", "a local queue", f"ALTER QLOCAL({name}) INITQ(an initiation queue)"
+        return f"INITQ({f.wanted}) is no local queue", "a local queue", f"DEFINE QLOCAL({f.wanted})"
+    get, put, usage = f.saw if isinstance(f.saw, tuple) else ("", "", "")
+    seen = f"{f.wanted}: gets {_plain(get)}, puts {_plain(put)}, usage {_plain(usage)}"
+    remedy = f"ALTER QLOCAL({f.wanted}) GET(ENABLED) PUT(ENABLED) USAGE(NORMAL)"
+    return seen, "gets allowed, puts allowed, usage normal", remedy
+
+
+def _monitor(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.initiation_q_name or "the initiation queue"
+    return f"{name} has IPPROCS({f.saw})", "at least 1", f"start a monitor: trigmon monitor --initq {name}"
+
+
+def _control(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.name
+    again = " (DEPTH switches it off when it fires)" if s.queue.definition.trigger_type is TriggerType.DEPTH else ""
+    return f"trigger control {_plain(f.saw)}", f"on{again}", f"ALTER QLOCAL({name}) TRIGGER"
+
+
+def _type(s: Situation, f: Finding) -> Words:
+    name = s.queue.definition.name
+    return f"TRIGTYPE({_plain(f.saw).upper()})", "FIRST, EVERY or DEPTH", f"ALTER QLOCAL({name}) TRIGTYPE(FIRST)"
+
+
+def _eleven(s: Situation, f: Finding) -> Words:
+    before, passed = f.saw if isinstance(f.saw, tuple) else (f.saw, None)
+    if s.queue.definition.trigger_type is TriggerType.DEPTH:
+        return f"{before} waiting", f"TRIGDPTH({s.queue.definition.trigger_depth}) or more", "put more messages"
+    since = "no trigger message since the start" if passed is None else f"{passed} ms since the last trigger message"
+    remedy = "wait for TRIGINT, drain the queue, or ALTER QMGR TRIGINT(a shorter interval)"
+    return f"{before} waiting, {since}", f"at least 1 waiting and {s.trigger_interval_ms} ms passed", remedy
+
+
+def _waiting(s: Situation, f: Finding) -> Words:
+    saw = f.saw[-1] if isinstance(f.saw, tuple) else f.saw
+    wanted = f.wanted[-1] if isinstance(f.wanted, tuple) else f.wanted
+    return f"{saw} waiting", f"at least {wanted}", "put more messages, or drain those that wait"
+
+
+def _counting(s: Situation, f: Finding) -> Words:
+    if not f.applies:
+        return f"by its own priority, {f.saw}", "", ""
+    return (
+        f"FIFO: every message counts at DEFPRTY({f.saw})",
+        f"DEFPRTY at least TRIGMPRI({f.wanted})",
+        "raise DEFPRTY, lower TRIGMPRI, or use MSGDLVSQ(PRIORITY)",
+    )
+
+
+def _plain(value: Any) -> str:
+    return word(value) if hasattr(value, "name") else str(value)
+
+
+_WORDS: dict[str, Callable[[Situation, Finding], Words]] = {
+    "1": _happened,
+    "2": _priority,
+    "3": _before,
+    "4": _readers,
+    "5": _get,
+    "6": _process,
+    "7": _initiation,
+    "8": _monitor,
+    "9": _control,
+    "10": _type,
+    "11": _eleven,
+    "12": _waiting,
+    "13": _waiting,
+    "13a": _waiting,
+    "13b": _waiting,
+    "13c": _waiting,
+    "14": _counting,
+}

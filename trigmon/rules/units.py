@@ -1,0 +1,74 @@
+"""Units of work: numbered by the client, begun by the first call that names one, ended once (seed 004).
+
+A unit is a row, not an open transaction: an application may think for an hour without holding anything.
+"""
+
+from __future__ import annotations
+
+from trigmon.mq.calls import Backout, Commit, Done, Outcome, OutcomeWas
+from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.errors import OptionsError, SyncpointLimitReached, UnitOfWorkNotStarted
+from trigmon.rules.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.facts import Facts, Found
+
+SYNCPOINT = 0x2
+NO_SYNCPOINT = 0x4
+
+
+def joined_unit(options: int, unit: int, facts: Facts, now: int, ids: Ids) -> tuple[int, list[AnyChange]]:
+    """The unit of work a put or get belongs to, 0 for none, and the change that begins it if it is the first.
+
+    MQPMO and MQGMO give SYNCPOINT and NO_SYNCPOINT the same bits; neither means outside syncpoint.
+    Raises OptionsError for both at once or a SYNCPOINT without a unit, UnitOfWorkNotStarted for an ended unit.
+    """
+    if not options & SYNCPOINT:
+        return 0, []
+    if options & NO_SYNCPOINT:
+        raise OptionsError("syncpoint and no_syncpoint exclude each other")
+    if unit <= 0:
+        raise OptionsError("syncpoint needs the number of a unit of work")
+    connection = facts.connection
+    if connection.unit_id:
+        if unit != connection.unit_number:
+            raise _ended(unit, connection.unit_number)
+        return connection.unit_id, []
+    if unit <= connection.unit_number:
+        raise _ended(unit, connection.unit_number + 1)
+    unit_id = ids.unit()
+    return unit_id, [BeginUnit(connection.connection, unit_id, unit, connection.client_id, now)]
+
+
+def check_limit(facts: Facts, adds: int) -> None:
+    """MAXUMSGS: puts, gets and the trigger messages of the puts count. Raises SyncpointLimitReached (2024)."""
+    count = (facts.unit.count if facts.unit is not None else 0) + adds
+    if count > facts.q_mgr.max_uncommitted_msgs:
+        raise SyncpointLimitReached(f"MAXUMSGS({facts.q_mgr.max_uncommitted_msgs}): commit or back out first")
+
+
+def decide_commit(call: Commit, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """MQCMIT. A unit in which nothing was done ends as well."""
+    return _end(call.unit, facts, UnitOutcome.COMMITTED, now)
+
+
+def decide_backout(call: Backout, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """MQBACK: puts vanish, gets return to their place with the backout count raised by one."""
+    return _end(call.unit, facts, UnitOutcome.BACKED_OUT, now)
+
+
+def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
+    connection = facts.connection
+    if facts.unit is not None and unit == connection.unit_number:
+        return Decision(Done(), [EndUnit(facts.unit, outcome, now)])
+    if connection.unit_id or unit <= connection.unit_number:
+        raise _ended(unit, connection.unit_number + (0 if connection.unit_id else 1))
+    return Decision(Done(), [SkipUnit(connection.connection, unit)])
+
+
+def decide_outcome(call: Outcome, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What became of a unit of work: what is on record, or that it is open, or that nobody knows."""
+    return Decision(OutcomeWas(outcome=UnitOutcome(facts.outcome)))
+
+
+def _ended(unit: int, current: int) -> UnitOfWorkNotStarted:
+    return UnitOfWorkNotStarted(f"unit of work {unit} has ended; the next is {current}")

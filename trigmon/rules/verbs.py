@@ -1,0 +1,141 @@
+"""The table of verbs: for each call what it wants to know, what it looks for, how it is decided, who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from trigmon.mq import calls
+from trigmon.rules.attributes import decide_inquire, decide_set
+from trigmon.rules.closing import decide_close, decide_disconnect, decide_forget, decide_lost_connection
+from trigmon.rules.dead_letter import decide_dead_letter
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.defining import (
+    DEFAULT_OBJECTS,
+    decide_alter,
+    decide_clear,
+    decide_define,
+    decide_delete,
+    decide_move,
+    look_for_clear,
+    look_for_move,
+)
+from trigmon.rules.displaying import (
+    decide_change_run,
+    decide_display,
+    decide_display_handles,
+    decide_ping,
+    decide_record_run,
+    decide_runs,
+    decide_status,
+)
+from trigmon.rules.errands import DeadLetter, Deliver, Forget
+from trigmon.rules.explaining import decide_explain
+from trigmon.rules.facts import Facts, Found, Selection, Wants
+from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
+from trigmon.rules.opening import decide_open, object_type_of
+from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
+from trigmon.rules.units import decide_backout, decide_commit, decide_outcome
+
+Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
+LookFor = Callable[[Any, Facts, int], Selection]
+
+
+class Verb(msgspec.Struct, frozen=True):
+    """How one kind of call is answered. ``is_wide``: it asks for more than a message's neighbourhood."""
+
+    wants: Callable[[Any, int], Wants]
+    decide: Decide
+    look_for: LookFor | None = None
+    is_wide: bool = False
+    is_administrative: bool = False
+
+
+def _by_handle_or_name(call: Any, connection: int) -> Wants:
+    return Wants(connection, call.q_name, None, call.handle)
+
+
+def _by_handle(call: Any, connection: int) -> Wants:
+    return Wants(connection, handle=call.handle)
+
+
+def _by_q_name(call: Any, connection: int) -> Wants:
+    return Wants(connection, call.q_name)
+
+
+def _nothing(call: Any, connection: int) -> Wants:
+    return Wants(connection)
+
+
+def _everything(call: Any, connection: int) -> Wants:
+    return Wants(connection, everything=True)
+
+
+def _open(call: calls.Open, connection: int) -> Wants:
+    object_type = None if call.object_type == "queue" else object_type_of(call.object_type)
+    return Wants(connection, call.object_name, object_type)
+
+
+def _definition(call: Any, connection: int) -> Wants:
+    object_type = object_type_of(call.object_type)
+    like = ""
+    if isinstance(call, calls.Define):
+        like = call.like or DEFAULT_OBJECTS.get(object_type, "")
+        if not call.like and call.name == like:
+            like = ""
+    return Wants(connection, call.name, object_type, like=like, everything=True)
+
+
+def _dead_letter(call: DeadLetter, connection: int) -> Wants:
+    return Wants(connection, dead_letter=True)
+
+
+def _move(call: calls.Move, connection: int) -> Wants:
+    return Wants(connection, call.q_name, target=call.to_q_name)
+
+
+def _outcome(call: calls.Outcome, connection: int) -> Wants:
+    return Wants(connection, client_id=call.client_id, unit=call.unit)
+
+
+def _run(call: Any, connection: int) -> Wants:
+    return Wants(connection, run_id=call.run_id)
+
+
+def _runs(call: calls.Runs, connection: int) -> Wants:
+    return Wants(connection, where=call.where, limit=max(1, call.limit) + 1)
+
+
+VERBS: dict[type[calls.Call], Verb] = {
+    calls.Open: Verb(_open, decide_open, is_wide=True),
+    calls.Close: Verb(_by_handle, decide_close),
+    calls.Put: Verb(_by_handle_or_name, decide_put),
+    calls.PutMany: Verb(_nothing, decide_put_many),
+    calls.Get: Verb(_by_handle, decide_get, look_for_get),
+    calls.GetMany: Verb(_by_handle, decide_get_many, look_for_get_many),
+    calls.Inquire: Verb(_by_handle, decide_inquire, is_wide=True),
+    calls.Set: Verb(_by_handle, decide_set, is_wide=True),
+    calls.Commit: Verb(_nothing, decide_commit),
+    calls.Backout: Verb(_nothing, decide_backout),
+    calls.Disconnect: Verb(_nothing, decide_disconnect),
+    calls.LostConnection: Verb(_nothing, decide_lost_connection),
+    calls.Outcome: Verb(_outcome, decide_outcome, is_wide=True),
+    calls.Define: Verb(_definition, decide_define, is_wide=True, is_administrative=True),
+    calls.Alter: Verb(_definition, decide_alter, is_wide=True, is_administrative=True),
+    calls.Delete: Verb(_definition, decide_delete, is_wide=True, is_administrative=True),
+    calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_administrative=True),
+    calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True, is_administrative=True),
+    calls.Display: Verb(_everything, decide_display, is_wide=True),
+    calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
+    calls.Status: Verb(_everything, decide_status, is_wide=True),
+    calls.Explain: Verb(_by_q_name, decide_explain),
+    calls.Ping: Verb(_nothing, decide_ping),
+    calls.RecordRun: Verb(_run, decide_record_run, is_wide=True),
+    calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True),
+    calls.Runs: Verb(_runs, decide_runs, is_wide=True),
+    Deliver: Verb(_by_q_name, decide_deliver),
+    DeadLetter: Verb(_dead_letter, decide_dead_letter),
+    Forget: Verb(_nothing, decide_forget),
+}

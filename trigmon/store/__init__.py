@@ -1,0 +1,1 @@
+"""The cellar: where messages, definitions and runs lie, behind one port."""

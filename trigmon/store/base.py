@@ -1,0 +1,79 @@
+"""What every store shares: the standing facts, and the wider questions that rows answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from trigmon.mq.enums import UnitOutcome
+from trigmon.rules import changes as c
+from trigmon.rules.changes import AnyChange
+from trigmon.rules.displaying import outcome_of
+from trigmon.rules.facts import Facts, Wants
+from trigmon.rules.world import Standing
+
+# Expired messages met in one look: the rest wait for the next, so a turn stays short.
+SLICE = 256
+# Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
+ID_BLOCK = 1_000_000
+
+
+class BaseStore(ABC):
+    """The half of a store that is the same for all: facts from what stands, changes followed by what stands."""
+
+    def __init__(self) -> None:
+        self.standing = Standing("")
+
+    def facts(self, wants: Wants, is_wide: bool) -> Facts:
+        """See :class:`trigmon.store.port.Store`."""
+        facts = self.standing.facts(wants)
+        if not is_wide:
+            return facts
+        facts = self.standing.wider(facts, wants)
+        if wants.client_id:
+            facts = replace(facts, outcome=int(self._outcome(wants.client_id, wants.unit)))
+        if wants.run_id:
+            facts = replace(facts, run=self._run(wants.run_id))
+        if wants.limit:
+            facts = replace(facts, runs=tuple(self._runs(wants.where or {}, wants.limit)))
+        return facts
+
+    def _outcome(self, client_id: str, unit: int) -> UnitOutcome:
+        for open_unit in self.standing.units.values():
+            if open_unit.client_id == client_id and open_unit.number == unit:
+                return UnitOutcome.OPEN
+        return outcome_of(self._recorded(client_id), unit)
+
+    @abstractmethod
+    def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
+        """The outcomes on record of a client's last units of work, by number."""
+
+    @abstractmethod
+    def _run(self, run_id: str) -> dict[str, object] | None:
+        """A run's record."""
+
+    @abstractmethod
+    def _runs(self, where: dict[str, object], limit: int) -> Sequence[dict[str, object]]:
+        """Runs whose record holds every value of ``where``, newest first."""
+
+
+_ALWAYS = (c.SetDefinition, c.DropDefinition, c.WriteRun)
+
+
+def must_last(changes: Sequence[AnyChange]) -> bool:
+    """Whether any of these must survive a power cut once answered. A unit of work in flight need not."""
+    for change in changes:
+        if isinstance(change, c.AddMessage):
+            if change.is_persistent and not change.unit_id:
+                return True
+        elif isinstance(change, c.RemoveMessage):
+            if change.message.is_persistent:
+                return True
+        elif isinstance(change, c.EndUnit):
+            if change.unit.is_durable:
+                return True
+        elif isinstance(change, _ALWAYS):
+            return True
+    return False

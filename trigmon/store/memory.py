@@ -1,0 +1,287 @@
+"""The reference store: dictionaries and sorted lists, no cleverness. What it holds outlives :meth:`close`.
+
+It serves rehearsals and tests; a restart treats it as a disk would be treated, so both stores keep one suite.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.rules import changes as c
+from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.world import Standing
+from trigmon.store.base import ID_BLOCK, SLICE, BaseStore
+
+Key = tuple[int, int]
+
+
+class Row(msgspec.Struct):
+    """A message as it lies here: ``put_by`` and ``taken_by`` are units of work, 0 for none."""
+
+    message: StoredMessage
+    put_by: int = 0
+    taken_by: int = 0
+    is_held: bool = False
+    on_backout: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Get order: highest priority first, then arrival."""
+        return -self.message.priority, self.message.number
+
+
+class Rows:
+    """All messages, by queue in get order. ``copy`` is what an undo returns to."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, dict[Key, Row]] = {}
+        self.order: dict[str, list[Key]] = {}
+        self.notes: list[tuple[str, Row, Row | None]] = []
+
+    def set(self, row: Row) -> None:
+        """Writes a row, new or changed."""
+        rows = self.of.setdefault(row.message.q_name, {})
+        before = rows.get(row.key)
+        self.notes.append((row.message.q_name, row, before))
+        if before is None:
+            insort(self.order.setdefault(row.message.q_name, []), row.key)
+        rows[row.key] = row
+
+    def drop(self, row: Row) -> None:
+        """Removes a row."""
+        q_name = row.message.q_name
+        self.notes.append((q_name, row, row))
+        del self.of[q_name][row.key]
+        order = self.order[q_name]
+        del order[bisect_right(order, row.key) - 1]
+
+    def undo(self) -> None:
+        """Back to the last time the notes were cleared."""
+        for q_name, row, before in reversed(self.notes):
+            rows = self.of.setdefault(q_name, {})
+            was_there = row.key in rows
+            if before is None:
+                del rows[row.key]
+                self.order[q_name].remove(row.key)
+            else:
+                rows[row.key] = before
+                if not was_there:
+                    insort(self.order.setdefault(q_name, []), row.key)
+        self.notes.clear()
+
+    def all(self) -> Iterator[Row]:
+        """Every row of every queue."""
+        for rows in self.of.values():
+            yield from rows.values()
+
+
+class MemoryStore(BaseStore):
+    """A store in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows = Rows()
+        self._outcomes: dict[str, dict[int, UnitOutcome]] = {}
+        self._run_records: dict[str, dict[str, object]] = {}
+        self._notes: list[tuple[dict[str, Any], str, Any]] = []
+        self._next = 1
+
+    def open(self, q_mgr_name: str, now: int) -> int:
+        """See the port. Ids go on from a round number above the last, as on disk."""
+        before = self.standing
+        self.standing = Standing(q_mgr_name)
+        if before.q_mgr[""].name:
+            self.standing.q_mgr[""] = before.q_mgr[""]
+        self.standing.aliases.update(before.aliases)
+        self.standing.processes.update(before.processes)
+        self._recover()
+        for name, queue in before.queues.items():
+            depths = [0] * 10
+            for row in self._rows.of.get(name, {}).values():
+                depths[row.message.priority] += 1
+            self.standing.queues[name] = QueueFacts(queue.definition, tuple(depths))
+        first = self._next
+        self._next += ID_BLOCK
+        return first
+
+    def _recover(self) -> None:
+        for row in list(self._rows.all()):
+            if row.put_by or not row.message.is_persistent:
+                self._rows.drop(row)
+            elif row.taken_by:
+                self._rows.set(Row(_once_more(row.message)))
+        self._rows.notes.clear()
+
+    def begin(self) -> None:
+        """See the port."""
+
+    def mark(self) -> None:
+        """See the port."""
+        self.standing.mark()
+        self._rows.notes.clear()
+        self._notes.clear()
+
+    def undo(self) -> None:
+        """See the port."""
+        self.standing.undo()
+        self._rows.undo()
+        for table, key, before in reversed(self._notes):
+            if before is None:
+                del table[key]
+            else:
+                table[key] = before
+        self._notes.clear()
+
+    def find(self, selection: Selection) -> Found:
+        """See the port."""
+        rows = self._rows.of.get(selection.q_name, {})
+        order = self._rows.order.get(selection.q_name, [])
+        if selection.at is not None:
+            keys = [(-selection.at.priority, selection.at.number)]
+        elif selection.after is not None:
+            keys = order[bisect_right(order, (-selection.after.priority, selection.after.number)) :]
+        else:
+            keys = order
+        messages: list[StoredMessage] = []
+        expired: list[StoredMessage] = []
+        for key in keys:
+            row = rows.get(key)
+            if row is None or not _is_chosen(row, selection):
+                continue
+            if row.message.expires_ms and row.message.expires_ms <= selection.now:
+                if not row.put_by:
+                    expired.append(row.message)
+                if len(expired) >= SLICE:
+                    break
+                continue
+            messages.append(row.message)
+            if len(messages) >= selection.limit:
+                break
+        return Found(tuple(messages), tuple(expired))
+
+    def apply(self, changes: Sequence[c.AnyChange], has_errands: bool) -> None:
+        """See the port."""
+        for change in changes:
+            write = _WRITE.get(type(change))
+            if write is not None:
+                write(self, change)
+            self.standing.follow(change)
+
+    def end(self) -> None:
+        """See the port."""
+
+    def idle(self) -> None:
+        """See the port."""
+
+    def close(self) -> None:
+        """See the port."""
+
+    def abandon(self) -> None:
+        """See the port."""
+
+    def _add(self, change: c.AddMessage) -> None:
+        message = StoredMessage(
+            change.number,
+            change.q_name,
+            change.priority,
+            change.is_persistent,
+            change.descriptor,
+            change.data,
+            change.expires_ms,
+        )
+        self._rows.set(Row(message, change.unit_id, 0, change.is_held, change.on_backout))
+
+    def _take(self, change: c.TakeMessage) -> None:
+        row = self._row(change.message)
+        self._rows.set(Row(row.message, row.put_by, change.unit_id, row.is_held, row.on_backout))
+
+    def _remove(self, change: c.RemoveMessage) -> None:
+        self._rows.drop(self._row(change.message))
+
+    def _row(self, message: StoredMessage) -> Row:
+        return self._rows.of[message.q_name][-message.priority, message.number]
+
+    def _end_unit(self, change: c.EndUnit) -> None:
+        unit = change.unit
+        for q_name in {name for name, _ in (*unit.puts, *unit.gets)}:
+            for row in list(self._rows.of.get(q_name, {}).values()):
+                if unit.unit_id in (row.put_by, row.taken_by):
+                    self._settle(row, unit.unit_id, change.outcome)
+        recorded = self._outcomes.get(unit.client_id, {})
+        kept = {number: outcome for number, outcome in recorded.items() if number >= unit.number - 1}
+        self._write_key(self._outcomes, unit.client_id, {**kept, unit.number: change.outcome})
+
+    def _settle(self, row: Row, unit_id: int, outcome: UnitOutcome) -> None:
+        committed = outcome is UnitOutcome.COMMITTED
+        if committed and row.taken_by == unit_id:
+            self._rows.drop(row)
+        elif row.put_by == unit_id:
+            if committed or row.on_backout:
+                self._rows.set(Row(row.message))
+            else:
+                self._rows.drop(row)
+        else:
+            self._rows.set(Row(_once_more(row.message), row.put_by))
+
+    def _begin_unit(self, change: c.BeginUnit) -> None:
+        recorded = self._outcomes.get(change.client_id, {})
+        first = {change.number - 1: UnitOutcome.UNKNOWN}
+        self._write_key(self._outcomes, change.client_id, {**first, **recorded})
+
+    def _drop_definition(self, change: c.DropDefinition) -> None:
+        if change.object_type is ObjectType.QLOCAL:
+            for row in list(self._rows.of.get(change.name, {}).values()):
+                self._rows.drop(row)
+
+    def _write_run(self, change: c.WriteRun) -> None:
+        self._write_key(self._run_records, change.run_id, change.record)
+
+    def _write_key(self, table: dict[str, Any], key: str, value: object) -> None:
+        self._notes.append((table, key, table.get(key)))
+        table[key] = value
+
+    def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
+        return self._outcomes.get(client_id, {})
+
+    def _run(self, run_id: str) -> dict[str, object] | None:
+        return self._run_records.get(run_id)
+
+    def _runs(self, where: dict[str, object], limit: int) -> Sequence[dict[str, object]]:
+        chosen = [
+            run
+            for run in reversed(self._run_records.values())
+            if all(run.get(name) == value for name, value in where.items())
+        ]
+        return chosen[:limit]
+
+
+def _is_chosen(row: Row, selection: Selection) -> bool:
+    if row.taken_by or row.is_held or (row.put_by and row.put_by != selection.unit_id):
+        return False
+    descriptor = row.message.descriptor
+    if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
+        return False
+    return selection.correl_id is None or descriptor.correl_id == selection.correl_id
+
+
+def _once_more(message: StoredMessage) -> StoredMessage:
+    """The message backed out: its place as before, its backout count one higher."""
+    descriptor = message.descriptor
+    return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + 1))
+
+
+_WRITE: dict[type[c.Change], Any] = {
+    c.AddMessage: MemoryStore._add,
+    c.TakeMessage: MemoryStore._take,
+    c.RemoveMessage: MemoryStore._remove,
+    c.BeginUnit: MemoryStore._begin_unit,
+    c.EndUnit: MemoryStore._end_unit,
+    c.DropDefinition: MemoryStore._drop_definition,
+    c.WriteRun: MemoryStore._write_run,
+}

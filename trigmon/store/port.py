@@ -1,0 +1,67 @@
+"""What the manager asks of a store: a turn, and in it facts, find and apply.
+
+A turn is a batch of calls from many clients that becomes durable at once, at :meth:`Store.end`. Each call begins
+with :meth:`Store.mark`; :meth:`Store.undo` takes that call back whole. What facts become after changes is the
+arithmetic of :mod:`trigmon.rules.world`, one copy for all stores; a store only keeps the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from trigmon.rules.changes import AnyChange
+from trigmon.rules.facts import Facts, Found, Selection, Wants
+
+
+class StoreBroken(Exception):
+    """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more."""
+
+
+class DirectoryInUse(Exception):
+    """Another process has this data directory open."""
+
+
+class StoreTooNew(Exception):
+    """The data was written by a later version of trigmon."""
+
+
+class Store(Protocol):
+    """One queue manager's store. Every method may raise StoreBroken."""
+
+    def open(self, q_mgr_name: str, now: int) -> int:
+        """Takes the data up again and returns the first free number for messages, units and handles.
+
+        Definitions and persistent messages are there; messages that are not persistent are gone, units in flight
+        are backed out with the backout count raised. Raises DirectoryInUse, StoreTooNew.
+        """
+
+    def begin(self) -> None:
+        """A turn begins."""
+
+    def mark(self) -> None:
+        """A call begins: :meth:`undo` goes back to here."""
+
+    def undo(self) -> None:
+        """The call is taken back, rows and facts."""
+
+    def facts(self, wants: Wants, is_wide: bool) -> Facts:
+        """The neighbourhood of a call, the same cost at any depth; ``is_wide`` adds what commands ask for."""
+
+    def find(self, selection: Selection) -> Found:
+        """The messages a call looks for, in get order, by an indexed look-up."""
+
+    def apply(self, changes: Sequence[AnyChange], has_errands: bool) -> None:
+        """Writes the changes of one decision; ``has_errands`` says that more follow within the same call."""
+
+    def end(self) -> None:
+        """The turn is durable when this returns."""
+
+    def idle(self) -> None:
+        """Nothing is going on: time for upkeep."""
+
+    def close(self) -> None:
+        """The orderly end."""
+
+    def abandon(self) -> None:
+        """Lets go at once, as a killed process would."""

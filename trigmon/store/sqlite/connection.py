@@ -1,0 +1,82 @@
+"""One SQLite connection as trigmon wants it: its own current library, WAL, exclusive, every pragma read back."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x54524D51
+LOWEST_SQLITE = (3, 51, 3)
+
+# Exclusive locking keeps the WAL index in this process, so nobody else can read half a turn. Checkpoints are ours,
+# at quiet moments: one inside a commit stalls every client for milliseconds.
+PRAGMAS: tuple[tuple[str, str, object], ...] = (
+    ("locking_mode", "EXCLUSIVE", "exclusive"),
+    ("journal_mode", "WAL", "wal"),
+    ("synchronous", "FULL", 2),
+    ("wal_autocheckpoint", "0", 0),
+    ("temp_store", "MEMORY", 2),
+    ("mmap_size", "0", 0),
+    ("cache_size", "-65536", -65536),
+)
+
+
+def lock_directory(directory: Path) -> int:
+    """Takes the data directory for this process; the file descriptor holds the lock. Raises DirectoryInUse."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o750)
+    lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(lock, 32, 0).decode(errors="replace").strip()
+        os.close(lock)
+        raise DirectoryInUse(f"{directory} is in use by process {holder or 'unknown'}") from None
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
+    return lock
+
+
+def connect(path: Path) -> apsw.Connection:
+    """The database, made if it is not there, at this version's schema."""
+    found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if found < LOWEST_SQLITE:
+        raise StoreBroken(f"SQLite {apsw.sqlite_lib_version()} can corrupt its WAL; 3.51.3 or later is needed")
+    try:
+        connection = apsw.Connection(str(path), statementcachesize=200)
+        connection.set_busy_timeout(0)
+        for name, value, wanted in PRAGMAS:
+            # fetchall: a pragma that answers rows takes effect only when it is read to its end
+            connection.execute(f"PRAGMA {name} = {value}").fetchall()
+            got = _pragma(connection, name)
+            if got != wanted:
+                raise StoreBroken(f"{path}: PRAGMA {name} is {got!r} instead of {wanted!r}")
+        _migrate(connection, path)
+    except apsw.Error as error:
+        raise StoreBroken(f"{path}: {error}") from error
+    return connection
+
+
+def _pragma(connection: apsw.Connection, name: str) -> Any:
+    rows: list[Any] = connection.execute(f"PRAGMA {name}").fetchall()
+    return rows[0][0] if rows else None
+
+
+def _migrate(connection: apsw.Connection, path: Path) -> None:
+    version = _pragma(connection, "user_version")
+    if version > SCHEMA_VERSION:
+        raise StoreTooNew(f"{path} has schema {version}; this trigmon knows {SCHEMA_VERSION}: install a later one")
+    if version == 0:
+        schema = files("trigmon.store.sqlite").joinpath("schema.sql").read_text()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(schema)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("COMMIT")

@@ -1,0 +1,61 @@
+-- Version 1. Columns that later work fills are here from the start, so it needs no rewrite of large tables:
+-- group_id to whole belong to groups and segments.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE object (
+    kind TEXT NOT NULL,           -- QLOCAL, QALIAS, PROCESS, QMGR
+    name TEXT NOT NULL,
+    definition TEXT NOT NULL,     -- JSON by long attribute names; what is not there is MQ's default
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+
+CREATE TABLE queue (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+
+CREATE TABLE message (
+    id INTEGER PRIMARY KEY,       -- arrival number, ascending, never used again
+    queue INTEGER NOT NULL,
+    priority INTEGER NOT NULL,    -- as counted and placed
+    persistent INTEGER NOT NULL,
+    put_by INTEGER,               -- unit of work that put it and has not ended
+    taken_by INTEGER,             -- unit of work that got it and has not ended
+    held INTEGER NOT NULL,        -- a trigger message in a unit: 1 commit releases it, 2 backout too
+    expires_ms INTEGER NOT NULL,  -- milliseconds since 1970, 0 never
+    backout_count INTEGER NOT NULL,
+    msg_id BLOB NOT NULL,
+    correl_id BLOB,               -- NULL for none
+    group_id BLOB,
+    msg_seq_number INTEGER,
+    msg_offset INTEGER,
+    msg_flags INTEGER,
+    head INTEGER,
+    whole INTEGER,
+    descriptor BLOB NOT NULL,
+    data BLOB NOT NULL,
+    checksum INTEGER NOT NULL     -- CRC-32 of descriptor and data
+);
+CREATE INDEX message_ready ON message (queue, priority DESC, id) WHERE put_by IS NULL AND taken_by IS NULL;
+CREATE INDEX message_put_by ON message (put_by) WHERE put_by IS NOT NULL;
+CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL;
+CREATE INDEX message_msg_id ON message (queue, msg_id);
+CREATE INDEX message_correl_id ON message (queue, correl_id) WHERE correl_id IS NOT NULL;
+CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset) WHERE group_id IS NOT NULL;
+CREATE INDEX message_volatile ON message (id) WHERE persistent = 0;
+
+CREATE TABLE outcome (            -- the last two units of work of each client
+    client_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (client_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE run (                -- the run ledger
+    number INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL,
+    q_name TEXT NOT NULL,
+    record TEXT NOT NULL          -- JSON
+);
+CREATE INDEX run_state ON run (state, number);
+CREATE INDEX run_queue ON run (q_name, number);

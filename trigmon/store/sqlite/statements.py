@@ -1,0 +1,60 @@
+"""Every SQL statement, by name. Message look-ups go through an index at any depth; a test reads their plans."""
+
+COLUMNS = "id, priority, persistent, expires_ms, backout_count, descriptor, data, checksum"
+_READY = "queue = ? AND put_by IS NULL AND taken_by IS NULL"
+_ORDER = "ORDER BY priority DESC, id"
+
+ADD_MESSAGE = """
+INSERT INTO message (id, queue, priority, persistent, put_by, held, expires_ms, backout_count, msg_id, correl_id,
+                     descriptor, data, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)"""
+TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
+REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
+CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
+
+FIND_FIRST = f"SELECT {COLUMNS} FROM message WHERE {_READY} {_ORDER}"
+FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
+FIND_AFTER_SAME = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id > ? ORDER BY id"
+FIND_AFTER_LOWER = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority < ? {_ORDER}"
+FIND_MSG_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? {_ORDER}"
+FIND_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id = ? {_ORDER}"
+FIND_OWN = f"""
+SELECT {COLUMNS}, msg_id, correl_id FROM message
+WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
+
+COMMIT_GETS = "DELETE FROM message WHERE taken_by = ?"
+COMMIT_PUTS = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
+BACK_OUT_PUTS = "DELETE FROM message WHERE put_by = ? AND held < 2"
+BACK_OUT_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by = ?"
+RELEASE_HELD = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
+
+RECORD_OUTCOME = "INSERT OR REPLACE INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, ?, ?)"
+RECORD_BEFORE_FIRST = "INSERT OR IGNORE INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, 0, ?)"
+FORGET_OUTCOMES = "DELETE FROM outcome WHERE client_id = ? AND number < ?"
+OUTCOMES = "SELECT number, outcome FROM outcome WHERE client_id = ?"
+FORGET_OLD_OUTCOMES = "DELETE FROM outcome WHERE at_ms < ?"
+
+SET_OBJECT = "INSERT OR REPLACE INTO object (kind, name, definition) VALUES (?, ?, ?)"
+DROP_OBJECT = "DELETE FROM object WHERE kind = ? AND name = ?"
+OBJECTS = "SELECT kind, definition FROM object ORDER BY kind, name"
+ADD_QUEUE = "INSERT INTO queue (name) VALUES (?)"
+DROP_QUEUE = "DELETE FROM queue WHERE number = ?"
+QUEUES = "SELECT number, name FROM queue"
+
+RECOVER_PUTS = "DELETE FROM message WHERE put_by IS NOT NULL"
+RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0"
+RECOVER_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by IS NOT NULL"
+DEPTHS = """
+SELECT queue, priority, count(*) FROM message
+WHERE put_by IS NULL AND taken_by IS NULL GROUP BY queue, priority"""
+
+WRITE_RUN = """
+INSERT INTO run (run_id, state, q_name, record) VALUES (?, ?, ?, ?)
+ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, record = excluded.record"""
+RUN = "SELECT record FROM run WHERE run_id = ?"
+RUNS = "SELECT record FROM run ORDER BY number DESC"
+RUNS_BY_STATE = "SELECT record FROM run WHERE state = ? ORDER BY number DESC"
+RUNS_BY_QUEUE = "SELECT record FROM run WHERE q_name = ? ORDER BY number DESC"
+
+GET_META = "SELECT value FROM meta WHERE key = ?"
+SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"

@@ -1,0 +1,434 @@
+"""The store of a queue manager on one machine: every turn is one SQLite transaction, every call a savepoint in it.
+
+A turn that holds nothing durable commits without a sync; the first durable change of a turn decides for all behind
+it. Ids come from blocks, so that none is used again after a crash and no put pays for a counter on disk. Any error
+of SQLite means that the outcome is unknown: StoreBroken goes up to the top and the process ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+from zlib import crc32
+
+import apsw
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.errors import ObjectDamaged
+from trigmon.rules import changes as c
+from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.world import Standing
+from trigmon.store.base import ID_BLOCK, SLICE, BaseStore, must_last
+from trigmon.store.port import StoreBroken
+from trigmon.store.sqlite import statements as sql
+from trigmon.store.sqlite.connection import connect, lock_directory
+
+FILE_NAME = "qm.db"
+CHECKPOINT_PAGES = 4096
+WEEK_MS = 7 * 86_400_000
+ENOUGH_CLIENTS = 10_000
+_NO_VALUES: tuple[object, ...] = ()
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
+
+
+class SqliteStore(BaseStore):
+    """One directory, one file, one connection."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self._directory = directory
+        self._lock = lock_directory(directory)
+        self._db = connect(directory / FILE_NAME)
+        self._cursor = self._db.cursor()
+        self._execute = self._cursor.execute
+        self._numbers: dict[str, int] = {}
+        self._is_full = True
+        self._in_turn = False
+        self._in_call = False
+        self._begun: dict[str, int] = {}
+        self._block_end = 0
+        self._wal_pages = 0
+        self._db.set_wal_hook(self._note_wal)
+
+    # -- life -------------------------------------------------------------------------------------------
+
+    def open(self, q_mgr_name: str, now: int) -> int:
+        """See the port."""
+        try:
+            return self._open(q_mgr_name, now)
+        except apsw.Error as error:
+            raise StoreBroken(f"{self._directory / FILE_NAME}: {error}") from error
+
+    def _open(self, q_mgr_name: str, now: int) -> int:
+        self.standing = Standing(q_mgr_name)
+        self._execute("BEGIN IMMEDIATE")
+        for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
+            self._execute(statement)
+        self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
+        first = self._meta("next_id") or 1
+        self._block_end = first + ID_BLOCK
+        self._execute(sql.SET_META, ("next_id", self._block_end))
+        self._execute("COMMIT")
+        self._numbers = {name: number for number, name in self._rows(sql.QUEUES)}
+        self._load()
+        return first
+
+    def _load(self) -> None:
+        names = {number: name for name, number in self._numbers.items()}
+        depths: dict[str, list[int]] = {}
+        for number, priority, count in self._rows(sql.DEPTHS):
+            depths.setdefault(names[number], [0] * 10)[priority] = count
+        standing = self.standing
+        for kind, text in self._rows(sql.OBJECTS):
+            definition = msgspec.json.decode(text, type=KINDS[ObjectType[kind]])
+            if isinstance(definition, LocalQueue):
+                counted = tuple(depths.get(definition.name, [0] * 10))
+                standing.queues[definition.name] = QueueFacts(definition, counted)
+            elif isinstance(definition, AliasQueue):
+                standing.aliases[definition.name] = definition
+            elif isinstance(definition, Process):
+                standing.processes[definition.name] = definition
+            else:
+                standing.q_mgr[""] = cast(QueueManagerDefinition, definition)
+
+    def begin(self) -> None:
+        """See the port. The transaction itself begins with the first write."""
+
+    def mark(self) -> None:
+        """See the port. The savepoint itself is set before the call's first write."""
+        if self._in_call:
+            self._run_sql("RELEASE call")
+            self._in_call = False
+        self.standing.mark()
+
+    def undo(self) -> None:
+        """See the port."""
+        if self._in_call:
+            self._run_sql("ROLLBACK TO call")
+            self._run_sql("RELEASE call")
+            self._in_call = False
+            self._numbers = {name: number for number, name in self._rows(sql.QUEUES)}
+        self.standing.undo()
+
+    def end(self) -> None:
+        """See the port."""
+        if self._in_turn:
+            self._in_call = False
+            self._in_turn = False
+            self._run_sql("COMMIT")
+            if self._wal_pages >= CHECKPOINT_PAGES:
+                self._checkpoint()
+
+    def idle(self) -> None:
+        """Moves the WAL into the file while nobody waits."""
+        if self._wal_pages:
+            self._checkpoint()
+
+    def close(self) -> None:
+        """See the port."""
+        try:
+            self._checkpoint()
+            self.abandon()
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
+
+    def abandon(self) -> None:
+        """See the port."""
+        self._cursor.close(True)
+        self._db.close(True)
+        os.close(self._lock)
+
+    def _checkpoint(self) -> None:
+        try:
+            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
+        self._wal_pages = 0
+
+    def _note_wal(self, _db: apsw.Connection, _name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _run_sql(self, statement: str, values: tuple[object, ...] = ()) -> None:
+        try:
+            self._execute(statement, values)
+        except apsw.Error as error:
+            raise StoreBroken(f"{statement.split()[0]}: {error}") from error
+
+    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        try:
+            return self._execute(statement, values).fetchall()
+        except apsw.Error as error:
+            raise StoreBroken(f"{statement.split()[0]}: {error}") from error
+
+    def _meta(self, key: str) -> Any:
+        rows = self._rows(sql.GET_META, (key,))
+        return rows[0][0] if rows else None
+
+    # -- looking ----------------------------------------------------------------------------------------
+
+    def find(self, selection: Selection) -> Found:
+        """See the port."""
+        number = self._numbers.get(selection.q_name)
+        if number is None:
+            return Found()
+        picked = _Picked(selection)
+        for statement, values in _look_ups(selection, number):
+            self._pick(statement, values, picked)
+            if picked.is_full:
+                break
+        if selection.unit_id and self._has_own(selection):
+            self._pick(sql.FIND_OWN, (selection.unit_id, number), picked, is_own=True)
+            picked.merge()
+        return Found(tuple(picked.messages), tuple(picked.expired))
+
+    def _has_own(self, selection: Selection) -> bool:
+        unit = self.standing.units.get(selection.unit_id)
+        return unit is not None and any(q_name == selection.q_name for q_name, _ in unit.puts)
+
+    def _pick(self, statement: str, values: tuple[object, ...], picked: _Picked, is_own: bool = False) -> None:
+        """Reads rows until enough are found; no row is read that is not needed."""
+        try:
+            rows = self._db.cursor().execute(statement, values)
+            picked.start(is_own)
+            for row in rows:
+                if not picked.take(row):
+                    break
+            rows.close(True)
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
+
+    def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
+        return {number: UnitOutcome(outcome) for number, outcome in self._rows(sql.OUTCOMES, (client_id,))}
+
+    def _run(self, run_id: str) -> dict[str, object] | None:
+        rows = self._rows(sql.RUN, (run_id,))
+        return cast("dict[str, object]", msgspec.json.decode(rows[0][0])) if rows else None
+
+    def _runs(self, where: dict[str, object], limit: int) -> Sequence[dict[str, object]]:
+        statement, values = sql.RUNS, _NO_VALUES
+        for name, by_index in (("state", sql.RUNS_BY_STATE), ("q_name", sql.RUNS_BY_QUEUE)):
+            if name in where:
+                statement, values = by_index, (where[name],)
+                break
+        chosen: list[dict[str, object]] = []
+        try:
+            for (text,) in self._db.cursor().execute(statement, values):
+                record: dict[str, object] = msgspec.json.decode(text)
+                if all(record.get(name) == value for name, value in where.items()):
+                    chosen.append(record)
+                if len(chosen) >= limit:
+                    break
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
+        return chosen
+
+    # -- writing ----------------------------------------------------------------------------------------
+
+    def apply(self, changes: Sequence[c.AnyChange], has_errands: bool) -> None:
+        """See the port."""
+        for change in changes:
+            write = _WRITE.get(type(change))
+            if write is not None:
+                if not self._in_call:
+                    self._begin_call(has_errands or must_last(changes))
+                try:
+                    write(self, change)
+                except apsw.Error as error:
+                    raise StoreBroken(str(error)) from error
+            self.standing.follow(change)
+
+    def _begin_call(self, lasts: bool) -> None:
+        """The call's savepoint, in a transaction that syncs if anything in it must last.
+
+        A turn that began without sync is ended before a call that needs one: nothing has been answered yet.
+        """
+        if self._in_turn and lasts and not self._is_full:
+            self._in_turn = False
+            self._run_sql("COMMIT")
+        if not self._in_turn:
+            if lasts is not self._is_full:
+                self._run_sql("PRAGMA synchronous = FULL" if lasts else "PRAGMA synchronous = NORMAL")
+                self._is_full = lasts
+            self._run_sql("BEGIN IMMEDIATE")
+            self._in_turn = True
+        self._run_sql("SAVEPOINT call")
+        self._in_call = True
+
+    def _add(self, change: c.AddMessage) -> None:
+        descriptor = change.descriptor
+        head = _encode(descriptor)
+        if change.number >= self._block_end:
+            self._block_end = change.number + ID_BLOCK
+            self._execute(sql.SET_META, ("next_id", self._block_end))
+        held = (2 if change.on_backout else 1) if change.is_held else 0
+        self._execute(
+            sql.ADD_MESSAGE,
+            (
+                change.number,
+                self._numbers[change.q_name],
+                change.priority,
+                change.is_persistent,
+                change.unit_id or None,
+                held,
+                change.expires_ms,
+                descriptor.msg_id,
+                None if descriptor.correl_id == NO_ID else descriptor.correl_id,
+                head,
+                change.data,
+                crc32(change.data, crc32(head)),
+            ),
+        )
+
+    def _take(self, change: c.TakeMessage) -> None:
+        self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
+
+    def _remove(self, change: c.RemoveMessage) -> None:
+        self._execute(sql.REMOVE_MESSAGE, (change.message.number,))
+
+    def _begin_unit(self, change: c.BeginUnit) -> None:
+        if change.unit_id >= self._block_end:
+            self._block_end = change.unit_id + ID_BLOCK
+            self._execute(sql.SET_META, ("next_id", self._block_end))
+        if len(self._begun) > ENOUGH_CLIENTS:
+            self._begun.clear()
+        last = self._begun.get(change.client_id)
+        if last != change.number - 1:
+            self._execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
+
+    def _end_unit(self, change: c.EndUnit) -> None:
+        unit = change.unit
+        key = (unit.unit_id,)
+        ends: tuple[str, ...]
+        if change.outcome is UnitOutcome.COMMITTED:
+            ends = (sql.COMMIT_GETS if unit.gets else "", sql.COMMIT_PUTS if unit.puts else "")
+        else:
+            ends = (
+                sql.BACK_OUT_PUTS if unit.puts else "",
+                sql.RELEASE_HELD if unit.held else "",
+                sql.BACK_OUT_GETS if unit.gets else "",
+            )
+        for statement in ends:
+            if statement:
+                self._execute(statement, key)
+        self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
+        self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
+        self._begun[unit.client_id] = unit.number
+
+    def _set_definition(self, change: c.SetDefinition) -> None:
+        definition = change.definition
+        text = msgspec.json.encode(definition).decode()
+        self._execute(sql.SET_OBJECT, (change.object_type.name, definition.name, text))
+        if isinstance(definition, LocalQueue) and definition.name not in self._numbers:
+            self._execute(sql.ADD_QUEUE, (definition.name,))
+            self._numbers[definition.name] = self._db.last_insert_rowid()
+
+    def _drop_definition(self, change: c.DropDefinition) -> None:
+        self._execute(sql.DROP_OBJECT, (change.object_type.name, change.name))
+        if change.object_type is ObjectType.QLOCAL:
+            number = self._numbers.pop(change.name)
+            self._execute(sql.CLEAR_QUEUE, (number,))
+            self._execute(sql.DROP_QUEUE, (number,))
+
+    def _write_run(self, change: c.WriteRun) -> None:
+        record = change.record
+        text = msgspec.json.encode(record).decode()
+        state, q_name = str(record.get("state", "")), str(record.get("q_name", ""))
+        self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text))
+
+
+_WRITE: dict[type[c.Change], Any] = {
+    c.AddMessage: SqliteStore._add,
+    c.TakeMessage: SqliteStore._take,
+    c.RemoveMessage: SqliteStore._remove,
+    c.BeginUnit: SqliteStore._begin_unit,
+    c.EndUnit: SqliteStore._end_unit,
+    c.SetDefinition: SqliteStore._set_definition,
+    c.DropDefinition: SqliteStore._drop_definition,
+    c.WriteRun: SqliteStore._write_run,
+}
+
+
+def _look_ups(selection: Selection, number: int) -> Iterable[tuple[str, tuple[object, ...]]]:
+    """The statements that answer a selection among committed messages, in get order."""
+    if selection.at is not None:
+        yield sql.FIND_AT, (number, selection.at.priority, selection.at.number)
+    elif selection.msg_id is not None:
+        yield sql.FIND_MSG_ID, (number, selection.msg_id)
+    elif selection.correl_id is not None and selection.correl_id != NO_ID:
+        yield sql.FIND_CORREL_ID, (number, selection.correl_id)
+    elif selection.after is not None:
+        yield sql.FIND_AFTER_SAME, (number, selection.after.priority, selection.after.number)
+        yield sql.FIND_AFTER_LOWER, (number, selection.after.priority)
+    else:
+        yield sql.FIND_FIRST, (number,)
+
+
+class _Picked:
+    """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._is_own = False
+        self._own: list[StoredMessage] = []
+        self.messages: list[StoredMessage] = []
+        self.expired: list[StoredMessage] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the look has what it wanted, or met as many expired messages as one slice may hold."""
+        return len(self.messages) >= self._selection.limit or len(self.expired) >= SLICE
+
+    def start(self, is_own: bool) -> None:
+        """The rows that follow are the unit's own uncommitted puts, or committed messages."""
+        self._is_own = is_own
+
+    def take(self, row: tuple[Any, ...]) -> bool:
+        """Picks a row if it fits; says whether further rows are wanted."""
+        message = _message(row, self._selection.q_name)
+        if not self._fits(message):
+            return True
+        if message.expires_ms and message.expires_ms <= self._selection.now:
+            if not self._is_own:
+                self.expired.append(message)
+            return len(self.expired) < SLICE
+        picked = self._own if self._is_own else self.messages
+        picked.append(message)
+        return len(picked) < self._selection.limit
+
+    def merge(self) -> None:
+        """The unit's own messages take their places among the committed ones."""
+        if self._own:
+            both = sorted([*self.messages, *self._own], key=lambda m: (-m.priority, m.number))
+            self.messages = both[: self._selection.limit]
+
+    def _fits(self, message: StoredMessage) -> bool:
+        selection, descriptor = self._selection, message.descriptor
+        if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
+            return False
+        if selection.correl_id is not None and descriptor.correl_id != selection.correl_id:
+            return False
+        place = (-message.priority, message.number)
+        if selection.after is not None and place <= (-selection.after.priority, selection.after.number):
+            return False
+        at = selection.at
+        return at is None or place == (-at.priority, at.number)
+
+
+def _message(row: tuple[Any, ...], q_name: str) -> StoredMessage:
+    """A row as a message. Raises ObjectDamaged when it is not what was written."""
+    number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
+    if crc32(data, crc32(head)) != checksum:
+        raise ObjectDamaged(f"{q_name}: message {number} is not what was written; its checksum differs")
+    descriptor = _decode(head)
+    if backout_count:
+        descriptor = replace(descriptor, backout_count=backout_count)
+    return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms)
