@@ -100,7 +100,10 @@ class Attribute(msgspec.Struct, frozen=True):
 
     def plain(self, value: Any) -> object:
         """The value as JSON and YAML show it: enumerations as words, the rest as it is."""
-        return word(value) if isinstance(value, IntEnum) else value
+        kind = type(self.default)
+        if isinstance(self.default, IntEnum) and value in kind._value2member_map_:
+            return word(kind(value))
+        return value
 
     def _read_word(self, value: object, where: str) -> Any:
         kind = type(self.default)
@@ -232,7 +235,7 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
 
     description: Description = ""
     appl_type: Annotated[
-        ApplType | int,
+        int,
         Attribute("APPLTYPE", 1, words=_words(ApplType, WINDOWS_NT="WINDOWSNT"), user_range=True, low=-1),
     ] = ApplType.UNIX
     appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""

@@ -7,6 +7,7 @@ connection's unit of work, counted by the client from 1; 0 is outside any.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -227,10 +228,14 @@ class ChangeRun(Call, frozen=True, array_like=True, kw_only=True, tag="change_ru
 
 
 class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):
-    """Runs, newest first: all, or those whose record holds every ``where`` value. Answered by Listing."""
+    """Runs, newest first: all, or those whose record holds every ``where`` value. Answered by Listing.
+
+    ``before`` pages on: runs recorded before that run. ``where`` compares texts and numbers.
+    """
 
     where: dict[str, Any] = {}
     limit: int = 256
+    before: str = ""
 
 
 # -- replies ------------------------------------------------------------------------------------------------
@@ -315,6 +320,14 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     needed: str
     remedy: str = ""
 
+    def lines(self) -> Iterator[str]:
+        """The condition as text: the answer first, its evidence and what would help indented below."""
+        yield f"{self.number:>4}  {self.holds:<14}  {self.fact}"
+        if self.seen:
+            yield f"{'':22}seen {self.seen}" + (f"; needed {self.needed}" if self.needed else "")
+        if self.remedy:
+            yield f"{'':22}remedy: {self.remedy}"
+
 
 class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explained"):
     """A verdict: whether a put would fire, by which occasion, which conditions fail, and each with its evidence."""
@@ -327,15 +340,17 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
     values: dict[str, Any] = {}
 
     def __str__(self) -> str:
-        """The verdict as text: what would happen, then a line a condition, and a remedy under each that fails."""
-        fails = ", ".join(self.fails)
-        lines = [f"{self.q_name}: a put would {f'fire by {self.occasion}' if self.fires else f'not fire: {fails}'}"]
-        for it in self.conditions:
-            wants = f"; needed: {it.needed}" if it.needed else ""
-            lines.append(f"{it.number:>3}  {it.holds:<14}  {it.fact}: {it.seen}{wants}")
-            if it.remedy:
-                lines.append(f"{'':21}remedy: {it.remedy}")
-        return "\n".join(lines)
+        """The verdict as text: what would happen, then each condition with what was seen and what is needed."""
+        return "\n".join((self.headline, "", *(line for condition in self.conditions for line in condition.lines())))
+
+    @property
+    def headline(self) -> str:
+        """What would happen, in one sentence."""
+        said = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
+        if self.fires:
+            return f"{said} write a trigger message (by condition {self.occasion})."
+        holds = "does" if len(self.fails) == 1 else "do"
+        return f"{said} NOT write a trigger message: {' and '.join(self.fails)} {holds} not hold."
 
 
 class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):

@@ -15,6 +15,9 @@ from trigmon.mq.enums import MsgFlag, MsgType, Persistence
 from trigmon.mq.errors import DlhError, TmError
 
 ID_LENGTH = 24
+FORMAT_LENGTH = 8
+LARGEST_LONG = 2**31 - 1
+"""MQLONG is signed and has 32 bits."""
 NO_ID = bytes(ID_LENGTH)
 ENCODING_NATIVE = 0x222
 CCSID_UTF8 = 1208
@@ -61,9 +64,9 @@ class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
 def padded_id(value: bytes | str) -> bytes:
     """A message, correlation or group id: text or bytes, padded with nulls to 24 bytes.
 
-    Raises ValueError when it is longer.
+    Raises ValueError when it is longer, TypeError when it is neither.
     """
-    raw = value.encode() if isinstance(value, str) else bytes(value)
+    raw = value.encode() if isinstance(value, str) else bytes(memoryview(value))
     if len(raw) > ID_LENGTH:
         raise ValueError(f"an id has at most {ID_LENGTH} bytes, not {len(raw)}")
     return raw.ljust(ID_LENGTH, b"\0")

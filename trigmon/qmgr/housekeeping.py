@@ -10,14 +10,18 @@ from trigmon.qmgr.manager import QueueManager
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Something to do again and again. A late run is done late, never dropped; several missed are done once."""
+    """Something to do again and again. A late run is done late, never dropped; several missed are done once.
+
+    ``can_rest``: it is left out in a period in which calls were performed.
+    """
 
     name: str
     period_ms: int
     work: Callable[[QueueManager], None]
+    can_rest: bool = False
 
 
-JOBS: tuple[Job, ...] = (Job("upkeep of the store", 1000, QueueManager.idle),)
+JOBS: tuple[Job, ...] = (Job("upkeep of the store", 1000, QueueManager.idle, can_rest=True),)
 
 
 def due(last_ms: dict[str, int], now: int) -> list[Job]:

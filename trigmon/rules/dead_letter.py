@@ -46,7 +46,7 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
         why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {why_not}"
         return Decision(told=(Dropped(call.q_name, why),))
     number = ids.message()
-    descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now)
+    descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now, call.occasion)
     added = AddMessage(
         queue.definition.name,
         number,

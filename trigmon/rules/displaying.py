@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
@@ -20,7 +21,7 @@ from trigmon.mq.calls import (
     Values,
 )
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
-from trigmon.mq.errors import ObjectAlreadyExists, UnknownObjectName
+from trigmon.mq.errors import ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.names import matches
 from trigmon.rules.attributes import shown
 from trigmon.rules.changes import WriteRun
@@ -121,7 +122,7 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
     """A new run, committed together with the get of the trigger message that caused it."""
     if facts.run is not None:
         raise ObjectAlreadyExists(f"run {call.run_id}")
-    record = {**call.record, "run_id": call.run_id}
+    record = {**_checked_record(call.record), "run_id": call.run_id}
     record.setdefault("recorded_ms", now)
     errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
     return Decision(Done(), [WriteRun(call.run_id, record)], errands)
@@ -131,14 +132,58 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
     """Named fields of a run's record, overwritten."""
     if facts.run is None:
         raise UnknownObjectName(f"run {call.run_id}")
-    return Decision(Done(), [WriteRun(call.run_id, {**facts.run, **call.fields})])
+    return Decision(
+        Done(), [WriteRun(call.run_id, {**facts.run, **_checked_record(call.fields), "run_id": call.run_id})]
+    )
 
 
 def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Runs, newest first."""
-    limit = max(1, min(call.limit, SLICE))
+    limit = runs_limit(call)
     rows = [dict(run) for run in facts.runs]
     return Decision(Listing(rows=rows[:limit], more=len(rows) > limit))
+
+
+def runs_limit(call: Runs) -> int:
+    """How many runs one answer lists."""
+    return max(1, min(call.limit, SLICE))
+
+
+def checked_where(where: dict[str, Any]) -> dict[str, Any]:
+    """The values to compare with. Raises OptionsError for what no field of a record can be."""
+    for name, value in where.items():
+        if not isinstance(value, str | int) or not -(2**63) <= (value if isinstance(value, int) else 0) < 2**63:
+            raise OptionsError(f"runs where {name}: a text or a whole number, not {type(value).__name__}")
+    return where
+
+
+def _checked_record(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a record may hold, so that every store gives back what it was given. Raises OptionsError."""
+    for name, value in fields.items():
+        if not _is_plain(value):
+            raise OptionsError(f"the run's {name}: texts, finite numbers, lists and objects of them")
+    for name in ("state", "q_name"):
+        if not isinstance(fields.get(name, ""), str):
+            raise OptionsError(f"the run's {name} is a text")
+    return fields
+
+
+def _is_plain(value: object) -> bool:
+    rest = [value]
+    while rest:
+        inner = rest.pop()
+        if isinstance(inner, dict):
+            rest += inner.values()
+            if not all(isinstance(key, str) for key in inner):
+                return False
+        elif isinstance(inner, list):
+            rest += inner
+        elif isinstance(inner, float):
+            if not isfinite(inner):
+                return False
+        elif not (inner is None or isinstance(inner, str | int)):
+            return False
+    return True
 
 
 def _world(facts: Facts) -> World:

@@ -23,6 +23,7 @@ class DeadLetter(Call, frozen=True, kw_only=True):
     initiation_q: str
     reason: Reason
     message: TriggerMessage
+    occasion: str
     unit_id: int = 0
     on_backout: bool = False
 

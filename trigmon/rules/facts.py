@@ -114,7 +114,8 @@ class Selection(msgspec.Struct, frozen=True):
     """Which messages a call looks for, in get order: highest priority first, then arrival.
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
-    ``at`` looks at that one message. Messages expired at ``now`` are returned apart.
+    ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
     """
 
     q_name: str
@@ -125,6 +126,7 @@ class Selection(msgspec.Struct, frozen=True):
     at: Cursor | None = None
     msg_id: bytes | None = None
     correl_id: bytes | None = None
+    limit_bytes: int = 4 << 20
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -149,6 +151,7 @@ class Wants(msgspec.Struct, frozen=True):
     everything: bool = False
     dead_letter: bool = False
     where: dict[str, object] | None = None
+    before: str = ""
     limit: int = 0
 
 

@@ -7,9 +7,12 @@ returned are discarded with it, and only those (seed 003).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Get, GetMany, Refused, Reply, WasGot, WereGot
+from trigmon.mq.descriptors import LARGEST_LONG
 from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
     GetInhibited,
@@ -26,6 +29,10 @@ from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMess
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
 from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
+
+MOST_MESSAGES = 4096
+MOST_BYTES = 4 << 20
+"""What one reply to GetMany carries at most; a single longer message goes alone."""
 
 KNOWN_OPTIONS = sum(GetOption)
 KNOWN_MATCHES = sum(MatchOption)
@@ -100,24 +107,26 @@ def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
     return Selection(
         q_name=handle.q_name,
         now=now,
-        limit=min(call.count, 4096),
+        limit=min(call.count, MOST_MESSAGES),
+        limit_bytes=MOST_BYTES,
         unit_id=_visible_unit(call.options, facts),
     )
 
 
 def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Every message found, taken; 2033 for none."""
+    """Every message found that one reply can carry, taken; 2033 for none."""
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
     changes: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
     if not found.messages:
         return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
+    messages = _carried(found.messages)
     unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
     if unit_id:
-        check_limit(facts, len(found.messages))
+        check_limit(facts, len(messages))
     changes += begins
-    changes += [_taken(message, unit_id) for message in found.messages]
-    given = [_given(message, now, -1, False) for message in found.messages]
+    changes += [_taken(message, unit_id) for message in messages]
+    given = [_given(message, now, -1, False) for message in messages]
     return Decision(WereGot(messages=given), changes)
 
 
@@ -136,7 +145,7 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
         raise OptionsError(f"get options {options:#x}")
     if options & SYNCPOINT and options & (NO_SYNCPOINT | _BROWSES):
         raise OptionsError("syncpoint goes neither with no_syncpoint nor with a browse")
-    if wait_interval_ms < -1:
+    if not -1 <= wait_interval_ms <= LARGEST_LONG:
         raise WaitIntervalError(f"wait_interval {wait_interval_ms}: milliseconds, or -1 for ever")
     if options & (_BROWSES | _TAKE_HERE) and not handle.options & _BROWSE:
         raise NotOpenForBrowse(handle.object_name)
@@ -154,6 +163,18 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
 def _visible_unit(options: int, facts: Facts) -> int:
     """The unit whose own puts this call sees: a get outside syncpoint sees committed messages only."""
     return facts.connection.unit_id if options & (SYNCPOINT | _BROWSES) else 0
+
+
+def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """The first message, and those behind it for which one reply has room."""
+    carried: list[StoredMessage] = []
+    size = 0
+    for message in messages:
+        size += len(message.data)
+        if carried and size > MOST_BYTES:
+            break
+        carried.append(message)
+    return carried
 
 
 def _taken(message: StoredMessage, unit_id: int) -> AnyChange:

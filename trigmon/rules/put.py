@@ -6,11 +6,22 @@ Deciding a put judges its triggering in the same breath, so a put that fires wri
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import AliasQueue, LocalQueue
 from trigmon.mq.calls import Put, PutMany, Reply, WasPut, WerePut
-from trigmon.mq.descriptors import EXPIRY_UNLIMITED, NO_ID, PRIORITY_AS_Q_DEF, MessageDescriptor
+from trigmon.mq.descriptors import (
+    CCSID_UTF8,
+    EXPIRY_UNLIMITED,
+    FORMAT_LENGTH,
+    ID_LENGTH,
+    LARGEST_LONG,
+    NO_ID,
+    PRIORITY_AS_Q_DEF,
+    MessageDescriptor,
+)
 from trigmon.mq.enums import (
     ApplType,
     Inhibit,
@@ -27,6 +38,7 @@ from trigmon.mq.errors import (
     HobjError,
     MdError,
     MissingReplyToQ,
+    MsgFlagsError,
     MsgTooBigForQ,
     MsgTooBigForQMgr,
     MsgTypeError,
@@ -62,6 +74,17 @@ _LATER_FLAGS = (
 # Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
 _PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
 _DATAGRAM = MsgType.DATAGRAM.value
+_KNOWN_FLAGS = sum(MsgFlag)
+_LENGTHS = {
+    "reply_to_q": 48,
+    "reply_to_q_mgr": 48,
+    "accounting_token": 32,
+    "appl_identity_data": 32,
+    "appl_origin_data": 4,
+}
+_LONGS = ("feedback", "encoding", "coded_char_set_id", "original_length")
+_free = attrgetter(*_LENGTHS, *_LONGS)
+_COMMON = (_free(MessageDescriptor()), _free(MessageDescriptor(coded_char_set_id=CCSID_UTF8)))
 
 
 def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -147,11 +170,11 @@ def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, LocalQueue | Alia
 
 
 def _check_descriptor(descriptor: MessageDescriptor) -> None:
-    if descriptor.priority < PRIORITY_AS_Q_DEF:
+    if not PRIORITY_AS_Q_DEF <= descriptor.priority <= LARGEST_LONG:
         raise PriorityError(f"priority {descriptor.priority}: 0 to 9, or -1 as the queue defines")
     if not 0 <= descriptor.persistence <= 2:
         raise PersistenceError(f"persistence {descriptor.persistence}")
-    if descriptor.expiry != EXPIRY_UNLIMITED and descriptor.expiry <= 0:
+    if descriptor.expiry != EXPIRY_UNLIMITED and not 0 < descriptor.expiry <= LARGEST_LONG:
         raise ExpiryError(f"expiry {descriptor.expiry}: tenths of a second above 0, or -1 for none")
     kind = descriptor.msg_type
     if kind != _DATAGRAM and kind not in (1, 2, 4) and not 65_536 <= kind <= 999_999_999:
@@ -162,8 +185,24 @@ def _check_descriptor(descriptor: MessageDescriptor) -> None:
         raise ReportOptionsError(f"report {descriptor.report:#x}: reports come with a later release")
     if descriptor.msg_flags & _LATER_FLAGS:
         raise FunctionNotSupported("msg_flags: groups and segments come with a later release")
-    if len(descriptor.msg_id) != 24 or len(descriptor.correl_id) != 24 or len(descriptor.format) > 8:
-        raise MdError("ids have 24 bytes, a format at most 8 characters")
+    if descriptor.msg_flags & ~_KNOWN_FLAGS:
+        raise MsgFlagsError(f"msg_flags {descriptor.msg_flags:#x}")
+    if len(descriptor.msg_id) != ID_LENGTH or len(descriptor.correl_id) != ID_LENGTH:
+        raise MdError(f"msg_id and correl_id have {ID_LENGTH} bytes")
+    if len(descriptor.format) > FORMAT_LENGTH:
+        raise MdError(f"format has at most {FORMAT_LENGTH} characters")
+    if _free(descriptor) not in _COMMON:
+        _check_free(descriptor)
+
+
+def _check_free(descriptor: MessageDescriptor) -> None:
+    """What the sender may say freely has to fit into its MQMD field; what the queue manager writes is not looked at."""
+    for name, length in _LENGTHS.items():
+        if len(getattr(descriptor, name)) > length:
+            raise MdError(f"{name} has at most {length} bytes or characters")
+    for name in _LONGS:
+        if not -LARGEST_LONG <= getattr(descriptor, name) <= LARGEST_LONG:
+            raise MdError(f"{name} is beyond 32 bits")
 
 
 def _check_room(queue: QueueFacts, length: int, facts: Facts) -> None:

@@ -14,6 +14,7 @@ from trigmon.rules.facts import Facts, Found
 
 SYNCPOINT = 0x2
 NO_SYNCPOINT = 0x4
+LARGEST_UNIT = 2**63 - 1
 
 
 def joined_unit(options: int, unit: int, facts: Facts, now: int, ids: Ids) -> tuple[int, list[AnyChange]]:
@@ -26,8 +27,8 @@ def joined_unit(options: int, unit: int, facts: Facts, now: int, ids: Ids) -> tu
         return 0, []
     if options & NO_SYNCPOINT:
         raise OptionsError("syncpoint and no_syncpoint exclude each other")
-    if unit <= 0:
-        raise OptionsError("syncpoint needs the number of a unit of work")
+    if not 0 < unit <= LARGEST_UNIT:
+        raise OptionsError("syncpoint needs the number of a unit of work, counted from 1")
     connection = facts.connection
     if connection.unit_id:
         if unit != connection.unit_number:
@@ -60,7 +61,7 @@ def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
     connection = facts.connection
     if facts.unit is not None and unit == connection.unit_number:
         return Decision(Done(), [EndUnit(facts.unit, outcome, now)])
-    if connection.unit_id or unit <= connection.unit_number:
+    if connection.unit_id or not connection.unit_number < unit <= LARGEST_UNIT:
         raise _ended(unit, connection.unit_number + (0 if connection.unit_id else 1))
     return Decision(Done(), [SkipUnit(connection.connection, unit)])
 

@@ -23,6 +23,7 @@ from trigmon.rules.defining import (
     look_for_move,
 )
 from trigmon.rules.displaying import (
+    checked_where,
     decide_change_run,
     decide_display,
     decide_display_handles,
@@ -30,6 +31,7 @@ from trigmon.rules.displaying import (
     decide_record_run,
     decide_runs,
     decide_status,
+    runs_limit,
 )
 from trigmon.rules.errands import DeadLetter, Deliver, Forget
 from trigmon.rules.explaining import decide_explain
@@ -105,7 +107,7 @@ def _run(call: Any, connection: int) -> Wants:
 
 
 def _runs(call: calls.Runs, connection: int) -> Wants:
-    return Wants(connection, where=call.where, limit=max(1, call.limit) + 1)
+    return Wants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
 
 VERBS: dict[type[calls.Call], Verb] = {

@@ -101,7 +101,7 @@ class Standing:
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
-            object_type, name = facts.handle.object_type, facts.handle.object_name
+            object_type, name = facts.handle.object_type, facts.handle.q_name or facts.handle.object_name
         return replace(
             facts,
             named=self.definition(object_type, name) if object_type is not None else None,
@@ -125,11 +125,14 @@ class Standing:
         return queue.definition if queue is not None else self.aliases.get(name)
 
     def _served(self, initiation_q: str) -> tuple[Neighbour, ...]:
-        """Every queue that names this initiation queue (conditions 13a and 13c ask for all of them)."""
+        """Every queue that names this initiation queue, by name (conditions 13a and 13c ask for all of them).
+
+        The order is that of the names, so that a restart does not change in which order they are triggered.
+        """
         initiation = self.queues.get(initiation_q)
         return tuple(
             Neighbour(queue, self.processes.get(queue.definition.process_name), initiation)
-            for queue in self.queues.values()
+            for _, queue in sorted(self.queues.items())
             if queue.definition.initiation_q_name == initiation_q
         )
 

@@ -37,7 +37,7 @@ class BaseStore(ABC):
         if wants.run_id:
             facts = replace(facts, run=self._run(wants.run_id))
         if wants.limit:
-            facts = replace(facts, runs=tuple(self._runs(wants.where or {}, wants.limit)))
+            facts = replace(facts, runs=tuple(self._runs(wants.where or {}, wants.before, wants.limit)))
         return facts
 
     def _outcome(self, client_id: str, unit: int) -> UnitOutcome:
@@ -55,8 +55,8 @@ class BaseStore(ABC):
         """A run's record."""
 
     @abstractmethod
-    def _runs(self, where: dict[str, object], limit: int) -> Sequence[dict[str, object]]:
-        """Runs whose record holds every value of ``where``, newest first."""
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+        """Runs whose record holds every value of ``where``, newest first, from behind the run ``before`` if named."""
 
 
 _ALWAYS = (c.SetDefinition, c.DropDefinition, c.WriteRun)

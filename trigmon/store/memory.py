@@ -150,6 +150,7 @@ class MemoryStore(BaseStore):
             keys = order
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
+        size = 0
         for key in keys:
             row = rows.get(key)
             if row is None or not _is_chosen(row, selection):
@@ -161,7 +162,8 @@ class MemoryStore(BaseStore):
                     break
                 continue
             messages.append(row.message)
-            if len(messages) >= selection.limit:
+            size += len(row.message.data)
+            if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         return Found(tuple(messages), tuple(expired))
 
@@ -252,10 +254,13 @@ class MemoryStore(BaseStore):
     def _run(self, run_id: str) -> dict[str, object] | None:
         return self._run_records.get(run_id)
 
-    def _runs(self, where: dict[str, object], limit: int) -> Sequence[dict[str, object]]:
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+        run_ids = list(self._run_records)
+        if before:
+            run_ids = run_ids[: run_ids.index(before)] if before in self._run_records else []
         chosen = [
             run
-            for run in reversed(self._run_records.values())
+            for run in map(self._run_records.__getitem__, reversed(run_ids))
             if all(run.get(name) == value for name, value in where.items())
         ]
         return chosen[:limit]

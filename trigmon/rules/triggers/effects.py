@@ -60,8 +60,11 @@ def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessag
     )
 
 
-def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int) -> MessageDescriptor:
-    """The MQMD of a trigger message: never persistent, never expiring, by the queue manager."""
+def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, occasion: str) -> MessageDescriptor:
+    """The MQMD of a trigger message: never persistent, never expiring, by the queue manager.
+
+    ApplOriginData, four characters that IBM leaves blank here, names the occasion that fired.
+    """
     return MessageDescriptor(
         coded_char_set_id=CCSID_UTF8,
         expiry=EXPIRY_UNLIMITED,
@@ -73,6 +76,7 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int) 
         put_appl_type=int(ApplType.QMGR),
         put_appl_name=q_mgr_name[:28],
         put_ms=now,
+        appl_origin_data=occasion,
     )
 
 
@@ -96,7 +100,9 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
                 number=number,
                 priority=initiation.def_priority,
                 is_persistent=False,
-                descriptor=trigger_descriptor(initiation.def_priority, q_mgr_name, ids.msg_id(number), situation.now),
+                descriptor=trigger_descriptor(
+                    initiation.def_priority, q_mgr_name, ids.msg_id(number), situation.now, verdict.occasion
+                ),
                 data=pack_tm(message),
                 unit_id=unit_id,
                 is_held=unit_id != 0,
@@ -111,6 +117,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
                 initiation_q=initiation.name,
                 reason=why,
                 message=message,
+                occasion=verdict.occasion,
                 unit_id=unit_id,
                 on_backout=on_backout,
             )

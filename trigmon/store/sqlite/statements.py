@@ -52,9 +52,12 @@ WRITE_RUN = """
 INSERT INTO run (run_id, state, q_name, record) VALUES (?, ?, ?, ?)
 ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, record = excluded.record"""
 RUN = "SELECT record FROM run WHERE run_id = ?"
-RUNS = "SELECT record FROM run ORDER BY number DESC"
-RUNS_BY_STATE = "SELECT record FROM run WHERE state = ? ORDER BY number DESC"
-RUNS_BY_QUEUE = "SELECT record FROM run WHERE q_name = ? ORDER BY number DESC"
+RUN_NUMBER = "SELECT number FROM run WHERE run_id = ?"
+RUNS = "SELECT record FROM run WHERE number < ? ORDER BY number DESC"
+RUNS_BY = {  # the most telling first
+    name: f"SELECT record FROM run WHERE {name} = ? AND number < ? ORDER BY number DESC"
+    for name in ("run_id", "state", "q_name")
+}
 
 GET_META = "SELECT value FROM meta WHERE key = ?"
 SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"

@@ -33,7 +33,7 @@ FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
 WEEK_MS = 7 * 86_400_000
 ENOUGH_CLIENTS = 10_000
-_NO_VALUES: tuple[object, ...] = ()
+BEHIND_ALL = 2**63 - 1
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
@@ -213,11 +213,14 @@ class SqliteStore(BaseStore):
         rows = self._rows(sql.RUN, (run_id,))
         return cast("dict[str, object]", msgspec.json.decode(rows[0][0])) if rows else None
 
-    def _runs(self, where: dict[str, object], limit: int) -> Sequence[dict[str, object]]:
-        statement, values = sql.RUNS, _NO_VALUES
-        for name, by_index in (("state", sql.RUNS_BY_STATE), ("q_name", sql.RUNS_BY_QUEUE)):
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+        last = self._rows(sql.RUN_NUMBER, (before,))
+        behind = last[0][0] if last else 0 if before else BEHIND_ALL
+        statement: str = sql.RUNS
+        values: tuple[object, ...] = (behind,)
+        for name, by_index in sql.RUNS_BY.items():
             if name in where:
-                statement, values = by_index, (where[name],)
+                statement, values = by_index, (where[name], behind)
                 break
         chosen: list[dict[str, object]] = []
         try:
@@ -378,6 +381,7 @@ class _Picked:
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self._is_own = False
+        self._size = 0
         self._own: list[StoredMessage] = []
         self.messages: list[StoredMessage] = []
         self.expired: list[StoredMessage] = []
@@ -390,6 +394,7 @@ class _Picked:
     def start(self, is_own: bool) -> None:
         """The rows that follow are the unit's own uncommitted puts, or committed messages."""
         self._is_own = is_own
+        self._size = 0
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
@@ -402,7 +407,8 @@ class _Picked:
             return len(self.expired) < SLICE
         picked = self._own if self._is_own else self.messages
         picked.append(message)
-        return len(picked) < self._selection.limit
+        self._size += len(message.data)
+        return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 
     def merge(self) -> None:
         """The unit's own messages take their places among the committed ones."""

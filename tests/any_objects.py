@@ -1,0 +1,53 @@
+"""Hypothesis strategies for objects: any value that the table of attributes allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from trigmon.mq.attributes import ATTRIBUTES, Attribute
+from trigmon.mq.calls import Alter, Call, Define
+from trigmon.mq.enums import ObjectType
+
+names = st.text("ABZabz019./_%", min_size=1, max_size=48)
+texts = st.one_of(
+    st.sampled_from(
+        ["", "on", "null", "012", "1e3", "it's", "a 'b'", "x +", "- y", "* z", "a;b", "#c", "{d}", "k=v w"]
+    ),
+    st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20),
+)
+
+
+def values(attribute: Attribute) -> st.SearchStrategy[Any]:
+    """Any value of one attribute, plain."""
+    if attribute.is_name:
+        return st.one_of(st.just(""), names)
+    if attribute.is_text:
+        fitting = texts.filter(lambda text: len(text.encode()) <= attribute.length)
+        # A text ends where its trailing blanks begin, as fields of fixed length have it.
+        return fitting.map(lambda text: text.rstrip(" "))
+    if attribute.flags or attribute.words:
+        kind = type(attribute.default)
+        members = (attribute.words or kind.__members__).values()
+        plain = st.sampled_from([attribute.plain(member) for member in members])
+        return st.one_of(plain, st.integers(65_537, attribute.high)) if attribute.user_range else plain
+    return st.integers(attribute.low, min(attribute.high, 10**9))
+
+
+def attributes(which: ObjectType) -> st.SearchStrategy[dict[str, Any]]:
+    """Some attributes of an object, plain, by long name."""
+    writable = {a.name: values(a) for a in ATTRIBUTES[which].values() if not a.read_only}
+    return st.fixed_dictionaries({}, optional=writable)
+
+
+def defines(which: ObjectType) -> st.SearchStrategy[Call]:
+    """A DEFINE of any object of a type."""
+    return st.builds(
+        lambda name, given: Define(object_type=which.name, name=name, attributes=given), names, attributes(which)
+    )
+
+
+alterations = attributes(ObjectType.QMGR).map(lambda given: Alter(object_type="QMGR", name="", attributes=given))
+kinds = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS)
+commands = st.lists(st.one_of(*(defines(which) for which in kinds), alterations), max_size=6)

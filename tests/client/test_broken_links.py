@@ -1,0 +1,135 @@
+"""What the client does when the other side, or the link, is not what it should be."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import trigmon
+from tests.client.conftest import WELCOME
+from trigmon.mq.calls import Done, Opened, Ping, Put, Refused
+from trigmon.wire import codec
+
+
+def connected(peer, *script):
+    return trigmon.connect(peer(WELCOME, *script))
+
+
+def test_a_link_that_ends_raises_2009_at_every_call_from_then_on(peer):
+    qm = connected(peer, b"")
+    for _ in range(2):
+        with pytest.raises(trigmon.ConnectionBroken, match="it closed the connection") as caught:
+            qm.commit()
+    assert caught.value.reason == 2009
+    assert not qm.alive
+    assert qm.unit == 1  # in doubt, and still the one to ask about
+
+
+def test_a_block_whose_link_has_ended_cannot_be_left_as_if_it_had_committed(peer):
+    with pytest.raises(trigmon.ConnectionBroken), connected(peer, b"") as qm, pytest.raises(trigmon.ConnectionBroken):
+        qm.call(Ping())
+
+
+def test_the_error_of_a_block_whose_link_has_ended_is_the_blocks_own(peer):
+    with pytest.raises(ZeroDivisionError), connected(peer, b"") as qm:
+        with pytest.raises(trigmon.ConnectionBroken):
+            qm.call(Ping())
+        _ = 1 / 0
+
+
+def test_a_link_that_ends_inside_a_reply_is_a_broken_link(peer):
+    qm = connected(peer, codec.encode_response(1, Done())[:-2])
+    with pytest.raises(trigmon.ConnectionBroken):
+        qm.call(Ping())
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (b"\x00\x00\x00\x01\xc1", "left the protocol"),
+        (codec.encode_response(7, Done()), "answered call 7, where 1 was due"),
+        (codec.encode_response(1, Opened(handle=1)), "answered Outcome"),
+        (codec.encode_response(0, Refused(reason=2009, about="outside the protocol")), "outside the protocol"),
+    ],
+)
+def test_a_reply_that_makes_no_sense_breaks_the_connection(peer, said, why):
+    qm = connected(peer, said)
+    with pytest.raises(trigmon.ConnectionBroken, match=why):
+        qm.outcome(1)
+    assert not qm.alive
+
+
+def test_the_queue_managers_last_word_is_what_is_raised(peer):
+    qm = connected(peer, codec.encode_response(0, Refused(reason=2162, about="QM1")))
+    with pytest.raises(trigmon.QMgrStopping):
+        qm.call(Ping())
+    with pytest.raises(trigmon.ConnectionBroken, match="ended the connection: QM1"):
+        qm.call(Ping())
+
+
+def test_the_last_word_is_heard_where_the_link_takes_no_more_calls(peer):
+    goodbye = codec.encode_response(0, Refused(reason=2162, about="QM1"))
+    qm = connected(peer, codec.encode_response(1, Done()) + goodbye)
+    assert qm.call(Ping()) == Done()
+    time.sleep(0.1)  # until the peer has hung up
+    with pytest.raises(trigmon.QMgrStopping):
+        qm.call(Ping())
+    assert not qm.alive
+
+
+def test_a_call_longer_than_the_queue_manager_reads_is_refused_before_it_is_sent(peer):
+    small = codec.encode_welcome(codec.Welcome(protocol=1, q_mgr_name="QM1", frame_limit=200))
+    qm = trigmon.connect(peer(small, codec.encode_response(1, Done())))
+    with pytest.raises(trigmon.MsgTooBigForQMgr, match="reads at most 200"):
+        qm.call(Put(q_name="Q", data=b"x" * 200))
+    assert qm.call(Ping()) == Done()
+    qm.drop()
+
+
+def test_a_value_no_frame_can_hold_is_refused_before_it_is_sent(peer):
+    qm = connected(peer, codec.encode_response(1, Done()))
+    with pytest.raises(TypeError):
+        qm.call(Put(q_name="Q", data=object()))
+    assert qm.call(Ping()) == Done()
+    qm.drop()
+
+
+@pytest.mark.parametrize(
+    ("rung", "raised"),
+    # Python takes an OSError of a handler for one of the socket's: the connection is over all the same.
+    [(ZeroDivisionError, ZeroDivisionError), (InterruptedError, trigmon.ConnectionBroken)],
+)
+def test_a_waiting_get_cut_off_by_a_signal_ends_the_connection_and_the_message_is_not_lost(
+    qm, q_name, shared_daemon, rung, raised
+):
+    def ring(*_):
+        raise rung
+
+    before = signal.signal(signal.SIGUSR1, ring)
+    bell = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        with pytest.raises(raised), shared_daemon.connect() as other:
+            queue = other.open(q_name, "input_shared")
+            bell.start()
+            queue.get(wait_interval_ms=-1, syncpoint=True)
+    finally:
+        bell.join()
+        signal.signal(signal.SIGUSR1, before)
+    with pytest.raises(trigmon.ConnectionBroken):
+        other.commit()
+    qm.put(q_name, b"one")
+    with qm.open(q_name, "input_exclusive") as queue:
+        assert queue.get(wait_interval_ms=5000).data == b"one"
+
+
+def test_a_killed_queue_manager_breaks_the_link_of_a_waiting_get(daemon):
+    killed = daemon()
+    with pytest.raises(trigmon.ConnectionBroken):
+        qm = killed.connect()
+        with qm.open("SYSTEM.DEFAULT.LOCAL.QUEUE", "input_shared") as queue:
+            threading.Timer(0.3, killed.kill).start()
+            began = time.monotonic()
+            queue.get(wait=True)
+    assert time.monotonic() - began < 10

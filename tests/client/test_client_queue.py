@@ -1,0 +1,290 @@
+"""An open queue in the hands of an application, against a real queue manager."""
+
+import time
+
+import pytest
+
+import trigmon
+from tests.client.conftest import ALL
+from tests.daemons import define
+from trigmon.client import queue as client_queue
+from trigmon.mq.calls import Display
+from trigmon.mq.enums import MsgType, Persistence
+from trigmon.mq.reasons import Reason
+
+
+def depth(queue):
+    return queue.inquire("current_q_depth")["current_q_depth"]
+
+
+def test_a_message_comes_with_every_field_it_was_put_with(queue):
+    before = time.time()
+    receipt = queue.put(
+        b"\x00\xffone",
+        priority=7,
+        persistence="persistent",
+        expiry_tenths=600,
+        msg_type="request",
+        format="OURS",
+        correl_id="order-1",
+        reply_to_q="ANSWERS",
+    )
+    message = queue.get()
+    assert (message.data, message.data_length) == (b"\x00\xffone", 5)
+    assert (message.priority, message.persistence, message.format) == (7, Persistence.PERSISTENT, "OURS")
+    assert (message.msg_type, message.reply_to_q) == (MsgType.REQUEST, "ANSWERS")
+    assert message.correl_id == b"order-1".ljust(24, b"\0")
+    assert 0 < message.expiry_tenths <= 600
+    assert message.put_appl_name == "test"
+    assert before - 1 < message.put_time.timestamp() < time.time() + 1
+    assert (message.group_status, message.segment_status, message.warning) == (" ", " ", Reason.NONE)
+    assert receipt.msg_id == message.msg_id
+    assert (receipt.correl_id, receipt.priority, receipt.persistence) == (
+        message.correl_id,
+        7,
+        Persistence.PERSISTENT,
+    )
+    assert receipt.put_ms == message.put_ms
+
+
+def test_text_goes_as_utf8_and_comes_as_text(queue):
+    queue.put("grüße €")
+    message = queue.get()
+    assert (message.text, message.format, message.data) == ("grüße €", "MQSTR", "grüße €".encode())
+
+
+def test_a_put_that_completes_with_a_warning_says_so(queue):
+    assert queue.put(b"", priority=12).warning is Reason.PRIORITY_EXCEEDS_MAXIMUM
+
+
+def test_a_message_expires_unseen(queue):
+    queue.put(b"short", expiry_tenths=1)
+    time.sleep(0.15)
+    with pytest.raises(trigmon.NoMsgAvailable):
+        queue.get()
+
+
+def test_a_get_may_wait_and_says_that_nothing_came(queue):
+    began = time.monotonic()
+    with pytest.raises(trigmon.NoMsgAvailable):
+        queue.get(wait_interval_ms=100)
+    assert time.monotonic() - began >= 0.09
+
+
+def test_a_get_matches_the_fields_it_names(queue):
+    ids = [queue.put(b"%d" % number, correl_id=f"c{number}").msg_id for number in range(3)]
+    assert queue.get(match={"correl_id": "c2"}).data == b"2"
+    assert queue.get(match={"msg_id": ids[1]}).data == b"1"
+    with pytest.raises(trigmon.NoMsgAvailable):
+        queue.get(match={"msg_id": ids[0], "correl_id": "c1"})
+
+
+def test_a_message_that_is_too_long_stays_or_is_cut_as_the_caller_says(queue):
+    queue.put(b"0123456789")
+    with pytest.raises(trigmon.TruncatedMsgFailed, match="the message has 10 bytes and was left there"):
+        queue.get(max_length=4)
+    message = queue.get(max_length=4, accept_truncated_msg=True)
+    assert (message.data, message.data_length, message.warning) == (b"0123", 10, Reason.TRUNCATED_MSG_ACCEPTED)
+    assert depth(queue) == 0
+
+
+def test_a_browse_shows_every_message_and_takes_none(queue):
+    queue.put_many([b"1", b"2", b"3"])
+    assert [message.data for message in queue.browse()] == [b"1", b"2", b"3"]
+    assert [message.data for message in queue.browse()] == [b"1", b"2", b"3"]
+    assert depth(queue) == 3
+
+
+def test_the_message_under_the_cursor_can_be_taken(queue):
+    queue.put_many([b"1", b"2", b"3"])
+    for message in queue.browse():
+        if message.data == b"2":
+            queue.get(msg_under_cursor=True)
+    assert [message.data for message in queue.browse()] == [b"1", b"3"]
+
+
+def test_a_browse_in_logical_order_comes_later_and_says_so_at_once(queue):
+    with pytest.raises(trigmon.FunctionNotSupported, match="logical_order"):
+        queue.browse(logical_order=True)
+
+
+def test_attributes_are_set_and_inquired_by_name(queue):
+    queue.set(trigger_control="on", trigger_type="every", trigger_depth=7, inhibit_put="inhibited")
+    names = ("trigger_control", "trigger_type", "trigger_depth", "inhibit_put", "open_input_count")
+    assert queue.inquire(*names) == {
+        "trigger_control": "on",
+        "trigger_type": "every",
+        "trigger_depth": 7,
+        "inhibit_put": "inhibited",
+        "open_input_count": 1,
+    }
+    assert {"max_q_depth", "current_q_depth", "description"} <= queue.inquire().keys()
+    with pytest.raises(trigmon.PutInhibited):
+        queue.put(b"")
+
+
+def test_a_closed_queue_is_closed_once_and_used_no_more(qm, queue):
+    queue.close()
+    queue.close()
+    assert repr(queue).endswith("of QM1, closed>")
+    for use in (lambda: queue.put(b""), queue.get, queue.browse, queue.inquire, lambda: queue.put_many([b""])):
+        with pytest.raises(trigmon.HobjError, match="was closed"):
+            use()
+    assert qm.alive
+
+
+def test_an_exception_in_a_queues_block_closes_it_and_stays_the_same(qm, q_name):
+    with pytest.raises(ZeroDivisionError), qm.open(q_name, "input_exclusive"):
+        _ = 1 / 0
+    qm.open(q_name, "input_exclusive").close()
+
+
+# -- many at once -------------------------------------------------------------------------------------------
+
+
+def test_many_messages_keep_their_order_over_several_frames(qm, queue):
+    bodies = [b"%d" % number for number in range(1000)]
+    ids = queue.put_many(bodies, syncpoint=True)
+    qm.commit()
+    assert len(set(ids)) == 1000
+    messages = [message for _ in range(4) for message in queue.get_many(250)]
+    assert [message.data for message in messages] == bodies
+    assert [message.msg_id for message in messages] == ids
+
+
+def test_many_messages_belong_to_the_unit_of_work(qm, queue):
+    queue.put_many([b"x"] * 600, syncpoint=True)
+    qm.backout()
+    assert depth(queue) == 0
+
+
+def test_many_messages_may_be_longer_together_than_a_frame(queue):
+    bodies = [bytes([number]) * 1_500_000 for number in range(6)]
+    queue.put_many(iter(bodies))
+    assert [message.data for message in queue.browse()] == bodies
+
+
+def test_text_and_bytes_may_be_mixed_and_keep_their_formats(qm, q_name):
+    qm.put_many(q_name, ["a", "b", b"c", "d"])
+    with qm.open(q_name, "browse") as queue:
+        assert [(message.data, message.format) for message in queue.browse()] == [
+            (b"a", "MQSTR"),
+            (b"b", "MQSTR"),
+            (b"c", ""),
+            (b"d", "MQSTR"),
+        ]
+
+
+def test_a_frame_is_put_whole_or_not_at_all(qm, monkeypatch):
+    define(qm, "SMALL", max_q_depth=7)
+    monkeypatch.setattr(client_queue, "FRAME_BODIES", 5)
+    with pytest.raises(trigmon.QFull):
+        qm.put_many("SMALL", [b"x"] * 12)
+    (row,) = qm.call(Display(object_type="QLOCAL", name="SMALL")).rows
+    assert row["current_q_depth"] == 5
+
+
+def test_no_messages_are_no_call(queue):
+    assert queue.put_many([]) == []
+
+
+def test_a_put_to_a_name_needs_no_open(qm, q_name):
+    assert qm.put(q_name, b"one").msg_id
+    assert qm.put1(q_name, "two").msg_id
+    with qm.open(q_name, "input_shared") as queue:
+        assert [message.data for message in queue.get_many(10)] == [b"one", b"two"]
+        with pytest.raises(trigmon.NoMsgAvailable):
+            queue.get_many(10)
+
+
+# -- draining -----------------------------------------------------------------------------------------------
+
+
+def test_a_queue_is_drained_to_its_end_with_a_commit_a_batch(qm, queue):
+    queue.put_many([b"%d" % number for number in range(25)])
+    units = []
+    for message in queue.drain(batch=10):
+        units.append(qm.unit)
+        assert message.data == b"%d" % (len(units) - 1)
+    assert units == [1] * 10 + [2] * 10 + [3] * 5
+    assert depth(queue) == 0
+
+
+def test_a_batch_is_committed_only_when_its_messages_were_consumed(queue, shared_daemon):
+    queue.put_many([b"1", b"2", b"3"])
+    draining = queue.drain(batch=2)
+    next(draining), next(draining)
+    with shared_daemon.connect() as other, other.open(queue.name, "browse") as seen:
+        assert [message.data for message in seen.browse()] == [b"3"]
+    assert queue.connection.unit == 1
+    next(draining)
+    assert queue.connection.unit == 2
+    draining.close()
+    assert [message.data for message in queue.drain()] == [b"3"]
+
+
+def test_what_is_put_while_draining_is_committed_with_its_batch(qm, queue, q_name, shared_daemon):
+    define(qm, f"{q_name}.OUT")
+    queue.put_many([b"1", b"2", b"3"])
+    for message in queue.drain(batch=2):
+        qm.put(f"{q_name}.OUT", message.data, syncpoint=True)
+    with shared_daemon.connect() as other, other.open(f"{q_name}.OUT", "browse") as out:
+        assert [message.data for message in out.browse()] == [b"1", b"2", b"3"]
+
+
+def test_leaving_the_loop_backs_the_batch_out(queue):
+    queue.put_many([b"1", b"2", b"3"])
+    for message in queue.drain(batch=2):
+        if message.data == b"2":
+            break
+    assert [(m.data, m.backout_count) for m in queue.browse()] == [(b"1", 1), (b"2", 1), (b"3", 0)]
+
+
+def test_a_loop_left_but_not_forgotten_loses_nothing_when_the_connection_ends_cleanly(qm, q_name, shared_daemon):
+    qm.put_many(q_name, [b"1", b"2", b"3"])
+    with shared_daemon.connect() as other:
+        draining = other.open(q_name, "input_shared").drain(batch=2)
+        next(draining)
+    draining.close()
+    with qm.open(q_name, "browse") as queue:
+        assert [message.data for message in queue.browse()] == [b"1", b"2", b"3"]
+
+
+def test_an_exception_while_draining_backs_out_its_batch_alone(qm, q_name, shared_daemon):
+    qm.put_many(q_name, [b"1", b"2", b"3", b"4"])
+    with pytest.raises(ZeroDivisionError), shared_daemon.connect() as other:
+        for message in other.open(q_name, "input_shared").drain(batch=2):
+            _ = 1 / (message.data != b"4")
+    with qm.open(q_name, "browse") as queue:
+        assert [message.data for message in queue.browse()] == [b"3", b"4"]
+
+
+def test_a_backout_while_draining_gives_the_batch_back_and_it_comes_again(qm, queue):
+    queue.put_many([b"1", b"2", b"3"])
+    seen = []
+    for message in queue.drain(batch=3):
+        seen.append((message.data, message.backout_count))
+        if seen == [(b"1", 0), (b"2", 0)]:
+            qm.backout()
+    assert seen == [(b"1", 0), (b"2", 0), (b"1", 1), (b"2", 1), (b"3", 1)]
+    assert depth(queue) == 0
+
+
+def test_draining_may_wait_for_the_end(queue, shared_daemon):
+    queue.put(b"1")
+    came = []
+    for message in queue.drain(wait_interval_ms=300):
+        came.append(message.data)
+        if len(came) == 1:
+            with shared_daemon.connect() as other:
+                other.put(queue.name, b"2")
+    assert came == [b"1", b"2"]
+
+
+def test_every_use_at_once(qm, q_name):
+    with qm.open(q_name, *ALL) as queue:
+        queue.put(b"kept")
+        queue.put(b"taken", priority=9)
+        assert next(queue.browse()).data == queue.get(syncpoint=True).data == b"taken"
+        qm.backout()
+        assert [message.backout_count for message in queue.browse()] == [1, 0]

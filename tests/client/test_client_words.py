@@ -1,0 +1,153 @@
+"""The words of the surface and what they become in a call."""
+
+import pytest
+
+from trigmon.client import words
+from trigmon.mq import enums, errors
+from trigmon.mq.descriptors import CCSID_UTF8, NO_ID, MessageDescriptor
+from trigmon.mq.enums import GetOption, MatchOption, MsgType, OpenOption, Persistence, PutOption
+
+
+def put(**said):
+    return words.put_parts(said, is_text=False)
+
+
+def test_every_option_has_its_word():
+    for member in PutOption:
+        assert put(**{member.name.lower(): True}) == (MessageDescriptor(), member)
+    for member in GetOption:
+        assert words.get_bits({member.name.lower(): True}) == member
+    for member in OpenOption:
+        assert words.open_bits([member.name.lower()]) == member
+
+
+def test_an_option_that_is_false_is_not_taken():
+    assert put(syncpoint=False, new_msg_id=True) == (MessageDescriptor(), PutOption.NEW_MSG_ID)
+    assert words.get_bits({"wait": False}) == 0
+
+
+def test_open_takes_words_members_and_their_sum():
+    both = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
+    assert words.open_bits(["input_shared", "OUTPUT"]) == both
+    assert words.open_bits([OpenOption.INPUT_SHARED, OpenOption.OUTPUT]) == both
+    assert words.open_bits([both]) == both
+
+
+@pytest.mark.parametrize("said", [Persistence.PERSISTENT, "persistent", "PERSISTENT", 1])
+def test_an_enumerated_field_is_a_member_a_word_or_a_number(said):
+    assert put(persistence=said)[0].persistence == 1
+
+
+def test_a_message_type_may_be_the_applications_own():
+    assert put(msg_type=70_000)[0].msg_type == 70_000
+    assert put(msg_type="request")[0].msg_type == MsgType.REQUEST
+
+
+def test_ids_are_text_or_bytes_padded_to_24():
+    descriptor, _ = put(msg_id="one", correl_id=b"two")
+    assert descriptor.msg_id == b"one".ljust(24, b"\0")
+    assert descriptor.correl_id == b"two".ljust(24, b"\0")
+
+
+def test_text_has_format_mqstr_unless_it_is_told_otherwise():
+    descriptor, _ = words.put_parts({}, is_text=True)
+    assert (descriptor.format, descriptor.coded_char_set_id) == ("MQSTR", CCSID_UTF8)
+    assert words.put_parts({"format": "JSON"}, is_text=True)[0].format == "JSON"
+    assert words.put_parts({"syncpoint": True}, is_text=True)[0].format == "MQSTR"
+
+
+def test_expiry_is_in_tenths_by_either_name_but_not_by_both():
+    assert put(expiry_tenths=600) == put(expiry=600)
+    with pytest.raises(TypeError, match="one field"):
+        put(expiry_tenths=600, expiry=600)
+
+
+def test_a_field_that_is_none_is_not_given():
+    assert put(priority=None, format=None, msg_id=None) == (MessageDescriptor(), 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "about"),
+    [
+        ({"persistence": "very"}, errors.PersistenceError, "'very' is none of not_persistent, persistent, as_q_def"),
+        ({"persistence": True}, errors.PersistenceError, "True is none of"),
+        ({"persistence": 7}, errors.PersistenceError, "7 is none of"),
+        ({"msg_type": "letter"}, errors.MsgTypeError, "'letter' is none of request"),
+        ({"feedback": "great"}, errors.FeedbackError, "'great'"),
+        ({"priority": "7"}, errors.PriorityError, "whole number"),
+        ({"priority": 2**40}, errors.PriorityError, "32 bits"),
+        ({"expiry_tenths": 1.5}, errors.ExpiryError, "1.5"),
+        ({"format": b"MQSTR"}, errors.FormatError, "text, not bytes"),
+        ({"reply_to_q": 5}, errors.MdError, "text, not int"),
+        ({"msg_id": "x" * 25}, errors.MsgIdError, "at most 24 bytes, not 25"),
+        ({"correl_id": 5}, errors.CorrelIdError, "correl_id"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_with_its_fields_reason(said, kind, about):
+    with pytest.raises(kind, match=about):
+        put(**said)
+
+
+@pytest.mark.parametrize("said", ["logical_order", "group_id", "report", "msg_flags", "set_all_context"])
+def test_a_word_of_put_that_comes_later_is_refused_by_name(said):
+    with pytest.raises(errors.FunctionNotSupported, match=f"{said}: this word of put comes with a later release"):
+        put(**{said: True})
+
+
+@pytest.mark.parametrize("said", ["lock", "complete_msg", "all_msgs_available", "mark_skip_backout", "logical_order"])
+def test_a_word_of_get_that_comes_later_is_refused_by_name(said):
+    with pytest.raises(errors.FunctionNotSupported, match=f"{said}: this word of get"):
+        words.get_bits({said: True})
+    assert words.get_bits({said: False}) == 0
+
+
+def test_a_word_of_open_that_comes_later_is_refused_by_name():
+    with pytest.raises(errors.FunctionNotSupported, match="save_all_context"):
+        words.open_bits(["save_all_context"])
+
+
+@pytest.mark.parametrize("said", ["put_appl_name", "user_identifier", "backout_count", "put_ms"])
+def test_context_is_the_queue_managers_to_write(said):
+    with pytest.raises(errors.FunctionNotSupported, match=f"{said} is the queue manager's to write"):
+        put(**{said: "me"})
+
+
+def test_a_word_that_is_none_is_a_type_error_with_the_nearest():
+    with pytest.raises(TypeError, match="put takes no 'prioritty'; did you mean 'priority'"):
+        put(prioritty=5)
+    with pytest.raises(TypeError, match="get takes no 'sincpoint'; did you mean 'syncpoint'"):
+        words.get_bits({"sincpoint": True})
+    with pytest.raises(errors.OptionsError, match="'outputt' is none of"):
+        words.open_bits(["outputt"])
+
+
+def test_match_names_the_fields_that_must_agree():
+    assert words.match_bits(None) == (0, NO_ID, NO_ID)
+    assert words.match_bits({"correl_id": b"c"}) == (MatchOption.CORREL_ID, NO_ID, b"c".ljust(24, b"\0"))
+    assert words.match_bits({"msg_id": "m", "correl_id": "c"})[0] == MatchOption.MSG_ID | MatchOption.CORREL_ID
+    with pytest.raises(errors.FunctionNotSupported, match="group_id"):
+        words.match_bits({"group_id": b"g"})
+    with pytest.raises(TypeError, match="did you mean 'correl_id'"):
+        words.match_bits({"corel_id": b"c"})
+
+
+def test_data_is_bytes_of_any_kind_or_text():
+    assert [words.as_bytes(data) for data in (b"a", bytearray(b"a"), memoryview(b"a"), "a")] == [b"a"] * 4
+    with pytest.raises(TypeError, match="bytes or text, not int"):
+        words.as_bytes(5)
+
+
+def test_an_objects_type_is_a_word_a_member_or_any_queue():
+    assert [words.object_type(said) for said in ("queue", "qlocal", enums.ObjectType.PROCESS, 15)] == [
+        "queue",
+        "QLOCAL",
+        "PROCESS",
+        "QMGR",
+    ]
+    with pytest.raises(errors.ObjectTypeError):
+        words.object_type("topic")
+
+
+def test_the_words_for_type_checkers_are_the_words_that_are_read():
+    assert set(words.PutWords.__annotations__) == {*words._PUT, *words._READERS} - {"none"}
+    assert set(words.GetWords.__annotations__) == set(words._GET)

@@ -1,0 +1,192 @@
+"""Which queue manager is meant, and what is said when it is not there."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import trigmon
+from tests.client.conftest import WELCOME
+from tests.daemons import define
+from trigmon import places
+from trigmon.client.connecting import default_address, host_and_port
+from trigmon.mq.calls import DisplayHandles, Refused
+from trigmon.wire import codec
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """An environment that names no queue manager, with a runtime directory of its own."""
+    for name in ("TRIGMON_QMGR", "TRIGMON_QMGR_NAME", "TRIGMON_CONFIG", "TRIGMON_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TRIGMON_RUNTIME", str(tmp_path))
+    return tmp_path
+
+
+def listen(directory, name):
+    (directory / name).mkdir()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(directory / name / places.SOCKET_NAME))
+    listening.listen()
+    return listening
+
+
+def test_a_queue_manager_is_found_by_its_name(shared_daemon, nowhere, monkeypatch):
+    monkeypatch.setenv("TRIGMON_RUNTIME", str(shared_daemon.socket.parent.parent))
+    with trigmon.connect("QM1") as qm:
+        assert qm.q_mgr_name == "QM1"
+        assert qm.administrator
+        assert qm.server_version == trigmon.__version__
+        assert repr(qm) == "<Connection to QM1>"
+    assert repr(qm) == "<Connection to QM1, ended>"
+
+
+@pytest.mark.parametrize("form", ["unix:{}", "unix://{}"])
+def test_a_queue_manager_is_found_by_its_socket(shared_daemon, form):
+    with trigmon.connect(form.format(shared_daemon.socket)) as qm:
+        assert qm.q_mgr_name == "QM1"
+
+
+def test_a_queue_manager_is_found_at_a_tcp_address(daemon):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    daemon(settings={"server.tcp": f"127.0.0.1:{port}"})
+    with trigmon.connect(f"tcp://127.0.0.1:{port}") as qm:
+        assert (qm.q_mgr_name, qm.administrator) == ("QM1", False)
+
+
+@pytest.mark.parametrize(
+    ("address", "meant"),
+    [
+        ("tcp://there:1415", ("there", 1415)),
+        ("tcp:there:1415", ("there", 1415)),
+        ("tcp://there", ("there", 1414)),
+        ("tcp://[::1]:1415", ("::1", 1415)),
+        ("tcp://[::1]", ("::1", 1414)),
+    ],
+)
+def test_a_tcp_address_says_host_and_port(address, meant):
+    assert host_and_port(address) == meant
+
+
+@pytest.mark.parametrize("address", ["tcp://", "tcp://:1414", "tcp://there:0", "tcp://there:70000", "tcp://there:mq"])
+def test_a_tcp_address_without_host_or_port_is_refused(address):
+    with pytest.raises(trigmon.QMgrNameError, match="is not tcp://host:port"):
+        trigmon.connect(address)
+
+
+def test_what_is_neither_name_nor_address_is_refused():
+    with pytest.raises(trigmon.QMgrNameError, match="'a b' is neither a queue manager's name nor"):
+        trigmon.connect("a b")
+
+
+def test_without_a_name_the_environment_says_which(nowhere, monkeypatch):
+    monkeypatch.setenv("TRIGMON_QMGR", "NAMED")
+    assert default_address() == "NAMED"
+
+
+def test_without_a_name_the_configuration_file_says_which(nowhere, monkeypatch):
+    (nowhere / "mine.yaml").write_text("qmgr: {name: CONFIGURED}\n")
+    monkeypatch.setenv("TRIGMON_CONFIG", str(nowhere / "mine.yaml"))
+    assert default_address() == "CONFIGURED"
+
+
+def test_a_configuration_file_that_names_no_queue_manager_leaves_it_to_those_running(nowhere, monkeypatch):
+    (nowhere / "mine.yaml").write_text("log: {level: debug}\n")
+    monkeypatch.setenv("TRIGMON_CONFIG", str(nowhere / "mine.yaml"))
+    with listen(nowhere, "LONELY"):
+        assert default_address() == "LONELY"
+
+
+def test_a_configuration_file_that_cannot_be_read_is_said(nowhere, monkeypatch):
+    (nowhere / "mine.yaml").write_text("qmgr: {nam: CONFIGURED}\n")
+    monkeypatch.setenv("TRIGMON_CONFIG", str(nowhere / "mine.yaml"))
+    with pytest.raises(trigmon.QMgrNameError, match="nam"):
+        default_address()
+
+
+def test_without_any_name_the_only_one_running_is_meant(nowhere):
+    with listen(nowhere, "LONELY"):
+        assert default_address() == "LONELY"
+
+
+def test_with_several_running_one_has_to_be_named(nowhere):
+    with listen(nowhere, "ONE"), listen(nowhere, "TWO"), pytest.raises(trigmon.QMgrNameError, match="ONE, TWO"):
+        default_address()
+
+
+def test_with_none_running_the_default_name_is_not_available(nowhere):
+    with pytest.raises(trigmon.QMgrNotAvailable, match=r"nothing answers at .*QM1.mq.sock: no such file"):
+        trigmon.connect()
+
+
+def test_a_socket_nobody_listens_on_is_not_available(tmp_path):
+    path = tmp_path / "left.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left:
+        left.bind(str(path))
+    with pytest.raises(trigmon.QMgrNotAvailable, match="connection refused"):
+        trigmon.connect(f"unix:{path}")
+
+
+def test_who_never_says_welcome_is_not_available(tmp_path):
+    with listen(tmp_path, "MUTE"), pytest.raises(trigmon.QMgrNotAvailable, match="no welcome within"):
+        trigmon.connect(f"unix:{tmp_path}/MUTE/{places.SOCKET_NAME}", timeout_s=0.1)
+
+
+def test_a_full_backlog_is_waited_for_and_then_not_available(tmp_path):
+    path = tmp_path / "busy.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as busy, socket.socket(socket.AF_UNIX) as first:
+        busy.bind(str(path))
+        busy.listen(0)
+        first.connect(str(path))
+        with pytest.raises(trigmon.QMgrNotAvailable, match="backlog is full"):
+            trigmon.connect(f"unix:{path}", timeout_s=0.1)
+
+
+def test_what_is_no_queue_manager_is_said_to_be_none(peer):
+    with pytest.raises(trigmon.QMgrNotAvailable, match="what answers is no queue manager"):
+        trigmon.connect(peer(b"220 mail.example ESMTP\r\n"))
+
+
+def test_who_hangs_up_on_the_hello_is_not_available(peer):
+    with pytest.raises(trigmon.QMgrNotAvailable, match="it closed the connection"):
+        trigmon.connect(peer(b""))
+
+
+def test_a_refused_hello_raises_its_reason(peer):
+    with pytest.raises(trigmon.FunctionNotSupported, match="speaks protocol 2"):
+        trigmon.connect(peer(codec.encode_welcome(Refused(reason=2298, about="the server speaks protocol 2"))))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_socket_that_lets_nobody_in_is_a_matter_of_authority(tmp_path):
+    tmp_path.chmod(0o700)
+    code = (
+        "import os, sys, trigmon\n"
+        "connect = trigmon.connect\n"  # before the interpreter's own files may be out of reach
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "try: connect(sys.argv[1])\n"
+        "except trigmon.MQError as error: print(int(error.reason), error.about)\n"
+    )
+    with listen(tmp_path, "PRIVATE"):
+        path = tmp_path / "PRIVATE" / places.SOCKET_NAME
+        said = subprocess.run([sys.executable, "-c", code, f"unix:{path}"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"2035 {path}: permission denied\n"
+
+
+def test_the_program_is_known_by_its_name_and_its_run(shared_daemon, qm, monkeypatch):
+    monkeypatch.setenv("TRIGMON_RUN", "run-7")
+    define(qm, "KNOWN")
+    with trigmon.connect(shared_daemon.address, application="a name of more than 28 characters") as known:
+        known.open("KNOWN", "input_shared")
+        (row,) = qm.call(DisplayHandles(q_name="KNOWN")).rows
+    assert "a name of more than 28 chara" in row.values()
+
+
+def test_a_connection_that_was_welcomed_is_not_bound_by_the_time_connecting_may_take(peer):
+    qm = trigmon.connect(peer(WELCOME), timeout_s=0.05)
+    assert qm.alive
+    qm.drop()

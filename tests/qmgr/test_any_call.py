@@ -1,0 +1,118 @@
+"""Whatever a client may send is answered alike by every store: with a reply, or with a refusal that means something.
+
+Each call starts from one that is right; then one field at a time takes each value that could break something.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+import pytest
+
+from tests.wire.values import CALLS
+from tests.worlds import STORES, World
+from trigmon.mq.calls import Alter, Call, Clear, Open, Put, Reply
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import OpenOption
+
+Q = "APP.Q"
+WIDE = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
+MINE = 777
+AS_IT_WAS = {"inhibit_get": "enabled", "inhibit_put": "enabled", "max_q_depth": 999_999}
+NUMBERS = [0, 1, 2, 3, 8, 0x20, -1, -2, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)]
+TEXTS = ["", Q, "ALIAS.Q", "NONE", "queue", "QLOCAL", "QMGR", "*", "A*B", "\0", "é" * 30, "x" * 5000]
+ANY = [None, True, 1.5, 2**64 - 1, -(2**63), "on", "x" * 5000, "\0", b"\0", [], {}, {"a": [b"x"]}]
+EDGES: dict[Any, list[Any]] = {
+    int: NUMBERS,
+    str: TEXTS,
+    bool: [False, True],
+    bytes: [b"", b"x", b"\0" * 24, b"\xff" * 24, b"x" * 25, b"x" * 70_000],
+    list[str]: [[], ["current_q_depth"], ["none"], ["\0"], ["trigger_type"] * 300],
+    list[bytes]: [[], [b""], [b"x"] * 300],
+    dict[str, Any]: [
+        {},
+        *({name: v} for v in ANY for name in ("trigger_control", "max_q_depth", "description", "state", "q_name", "")),
+    ],
+    MessageDescriptor: [],
+}
+
+
+def base(kind: type[Call]) -> dict[str, Any]:
+    """Fields with which this call is right."""
+    right: dict[str, Any] = {
+        "handle": MINE,
+        "object_name": Q,
+        "object_type": "QLOCAL",
+        "name": "NEW.Q" if kind.__name__ == "Define" else Q,
+        "q_name": Q,
+        "to_q_name": "OTHER.Q",
+        "options": WIDE if kind is Open else 0,
+        "attributes": {},
+        "bodies": [b"x"],
+        "client_id": "client-app",
+        "count": 1,
+        "unit": 1,
+        "run_id": "run-1",
+        "record": {"state": "due"},
+        "fields": {"state": "ended"},
+    }
+    needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
+    return {name: right[name] for name in needed}
+
+
+def odd_calls(kind: type[Call]) -> Iterator[Call]:
+    """The right call, and one for each value of each of its fields, in and out of a unit of work."""
+    right = base(kind)
+    hints = get_type_hints(kind)
+    yield kind(**right)
+    for name in kind.__struct_fields__:
+        for value in EDGES[hints[name]]:
+            yield kind(**{**right, name: value})
+            if {"options", "unit"} <= set(kind.__struct_fields__):
+                yield kind(**{**right, "options": 0x2, "unit": 1, name: value})
+    if "descriptor" in hints:
+        fields = get_type_hints(MessageDescriptor)
+        for name in MessageDescriptor.__struct_fields__:
+            for value in EDGES[fields[name]]:
+                yield kind(**{**right, "descriptor": MessageDescriptor(**{name: value})})
+
+
+class Client:
+    """One application on one store, which connects and opens the queue again whenever it has to."""
+
+    def __init__(self, store: str, directory: Path) -> None:
+        directory.mkdir()
+        self.world = World(store, directory)
+        self.world.define(Q, trigger_control="on", initiation_q_name="SYSTEM.DEFAULT.INITIATION.QUEUE")
+        self.world.define("OTHER.Q")
+        self.world.define("ALIAS.Q", "QALIAS", base_q_name=Q)
+        self._handle = 0
+
+    def send(self, call: Call) -> Reply | None:
+        session = self.world.session("app")
+        if session.parked is not None:
+            self.world.qm.lost([session])
+            session = self.world.session("app")
+        facts = self.world.store.standing.connections[session.connection]
+        if self._handle not in facts.handles:
+            self._handle = self.world.did(Open(object_name=Q, options=WIDE)).handle
+        self.world.did(Put(q_name=Q, data=b"one"), "other")
+        if getattr(call, "handle", None) == MINE:
+            call = msgspec.structs.replace(call, handle=self._handle)
+        reply = self.world.do(call)
+        for again in (Alter(object_type="QLOCAL", name=Q, attributes=AS_IT_WAS), Clear(q_name="OTHER.Q")):
+            self.world.do(again, "operator")
+        return reply
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_every_field_at_every_edge_is_answered_alike_by_both_stores(kind: type[Call], tmp_path: Path) -> None:
+    clients = [Client(store, tmp_path / store) for store in STORES]
+    try:
+        for call in odd_calls(kind):
+            one, other = [client.send(call) for client in clients]
+            assert one == other, call
+    finally:
+        for client in clients:
+            client.world.qm.stop()

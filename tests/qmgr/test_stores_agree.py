@@ -1,0 +1,309 @@
+"""Random scripts of calls give the same replies, the same triggers and the same state on both stores.
+
+The world begins armed and watched (a monitor listens, queues of every type), so that scripts reach triggering; what
+a wrong rule does alike on both stores is the scenarios' business. A second property needs no other store: what was
+put and committed is got once, and the depth is the number of messages.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.worlds import World
+from trigmon.mq.calls import (
+    Alter,
+    Backout,
+    Close,
+    Commit,
+    Disconnect,
+    Display,
+    DisplayHandles,
+    Explain,
+    Get,
+    GetMany,
+    Inquire,
+    Open,
+    Opened,
+    Outcome,
+    Put,
+    PutMany,
+    Set,
+    WasGot,
+    WereGot,
+)
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import GetOption, OpenOption
+
+QUEUES = ("F", "E", "D", "INITQ", "A")
+APPS = ("one", "two")
+IN, EXCL, OUT, BROWSE = (
+    OpenOption.INPUT_SHARED,
+    OpenOption.INPUT_EXCLUSIVE,
+    OpenOption.OUTPUT,
+    OpenOption.BROWSE,
+)
+OPENS = (IN, EXCL, IN | BROWSE, BROWSE, OUT, IN | OUT | BROWSE | OpenOption.SET | OpenOption.INQUIRE)
+GETS = (
+    0,
+    GetOption.WAIT,
+    GetOption.BROWSE_FIRST,
+    GetOption.BROWSE_NEXT,
+    GetOption.BROWSE_MSG_UNDER_CURSOR,
+    GetOption.MSG_UNDER_CURSOR,
+    GetOption.ACCEPT_TRUNCATED_MSG,
+)
+CHANGES = (
+    {"trigger_control": "on"},
+    {"trigger_control": "off"},
+    {"trigger_type": "every"},
+    {"trigger_type": "first"},
+    {"trigger_type": "depth"},
+    {"trigger_depth": 1},
+    {"trigger_depth": 3},
+    {"trigger_msg_priority": 1},
+    {"inhibit_get": "inhibited"},
+    {"inhibit_get": "allowed"},
+    {"inhibit_put": "inhibited"},
+    {"inhibit_put": "allowed"},
+)
+
+app = st.sampled_from(APPS)
+queue = st.sampled_from(QUEUES)
+pick = st.integers(0, 7)
+step = st.one_of(
+    st.tuples(st.just("open"), app, queue, st.sampled_from(OPENS)),
+    st.tuples(st.just("close"), app, pick),
+    st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.sampled_from([-1, 5])),
+    st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.just(-1)),
+    st.tuples(st.just("put_many"), app, queue, st.booleans(), st.integers(1, 4)),
+    st.tuples(st.just("get"), app, pick, st.sampled_from(GETS), st.booleans()),
+    st.tuples(st.just("get"), app, pick, st.just(0), st.booleans()),
+    st.tuples(st.just("get_many"), app, pick, st.booleans()),
+    st.tuples(st.just("commit"), app),
+    st.tuples(st.just("backout"), app),
+    st.tuples(st.just("set"), app, pick, st.sampled_from(CHANGES)),
+    st.tuples(st.just("alter"), queue, st.sampled_from(CHANGES)),
+    st.tuples(st.just("monitor"), st.booleans()),
+    st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
+    st.tuples(st.just("disconnect"), app),
+    st.tuples(st.just("lose"), app),
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("crash")),
+)
+scripts = st.lists(step, min_size=1, max_size=30)
+
+
+class Script:
+    """Plays steps on one world. Handles and unit numbers come from the replies, so equal worlds get equal calls."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        self.world = World(kind, directory)
+        self.seen: list[object] = []
+        self.put_count = 0
+        self.committed: Counter[bytes] = Counter()
+        self.got: Counter[bytes] = Counter()
+        self.pending: dict[str, tuple[list[bytes], list[bytes]]] = {}
+        self._reset()
+        world = self.world
+        world.did(Alter(object_type="QMGR", name="QM1", attributes={"trigger_interval": 1000}), "operator")
+        world.define("INITQ")
+        world.define("PROC", "PROCESS", appl_id="/bin/true")
+        armed = {"trigger_control": "on", "initiation_q_name": "INITQ", "process_name": "PROC"}
+        world.define("F", def_persistence="persistent", **armed)
+        world.define("E", trigger_type="every", max_q_depth=6, **armed)
+        world.define("D", trigger_type="depth", trigger_depth=2, def_persistence="persistent", **armed)
+        world.define("A", "QALIAS", base_q_name="F", def_priority=2)
+        self._monitor(True)
+
+    def _reset(self) -> None:
+        self.handles: dict[str, list[tuple[int, str]]] = {name: [] for name in APPS}
+        self.units = dict.fromkeys(APPS, 1)
+        self.waiting: dict[str, bool] = {}  # by name whether the get is in a unit of work
+        self.pending = {name: ([], []) for name in APPS}
+        self.monitor_handle = 0
+
+    def _monitor(self, listens: bool) -> None:
+        if listens and not self.monitor_handle:
+            reply = self.world.do(Open(object_name="INITQ", options=int(IN)), "monitor")
+            self.monitor_handle = reply.handle if isinstance(reply, Opened) else 0
+            self.seen.append(reply)
+        elif not listens and self.monitor_handle:
+            self.seen.append(self.world.do(Close(handle=self.monitor_handle), "monitor"))
+            self.monitor_handle = 0
+
+    def play(self, script) -> None:
+        for step in script:
+            if len(step) > 1 and step[1] in self.waiting:
+                continue  # this application waits in a get and can do nothing else
+            getattr(self, "_" + step[0])(*step[1:])
+            self._note_ended_waits(self.world.ended_waits)
+            self.world.ended_waits.clear()
+            self.seen.append(self.world.fired())
+            self.seen.append(self.world.did(Display(object_type="queue", limit=99), "operator").rows)
+        self.seen.append(self.world.did(DisplayHandles(), "operator").rows)
+        self.seen.append([self.world.did(Explain(q_name=name), "operator").fails for name in ("F", "E", "D")])
+
+    def _call(self, name: str, call) -> object:
+        reply = self.world.do(call, name)
+        self.seen.append(reply)
+        return reply
+
+    def _handle(self, name: str, which: int) -> int:
+        handles = self.handles[name]
+        return handles[which % len(handles)][0] if handles else 0
+
+    def _open(self, name, q_name, options) -> None:
+        reply = self._call(name, Open(object_name=q_name, options=int(options)))
+        if isinstance(reply, Opened):
+            self.handles[name].append((reply.handle, q_name))
+
+    def _close(self, name, which) -> None:
+        handle = self._handle(name, which)
+        self._call(name, Close(handle=handle))
+        self.handles[name] = [pair for pair in self.handles[name] if pair[0] != handle]
+
+    def _put(self, name, q_name, in_unit, persistent, priority, expiry) -> None:
+        self.put_count += 1
+        body = b"%d" % self.put_count
+        descriptor = MessageDescriptor(priority=priority, persistence=int(persistent), expiry=expiry)
+        unit = self.units[name] if in_unit else 0
+        put = Put(q_name=q_name, data=body, descriptor=descriptor, options=2 * in_unit, unit=unit)
+        reply = self._call(name, put)
+        if hasattr(reply, "msg_id") and persistent and expiry < 0:
+            if in_unit:
+                self.pending[name][0].append(body)
+            else:
+                self.committed[body] += 1
+
+    def _put_many(self, name, q_name, in_unit, count) -> None:
+        unit = self.units[name] if in_unit else 0
+        self._call(name, PutMany(q_name=q_name, bodies=[b"many"] * count, options=2 * in_unit, unit=unit))
+
+    def _note(self, name, message, in_unit) -> None:
+        if in_unit:
+            self.pending[name][1].append(message.data)
+        else:
+            self.got[message.data] += 1
+
+    def _get(self, name, which, option, in_unit) -> None:
+        browses = option & (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
+        in_unit = in_unit and not browses
+        get = Get(
+            handle=self._handle(name, which),
+            options=int(option) | 2 * in_unit,
+            wait_interval_ms=500,
+            max_length=1 if option == GetOption.ACCEPT_TRUNCATED_MSG else -1,
+            unit=self.units[name] if in_unit else 0,
+        )
+        reply = self._call(name, get)
+        if reply is None:
+            self.waiting[name] = in_unit
+        elif isinstance(reply, WasGot) and not browses and len(reply.data) == reply.data_length:
+            self._note(name, reply, in_unit)
+
+    def _note_ended_waits(self, answers) -> None:
+        for answer in answers:
+            name = answer.session.identity.application
+            in_unit = self.waiting.pop(name)
+            self.seen.append((name, answer.reply))
+            if isinstance(answer.reply, WasGot):
+                self._note(name, answer.reply, in_unit)
+
+    def _get_many(self, name, which, in_unit) -> None:
+        unit = self.units[name] if in_unit else 0
+        reply = self._call(name, GetMany(handle=self._handle(name, which), count=3, options=2 * in_unit, unit=unit))
+        if isinstance(reply, WereGot):
+            for message in reply.messages:
+                self._note(name, message, in_unit)
+
+    def _end(self, name, call, committed) -> None:
+        puts, gets = self.pending[name]
+        if committed:
+            self.committed.update(puts)
+            self.got.update(gets)
+        self.pending[name] = ([], [])
+        if call is not None:
+            self._call(name, call(unit=self.units[name]))
+            self.units[name] += 1
+
+    def _commit(self, name) -> None:
+        self._end(name, Commit, True)
+
+    def _backout(self, name) -> None:
+        self._end(name, Backout, False)
+        unit = self.units[name] - 1
+        self._call(name, Outcome(client_id=f"client-{name}", unit=unit))
+
+    def _set(self, name, which, change) -> None:
+        self._call(name, Set(handle=self._handle(name, which), attributes=change))
+        self._call(name, Inquire(handle=self._handle(name, which)))
+
+    def _alter(self, q_name, change) -> None:
+        kind = "QALIAS" if q_name == "A" else "QLOCAL"
+        self.seen.append(self.world.do(Alter(object_type=kind, name=q_name, attributes=change), "operator"))
+
+    def _advance(self, ms) -> None:
+        self.world.clock.advance(ms)
+        self._note_ended_waits(self.world.qm.turn([]))
+
+    def _disconnect(self, name) -> None:
+        self._end(name, None, True)
+        self._call(name, Disconnect())
+        self._forget(name)
+
+    def _lose(self, name) -> None:
+        self._end(name, None, False)
+        self._note_ended_waits(self.world.qm.lost([self.world.session(name)]))
+        self._forget(name)
+
+    def _forget(self, name) -> None:
+        self.handles[name] = []
+        self.units[name] = 1
+
+    def _restart(self) -> None:
+        self.world.restart()
+        self._reset()
+
+    def _crash(self) -> None:
+        self.world.crash()
+        self._reset()
+
+
+@settings(max_examples=150, deadline=None)
+@given(scripts)
+def test_both_stores_give_the_same_replies_triggers_and_state(script):
+    with tempfile.TemporaryDirectory() as directory:
+        memory, sqlite = Script("memory", Path(directory)), Script("sqlite", Path(directory))
+        memory.play(script)
+        sqlite.play(script)
+        for mine, its in zip(memory.seen, sqlite.seen, strict=True):
+            assert mine == its
+        memory.world.qm.stop()
+        sqlite.world.qm.stop()
+
+
+@settings(max_examples=150, deadline=None)
+@given(scripts)
+def test_what_was_committed_is_got_once_and_nothing_else(script):
+    with tempfile.TemporaryDirectory() as directory:
+        played = Script("memory", Path(directory))
+        played.play(script)
+        world = played.world
+        world.restart()
+        for q_name in ("F", "E", "D", "INITQ"):
+            world.did(Alter(object_type="QLOCAL", name=q_name, attributes={"inhibit_get": "allowed"}), "operator")
+            handle = world.open(q_name, IN, as_="last")
+            row = next(r for r in world.did(Display(object_type="QLOCAL", name=q_name)).rows)
+            left = []
+            while isinstance(reply := world.do(Get(handle=handle), "last"), WasGot):
+                left.append(reply.data)
+            assert len(left) <= row["current_q_depth"]  # the rest were expired and not yet discarded
+            played.got.update(left)
+        lasting = {body: played.got[body] for body in played.committed}
+        assert lasting == dict(played.committed)
+        world.qm.stop()

@@ -1,0 +1,112 @@
+"""A queue manager on each store, on virtual time, for tests that drive it by calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trigmon.mq.calls import Call, Define, Open, Put, Refused, Reply
+from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.enums import OpenOption
+from trigmon.qmgr.clock import VirtualClock
+from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.sessions import Identity, Session
+from trigmon.qmgr.telling import Telling
+from trigmon.store.memory import MemoryStore
+from trigmon.store.port import Store
+from trigmon.store.sqlite.store import SqliteStore
+
+STORES = ("memory", "sqlite")
+
+
+class Collected(Telling):
+    """What was told, in order; a bug is raised, not hidden."""
+
+    def __init__(self) -> None:
+        self.triggers: list[TriggerMessage] = []
+        self.dropped: list[tuple[str, str]] = []
+        self.bugs: list[BaseException] = []
+
+    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
+        self.triggers.append(message)
+
+    def trigger_dropped(self, q_name: str, why: str) -> None:
+        self.dropped.append((q_name, why))
+
+    def failed(self, session: Session, call: Call, error: BaseException) -> None:
+        self.bugs.append(error)
+
+
+class World:
+    """One queue manager, its clock and its connections by name."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        self.kind = kind
+        self.directory = directory
+        self.clock = VirtualClock()
+        self.telling = Collected()
+        self.sessions: dict[str, Session] = {}
+        self.ended_waits: list[Answer] = []
+        self._sequence = 0
+        self._memory = MemoryStore()
+        self.store: Store
+        self._start()
+
+    def _start(self) -> None:
+        self.store = self._memory if self.kind == "memory" else SqliteStore(self.directory)
+        self.qm = QueueManager("QM1", self.store, self.clock, self.telling)
+
+    def restart(self) -> None:
+        """An orderly end and a new start; connections are lost."""
+        self.qm.stop()
+        self.sessions.clear()
+        self._start()
+
+    def crash(self) -> None:
+        """The process dies where it stands, and a new one starts."""
+        self.store.abandon()
+        self.sessions.clear()
+        self._start()
+
+    def session(self, name: str) -> Session:
+        found = self.sessions.get(name)
+        if found is None or found.is_gone:
+            identity = Identity(client_id=f"client-{name}", application=name, user="root", administrator=True)
+            found = self.sessions[name] = self.qm.connect(identity)
+        return found
+
+    def do(self, call: Call, as_: str = "app") -> Reply | None:
+        """The reply, or None when the call waits."""
+        self._sequence += 1
+        session = self.session(as_)
+        answers = self.qm.turn([(session, self._sequence, call)])
+        if self.telling.bugs:
+            raise self.telling.bugs[0]
+        mine = [a.reply for a in answers if a.sequence == self._sequence and a.session is session]
+        self.ended_waits += [a for a in answers if a.session is not session]
+        return mine[0] if mine else None
+
+    def did(self, call: Call, as_: str = "app") -> Reply:
+        """The reply of a call that must not be refused."""
+        reply = self.do(call, as_)
+        assert reply is not None and not isinstance(reply, Refused), reply
+        return reply
+
+    def define(self, name: str, kind: str = "QLOCAL", **attributes: object) -> None:
+        self.did(Define(object_type=kind, name=name, attributes=attributes), "operator")
+
+    def open(self, name: str, *options: OpenOption, as_: str = "app") -> int:
+        bits = 0
+        for option in options:
+            bits |= option
+        return self.did(Open(object_name=name, options=bits), as_).handle
+
+    def put(self, name: str, data: bytes = b"m", as_: str = "app", unit: int = 0, **fields: object) -> Reply:
+        descriptor = MessageDescriptor(**fields)
+        options = 2 if unit else 0
+        return self.did(Put(q_name=name, data=data, descriptor=descriptor, options=options, unit=unit), as_)
+
+    def fired(self) -> list[str]:
+        """The queues whose trigger messages became available since the last look."""
+        names = [message.q_name for message in self.telling.triggers]
+        self.telling.triggers.clear()
+        return names

@@ -1,0 +1,99 @@
+"""Which queue manager is meant, where it listens, and who we say we are."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+from trigmon import places
+from trigmon.client.connection import Connection
+from trigmon.client.transport import Transport, open_tcp, open_unix
+from trigmon.mq.errors import QMgrNameError
+from trigmon.mq.names import is_object_name
+from trigmon.wire.codec import PROTOCOL_VERSION, Hello
+
+DEFAULT_PORT = 1414
+SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
+APPL_NAME_LENGTH = 28  # PutApplName's
+
+
+def connect(
+    address: str | None = None,
+    *,
+    application: str | None = None,
+    run_id: str | None = None,
+    timeout_s: float = 10.0,
+) -> Connection:
+    """A connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port``.
+
+    Without an address: ``$TRIGMON_QMGR``, then the configuration, then the only one running. ``application`` is
+    the name others see (default: the program's), ``run_id`` the run this program is (default ``$TRIGMON_RUN``),
+    ``timeout_s`` how long connecting may take. Raises QMgrNotAvailable, QMgrNameError, NotAuthorized.
+    """
+    where = address or default_address()
+    hello = Hello(
+        protocol=PROTOCOL_VERSION,
+        client_id=os.urandom(16).hex(),
+        application=(_program() if application is None else application)[:APPL_NAME_LENGTH],
+        pid=os.getpid(),
+        run_id=os.environ.get("TRIGMON_RUN", "") if run_id is None else run_id,
+    )
+    transport = Transport(_open(where, timeout_s), where, hello, timeout_s)
+    return Connection(transport, hello.client_id)
+
+
+def default_address() -> str:
+    """The queue manager that is meant when nobody says which. Raises QMgrNameError when several could be."""
+    if named := os.environ.get("TRIGMON_QMGR") or _configured():
+        return named
+    running = places.running()
+    if len(running) > 1:
+        raise QMgrNameError(f"several queue managers are running, so say which: {', '.join(running)}")
+    return running[0] if running else places.DEFAULT_QMGR
+
+
+def _configured() -> str:
+    """The name that a variable or a configuration file of this machine gives, not the shipped default."""
+    if named := os.environ.get("TRIGMON_QMGR_NAME"):
+        return named
+    if not (os.environ.get("TRIGMON_CONFIG") or SYSTEM_CONFIG.exists()):
+        return ""
+    # Only who names nobody on a configured machine pays for pydantic; a started program has TRIGMON_QMGR.
+    from trigmon import settings
+
+    try:
+        found = settings.load()
+    except settings.SettingsError as error:
+        raise QMgrNameError(f"no queue manager was named, and the configuration names none: {error}") from None
+    is_default = found.origin("qmgr.name").startswith(str(places.shipped("config")))
+    return "" if is_default else found.qmgr.name
+
+
+def _open(where: str, timeout_s: float) -> socket.socket:
+    if where.startswith("unix:"):
+        return open_unix(where.removeprefix("unix:").removeprefix("//"), timeout_s)
+    if where.startswith("tcp:"):
+        host, port = host_and_port(where)
+        return open_tcp(host, port, timeout_s)
+    if not is_object_name(where):
+        raise QMgrNameError(f"{where!r} is neither a queue manager's name nor unix:/path nor tcp://host:port")
+    return open_unix(str(places.find_socket(where)), timeout_s)
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """What ``tcp://host:port`` says; the port may be left out, and an IPv6 host stands in brackets."""
+    rest = address.removeprefix("tcp:").removeprefix("//").rstrip("/")
+    host, _, port = rest.rpartition(":") if _has_port(rest) else (rest, "", str(DEFAULT_PORT))
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise QMgrNameError(f"{address!r} is not tcp://host:port")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _has_port(rest: str) -> bool:
+    return ":" in rest.rpartition("]")[2]
+
+
+def _program() -> str:
+    return Path(sys.argv[0] if sys.argv and sys.argv[0] else sys.executable).name or "python"

@@ -1,0 +1,237 @@
+"""A connection to a queue manager: units of work, opened objects, and every call there is."""
+
+from __future__ import annotations
+
+import os
+from _thread import get_ident
+from collections import deque
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Final, TypeVar, Unpack
+
+from trigmon.client import queue, words
+from trigmon.client.message import Receipt
+from trigmon.client.queue import Queue
+from trigmon.client.transport import Transport
+from trigmon.client.words import Data, PutWords
+from trigmon.mq.calls import (
+    Backout,
+    Call,
+    Commit,
+    Disconnect,
+    Explain,
+    Explained,
+    Open,
+    Opened,
+    Outcome,
+    OutcomeWas,
+    RecordRun,
+    Refused,
+    Reply,
+)
+from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
+from trigmon.wire.frames import OVERHEAD
+
+R = TypeVar("R", bound=Reply)
+_ENDS_A_UNIT: Final = (Commit, Backout, RecordRun)
+
+
+class Connection:
+    """What :func:`trigmon.connect` returns; one thread of one process uses it.
+
+    Leaving its block cleanly disconnects, which commits; an exception backs out. After a lost link every call
+    raises ConnectionBroken, and a new connection may ask what became of ``unit`` by this one's ``client_id``.
+    """
+
+    def __init__(self, transport: Transport, client_id: str) -> None:
+        self._transport = transport
+        self._owner = (get_ident(), os.getpid())
+        self._ended = False
+        self._unit = 1
+        self._batches = 0
+        self._backouts = 0
+        self.client_id = client_id
+        self.q_mgr_name = transport.welcome.q_mgr_name
+        self.server_version = transport.welcome.server_version
+        self.administrator = transport.welcome.administrator
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.disconnect()
+        elif self.alive:
+            try:
+                self.backout()
+                self.disconnect()
+            except MQError:
+                self.drop()  # the error on its way says more; the queue manager backs a lost connection out
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.q_mgr_name}{'' if self.alive else ', ended'}>"
+
+    # -- the connection itself ------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be made: not disconnected, and the link not known to be broken."""
+        return not self._ended and not self._transport.broken
+
+    @property
+    def unit(self) -> int:
+        """The number of the unit of work that calls under syncpoint belong to, from 1."""
+        return self._unit
+
+    @property
+    def largest_call(self) -> int:
+        """How many bytes of message data the queue manager reads in one call."""
+        return self._transport.welcome.frame_limit - OVERHEAD
+
+    def disconnect(self) -> None:
+        """Commits the unit of work and ends the connection in order; a second time does nothing.
+
+        A batch of :meth:`Queue.drain` that was left in the middle is backed out first.
+        """
+        if self._ended:
+            return
+        if self._batches:
+            self.backout()
+        try:
+            self.call(Disconnect())
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Ends the connection without a word: the queue manager backs out and closes, as for a lost one."""
+        self._ended = True
+        self._transport.close()
+
+    # -- calls ----------------------------------------------------------------------------------------------
+
+    def call(self, call: Call) -> Reply:
+        """Any call and its reply. Raises the MQError it was refused with; ConnectionBroken when the link is lost."""
+        self._check()
+        reply = self._transport.exchange(call)
+        self._settle(call, reply)
+        return reply
+
+    def ask(self, call: Call, kind: type[R]) -> R:
+        """As :meth:`call`, for a call whose reply is of this kind."""
+        reply = self.call(call)
+        if not isinstance(reply, kind):
+            self.drop()
+            raise ConnectionBroken(f"{self._transport.where} answered {call!r} with {reply!r}")
+        return reply
+
+    def pipeline(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
+        """Several calls, of which ``window`` may be on their way at once, and their replies in order.
+
+        No call is sent after a refusal was read; the first refusal is raised when all replies are in. None of
+        the calls may wait, nor end the unit of work.
+        """
+        self._check()
+        replies: list[Reply] = []
+        on_their_way: deque[int] = deque()
+        try:
+            for call in calls:
+                on_their_way.append(self._transport.send(call))
+                if len(on_their_way) >= window:
+                    replies.append(self._transport.receive(on_their_way.popleft()))
+                    if isinstance(replies[-1], Refused):
+                        break
+        finally:  # an exception from ``calls`` must not leave replies for the next call to find
+            while on_their_way and not self._transport.broken:
+                replies.append(self._transport.receive(on_their_way.popleft()))
+        for reply in replies:
+            if isinstance(reply, Refused):
+                raise MQError.of(reply.reason, reply.about)
+        return replies
+
+    def _check(self) -> None:
+        if self._owner != (get_ident(), os.getpid()):
+            if self._owner[1] != os.getpid():
+                raise HconnError("this connection is another process's: connect again after a fork")
+            raise CallInProgress("this connection is another thread's: one thread a connection")
+        if self._ended:
+            raise HconnError(f"the connection to {self.q_mgr_name} has ended")
+
+    def _settle(self, call: Call, reply: Reply) -> None:
+        if isinstance(reply, Refused):
+            error = MQError.of(reply.reason, reply.about)
+            if isinstance(error, BackedOut) and isinstance(call, _ENDS_A_UNIT):
+                self._unit += 1  # the unit has ended, only not as it was asked to
+            raise error
+        if isinstance(call, _ENDS_A_UNIT) and call.unit == self._unit:
+            self._unit += 1
+            if isinstance(call, Backout):
+                self._batches = 0
+                self._backouts += 1
+
+    # -- units of work --------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Commits the unit of work and begins the next. Raises BackedOut when it had to be backed out instead.
+
+        When the link is lost in the middle the outcome is unknown here: a new connection's :meth:`outcome` of
+        this ``unit`` and ``client_id`` tells it.
+        """
+        self.call(Commit(unit=self._unit))
+
+    def backout(self) -> None:
+        """Backs the unit of work out and begins the next: what was put is gone, what was got is back."""
+        self.call(Backout(unit=self._unit))
+
+    def outcome(self, unit: int, client_id: str | None = None) -> UnitOutcome:
+        """What became of a unit of work, of this connection or of one that has gone."""
+        call = Outcome(client_id=self.client_id if client_id is None else client_id, unit=unit)
+        return self.ask(call, OutcomeWas).outcome
+
+    def begin_batch(self) -> tuple[int, int]:
+        """Notes that messages of :meth:`Queue.drain` lie in the caller's hands, taken and not yet consumed.
+
+        Returns a mark of this moment for :meth:`backed_out_since` and :meth:`leave_batch`.
+        """
+        self._batches += 1
+        return self._unit, self._backouts
+
+    def backed_out_since(self, mark: tuple[int, int]) -> bool:
+        """Whether a unit of work was backed out since the mark."""
+        return mark[1] != self._backouts
+
+    def end_batch(self) -> None:
+        """Notes that a batch was consumed."""
+        self._batches = max(0, self._batches - 1)
+
+    def leave_batch(self, mark: tuple[int, int]) -> None:
+        """Backs out a batch left in the middle, unless its unit of work has ended anyway.
+
+        It is called when a generator is closed, which may be long after, and from a collector in any thread.
+        """
+        if self.alive and self._unit == mark[0] and self._owner == (get_ident(), os.getpid()):
+            self.backout()
+
+    # -- objects and messages -------------------------------------------------------------------------------
+
+    def open(self, name: str, *options: OpenOption | str, object_type: ObjectType | str | int = "queue") -> Queue:
+        """Opens an object for what the words say: ``"input_shared", "output"``. Raises UnknownObjectName, ..."""
+        call = Open(object_name=name, options=words.open_bits(options), object_type=words.object_type(object_type))
+        reply = self.ask(call, Opened)
+        return Queue(self, name, reply.q_name or name, reply.handle)
+
+    def put(self, q_name: str, data: Data, **options: Unpack[PutWords]) -> Receipt:
+        """Puts one message to a queue that need not be open (MQPUT1)."""
+        return queue.put(self, data, options, q_name=q_name)
+
+    put1 = put
+
+    def put_many(self, q_name: str, bodies: Iterable[Data], **options: Unpack[PutWords]) -> list[bytes]:
+        """Puts many messages to a queue that need not be open, as :meth:`Queue.put_many` does."""
+        return queue.put_many(self, bodies, options, q_name=q_name)
+
+    def explain(self, q_name: str, priority: int = -1) -> Explained:
+        """What a put of a message of this priority (-1: the queue's) would meet now; ``print`` shows it as text."""
+        return self.ask(Explain(q_name=q_name, priority=priority), Explained)

@@ -1,0 +1,243 @@
+"""An open object, as a handle to put to, get from, browse, set and inquire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+
+from trigmon.client import words
+from trigmon.client.message import Message, Receipt, receipt
+from trigmon.client.words import Data, GetWords, Match, PutWords
+from trigmon.mq.calls import (
+    Call,
+    Close,
+    Get,
+    GetMany,
+    Inquire,
+    Put,
+    PutMany,
+    Reply,
+    Set,
+    Values,
+    WasGot,
+    WasPut,
+    WereGot,
+    WerePut,
+)
+from trigmon.mq.enums import CloseOption, GetOption
+from trigmon.mq.errors import HobjError, MQError, NoMsgAvailable, TruncatedMsgFailed
+from trigmon.mq.reasons import Reason
+
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+R = TypeVar("R", bound=Reply)
+
+FRAME_BODIES = 256
+FRAME_BYTES = 4_194_304
+_BROWSE_FIRST, _BROWSE_NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
+
+
+class Queue:
+    """What :meth:`Connection.open` returns. Leaving its block closes it; that commits nothing.
+
+    ``name`` is the name it was opened by, ``q_name`` the queue's own behind an alias.
+    """
+
+    def __init__(self, connection: Connection, name: str, q_name: str, handle: int) -> None:
+        self.connection = connection
+        self.name = name
+        self.q_name = q_name
+        self.handle = handle
+        self._open = True
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif self._open and self.connection.alive:
+            with suppress(MQError):  # the error on its way says more than this one
+                self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name} of {self.connection.q_mgr_name}{'' if self._open else ', closed'}>"
+
+    def close(self, *options: CloseOption | str) -> None:
+        """Closes the object; a second time does nothing. The unit of work goes on."""
+        if self._open:
+            self.connection.call(Close(handle=self.handle, options=words.close_bits(options)))
+            self._open = False
+
+    def put(self, data: Data, **options: Unpack[PutWords]) -> Receipt:
+        """Puts one message; text goes as UTF-8 with format MQSTR. Raises MQError: QFull, PutInhibited, ..."""
+        return put(self.connection, data, options, handle=self._checked())
+
+    def put_many(self, bodies: Iterable[Data], **options: Unpack[PutWords]) -> list[bytes]:
+        """Puts a message for each body, with the same options, and returns the message ids in order.
+
+        A frame holds up to 256 bodies or 4 MB and is put whole or not at all. Under syncpoint all frames belong
+        to the unit of work; outside it what was put before a refused frame stays put.
+        """
+        return put_many(self.connection, bodies, options, handle=self._checked())
+
+    def get(
+        self,
+        *,
+        wait_interval_ms: int | None = None,
+        max_length: int | None = None,
+        match: Match | None = None,
+        **options: Unpack[GetWords],
+    ) -> Message:
+        """The next message, taken or browsed. Raises NoMsgAvailable when there is none (in time).
+
+        ``wait_interval_ms`` is how long to wait for one, -1 for as long as it takes. Over ``max_length`` bytes the
+        get fails with 2080 and the message stays, or is cut with ``accept_truncated_msg``.
+        """
+        bits = words.get_bits(options) if options else 0
+        bits, wait_ms = _waiting(bits, wait_interval_ms)
+        matched, msg_id, correl_id = words.match_bits(match)
+        reply = self._call(
+            Get(
+                handle=self.handle,
+                options=bits,
+                wait_interval_ms=wait_ms,
+                max_length=-1 if max_length is None else max_length,
+                match=matched,
+                msg_id=msg_id,
+                correl_id=correl_id,
+                unit=self.connection.unit if bits & words.SYNCPOINT else 0,
+            ),
+            WasGot,
+        )
+        if reply.warning == Reason.TRUNCATED_MSG_FAILED:
+            raise TruncatedMsgFailed(f"{self.name}: the message has {reply.data_length} bytes and was left there")
+        return Message(reply)
+
+    def get_many(
+        self, count: int, *, wait_interval_ms: int | None = None, **options: Unpack[GetWords]
+    ) -> list[Message]:
+        """Up to ``count`` messages in one round trip, at least one; only the first is waited for.
+
+        Raises NoMsgAvailable when there is none.
+        """
+        bits, wait_ms = _waiting(words.get_bits(options), wait_interval_ms)
+        unit = self.connection.unit if bits & words.SYNCPOINT else 0
+        call = GetMany(handle=self.handle, count=count, options=bits, wait_interval_ms=wait_ms, unit=unit)
+        return [Message(got) for got in self._call(call, WereGot).messages]
+
+    def drain(self, batch: int = 100, *, wait_interval_ms: int | None = None) -> Iterator[Message]:
+        """Every message to the end of the queue, under syncpoint, ``batch`` at a time.
+
+        A batch is committed when the caller asks for the message after its last, so what was done with its
+        messages is done. Leaving the loop early backs the batch out, with the messages already seen in it; a
+        batch of 1 is exact. A backout inside the loop gives the batch back, and it comes again. With
+        ``wait_interval_ms`` the end is where nothing came for so long.
+        """
+        connection = self.connection
+        while True:
+            try:
+                messages = self.get_many(batch, wait_interval_ms=wait_interval_ms, syncpoint=True)
+            except NoMsgAvailable:
+                return
+            mark = connection.begin_batch()
+            try:
+                for message in messages:
+                    yield message
+                    if connection.backed_out_since(mark):
+                        break  # the rest of the batch has gone back to the queue, and comes again from there
+            except GeneratorExit:
+                connection.leave_batch(mark)
+                raise
+            connection.end_batch()
+            connection.commit()
+
+    def browse(self, **options: Unpack[GetWords]) -> Iterator[Message]:
+        """Every message from the first to the last, left where it is. Needs the queue open for ``browse``."""
+        self._checked()
+        return self._browsed(words.get_bits(options))
+
+    def _browsed(self, bits: int) -> Iterator[Message]:
+        step = _BROWSE_FIRST
+        while True:
+            try:
+                reply = self._call(Get(handle=self.handle, options=bits | step), WasGot)
+            except NoMsgAvailable:
+                return
+            yield Message(reply)
+            step = _BROWSE_NEXT
+
+    def set(self, **attributes: Any) -> None:
+        """Changes attributes (MQSET) by long name: ``trigger_control="on"``. Raises InhibitValueError, ..."""
+        self._checked()
+        self.connection.call(Set(handle=self.handle, attributes=attributes))
+
+    def inquire(self, *names: str) -> dict[str, Any]:
+        """Attribute values by long name, enumerations as words; without names all there are."""
+        return self._call(Inquire(handle=self.handle, names=list(names)), Values).values
+
+    def _checked(self) -> int:
+        if not self._open:
+            raise HobjError(f"{self.name} was closed")
+        return self.handle
+
+    def _call(self, call: Call, kind: type[R]) -> R:
+        self._checked()
+        return self.connection.ask(call, kind)
+
+
+def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 0, q_name: str = "") -> Receipt:
+    """One message through a handle, or to a queue by name."""
+    descriptor, bits = words.put_parts(options, isinstance(data, str))
+    call = Put(
+        handle=handle,
+        q_name=q_name,
+        descriptor=descriptor,
+        data=words.as_bytes(data),
+        options=bits,
+        unit=connection.unit if bits & words.SYNCPOINT else 0,
+    )
+    return receipt(connection.ask(call, WasPut))
+
+
+def put_many(
+    connection: Connection, bodies: Iterable[Data], options: PutWords, *, handle: int = 0, q_name: str = ""
+) -> list[bytes]:
+    """Many messages through a handle, or to a queue by name."""
+    descriptors = {is_text: words.put_parts(options, is_text) for is_text in (False, True)}
+    bits = descriptors[False][1]
+    unit = connection.unit if bits & words.SYNCPOINT else 0
+    calls = (
+        PutMany(bodies=chunk, handle=handle, q_name=q_name, descriptor=descriptors[is_text][0], options=bits, unit=unit)
+        for is_text, chunk in _chunks(bodies, min(FRAME_BYTES, connection.largest_call))
+    )
+    # Under syncpoint the unit stands or falls together, so the next frame need not wait for the last one's reply.
+    replies = connection.pipeline(calls, window=8 if unit else 1)
+    return [msg_id for reply in replies if isinstance(reply, WerePut) for msg_id in reply.msg_ids]
+
+
+def _chunks(bodies: Iterable[Data], most_bytes: int) -> Iterator[tuple[bool, list[bytes]]]:
+    """Bodies a frame: of one kind, since a frame has one descriptor, and neither too many nor too long."""
+    chunk: list[bytes] = []
+    kind, size = False, 0
+    for body in bodies:
+        is_text, raw = isinstance(body, str), words.as_bytes(body)
+        if chunk and (is_text != kind or len(chunk) == FRAME_BODIES or size + len(raw) > most_bytes):
+            yield kind, chunk
+            chunk, size = [], 0
+        chunk.append(raw)
+        kind, size = is_text, size + len(raw)
+    if chunk:
+        yield kind, chunk
+
+
+def _waiting(bits: int, wait_interval_ms: int | None) -> tuple[int, int]:
+    """The option bits and the interval: an interval means wait, and wait without one means as long as it takes."""
+    if wait_interval_ms is not None:
+        return bits | words.WAIT, wait_interval_ms
+    return bits, -1 if bits & words.WAIT else 0

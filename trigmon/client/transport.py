@@ -1,0 +1,179 @@
+"""One socket to a queue manager: a call goes out, its reply comes back, in order.
+
+A connection that has lost its place in the conversation is never used again: not after the link went, not after a
+frame that made no sense, and not after a call whose reply was never read (a signal's exception in the middle of a
+waiting get: the message may already have been taken).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections import deque
+
+from trigmon.mq.calls import Call, Refused, Reply
+from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr, NotAuthorized, QMgrNotAvailable
+from trigmon.wire import codec
+from trigmon.wire.frames import HELLO_LIMIT, MAX_LENGTH, FrameReader, ProtocolError
+
+_RECEIVE = 262_144
+_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # a host that fell silent: a minute
+
+
+class Transport:
+    """A greeted link. ``where`` is its address as people write it."""
+
+    def __init__(self, link: socket.socket, where: str, hello: codec.Hello, timeout_s: float) -> None:
+        self.where = where
+        self.broken = ""
+        self._link = link
+        self._reader = FrameReader(HELLO_LIMIT)
+        self._bodies: deque[bytes | bytearray | memoryview] = deque()
+        self._sequence = 0
+        try:
+            self.welcome = self._greet(hello, timeout_s)
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self, hello: codec.Hello, timeout_s: float) -> codec.Welcome:
+        self._link.settimeout(timeout_s)
+        try:
+            self._link.sendall(codec.encode_hello(hello))
+            greeting = codec.decode_welcome(self._next_body())
+        except TimeoutError:
+            raise QMgrNotAvailable(f"{self.where}: no welcome within {timeout_s:g} seconds") from None
+        except (OSError, EOFError) as error:
+            raise QMgrNotAvailable(f"{self.where}: {_why(error)}") from None
+        except ProtocolError as error:
+            raise QMgrNotAvailable(f"{self.where}: what answers is no queue manager: {error}") from None
+        if isinstance(greeting, Refused):
+            raise MQError.of(greeting.reason, greeting.about)
+        self._link.settimeout(None)  # a waiting get waits as long as it was told to; a dead link says so itself
+        self._reader.limit = MAX_LENGTH  # what it was asked for, it may bring
+        return greeting
+
+    def send(self, call: Call) -> int:
+        """Sends a call without waiting and returns its number, for :meth:`receive`.
+
+        Raises MsgTooBigForQMgr before anything is sent when the queue manager would not read so much.
+        """
+        if self.broken:
+            raise ConnectionBroken(self.broken)
+        data = codec.encode_request(self._sequence + 1, call)
+        if len(data) - 4 > self.welcome.frame_limit:
+            limit = self.welcome.frame_limit
+            raise MsgTooBigForQMgr(f"a call of {len(data) - 4} bytes, where {self.where} reads at most {limit}")
+        self._sequence += 1
+        try:
+            self._link.sendall(data)
+        except OSError as error:
+            raise self._last_word(error) from None
+        except BaseException:
+            self._interrupted()
+            raise
+        return self._sequence
+
+    def receive(self, sequence: int) -> Reply:
+        """The reply to the call of that number, which is the oldest that was sent and not yet answered."""
+        if self.broken:
+            raise ConnectionBroken(self.broken)
+        try:
+            number, reply = codec.decode_response(self._next_body())
+        except (OSError, EOFError) as error:
+            raise self._break(f"{self.where}: {_why(error)}") from None
+        except ProtocolError as error:
+            raise self._break(f"{self.where} left the protocol: {error}") from None
+        except BaseException:
+            self._interrupted()
+            raise
+        if number == sequence:
+            return reply
+        if number == 0 and isinstance(reply, Refused):
+            raise self._dismissed(reply)
+        raise self._break(f"{self.where} answered call {number}, where {sequence} was due")
+
+    def exchange(self, call: Call) -> Reply:
+        """A call and its reply."""
+        return self.receive(self.send(call))
+
+    def close(self) -> None:
+        """Ends the link; the queue manager sees a lost connection unless a Disconnect was answered before."""
+        self.broken = self.broken or f"the connection to {self.where} has ended"
+        self._link.close()
+
+    def _next_body(self) -> bytes | bytearray | memoryview:
+        while not self._bodies:
+            data = self._link.recv(_RECEIVE)
+            if not data:
+                raise EOFError("it closed the connection")
+            self._bodies.extend(self._reader.feed(data))
+        return self._bodies.popleft()
+
+    def _last_word(self, error: OSError) -> MQError:
+        """The error of a link that takes no more calls: what the queue manager said before it hung up, if anything."""
+        self._link.settimeout(0)  # it lies here already or never comes
+        try:
+            number, reply = codec.decode_response(self._next_body())
+        except (OSError, EOFError, ProtocolError):
+            number, reply = 0, None
+        if number == 0 and isinstance(reply, Refused):
+            return self._dismissed(reply)
+        return self._break(f"{self.where}: {_why(error)}")
+
+    def _dismissed(self, word: Refused) -> MQError:
+        """The error of a word to the whole connection, which is always the last one."""
+        self._break(f"{self.where} ended the connection: {word.about}")
+        return MQError.of(word.reason, word.about)
+
+    def _interrupted(self) -> None:
+        self._break("a call was interrupted before its reply was read")
+
+    def _break(self, why: str) -> ConnectionBroken:
+        self.broken = why
+        self._link.close()
+        return ConnectionBroken(why)
+
+
+def open_unix(path: str, timeout_s: float) -> socket.socket:
+    """A connected Unix socket. Raises QMgrNotAvailable, NotAuthorized."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(timeout_s)
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            link.connect(os.fspath(path))
+        except BlockingIOError:  # so many are at the door that the kernel lets no more wait there
+            if time.monotonic() > deadline:
+                link.close()
+                raise QMgrNotAvailable(f"{path}: its backlog is full") from None
+            time.sleep(0.02)
+        except PermissionError:
+            link.close()
+            raise NotAuthorized(f"{path}: permission denied") from None
+        except OSError as error:
+            link.close()
+            raise QMgrNotAvailable(f"nothing answers at {path}: {_why(error)}") from None
+        else:
+            return link
+
+
+def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:
+    """A connected TCP socket that notices when the other host falls silent. Raises QMgrNotAvailable."""
+    try:
+        link = socket.create_connection((host, port), timeout_s)
+    except OSError as error:
+        raise QMgrNotAvailable(f"nothing answers at {host}:{port}: {_why(error)}") from None
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):
+            link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return link
+
+
+def _why(error: BaseException) -> str:
+    """An operating system's error as a person reads it, without its number."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return said[:1].lower() + said[1:]

@@ -1,0 +1,307 @@
+"""The words an application may say, and what they are in a call: option bits and descriptor fields.
+
+Words are SCENARIOS' and the MQMD's: ``syncpoint=True``, ``priority=7``, ``persistence="persistent"``. A word of MQ
+that trigmon will know later is refused with 2298 and its name, never silently dropped; a word that is none is a
+TypeError, as for any Python call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum, IntFlag
+from typing import Any, NoReturn, TypedDict
+
+from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, NO_ID, MessageDescriptor, padded_id
+from trigmon.mq.enums import (
+    CloseOption,
+    Feedback,
+    GetOption,
+    MatchOption,
+    MsgType,
+    ObjectType,
+    OpenOption,
+    Persistence,
+    PutOption,
+    read,
+    word,
+)
+from trigmon.mq.errors import (
+    CorrelIdError,
+    ExpiryError,
+    FeedbackError,
+    FormatError,
+    FunctionNotSupported,
+    MdError,
+    MQError,
+    MsgIdError,
+    MsgTypeError,
+    ObjectTypeError,
+    OptionsError,
+    PersistenceError,
+    PriorityError,
+)
+
+Data = bytes | bytearray | memoryview | str
+Id = bytes | str
+
+
+class PutWords(TypedDict, total=False):
+    """What may stand beside the data of a put. ``expiry_tenths`` and ``expiry`` are the same field."""
+
+    syncpoint: bool
+    no_syncpoint: bool
+    new_msg_id: bool
+    new_correl_id: bool
+    fail_if_quiescing: bool
+    priority: int | None
+    persistence: Persistence | str | int | None
+    expiry_tenths: int | None
+    expiry: int | None
+    msg_type: MsgType | str | int | None
+    feedback: Feedback | str | int | None
+    format: str | None
+    encoding: int | None
+    coded_char_set_id: int | None
+    msg_id: Id | None
+    correl_id: Id | None
+    reply_to_q: str | None
+    reply_to_q_mgr: str | None
+
+
+class GetWords(TypedDict, total=False):
+    """The options of a get. ``wait`` without an interval waits as long as it takes."""
+
+    wait: bool
+    no_wait: bool
+    syncpoint: bool
+    no_syncpoint: bool
+    browse_first: bool
+    browse_next: bool
+    browse_msg_under_cursor: bool
+    msg_under_cursor: bool
+    accept_truncated_msg: bool
+    fail_if_quiescing: bool
+
+
+class Match(TypedDict, total=False):
+    """The fields a message must agree in to be got."""
+
+    msg_id: Id
+    correl_id: Id
+
+
+def _bits(kind: type[IntFlag]) -> dict[str, int]:
+    """Plain integers by word: or-ing members of a flag costs a microsecond a put."""
+    return {name.lower(): int(member) for name, member in kind.__members__.items()}
+
+
+_OPEN, _CLOSE, _PUT, _GET = _bits(OpenOption), _bits(CloseOption), _bits(PutOption), _bits(GetOption)
+WAIT, SYNCPOINT = int(GetOption.WAIT), int(GetOption.SYNCPOINT)
+
+
+def _said(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# MQ's words that have no meaning here yet.
+_LATER_OPEN = _said("""
+    save_all_context pass_identity_context pass_all_context set_identity_context set_all_context
+    alternate_user_authority bind_on_open bind_not_fixed bind_on_group bind_as_q_def read_ahead no_read_ahead
+    read_ahead_as_q_def resolve_names resolve_local_q co_op
+""")
+_LATER_PUT = _said("""
+    logical_order no_context default_context pass_identity_context pass_all_context set_identity_context
+    set_all_context alternate_user_authority async_response sync_response response_as_q_def resolve_local_q
+    report group_id msg_seq_number offset msg_flags original_length
+""")
+_LATER_GET = _said("""
+    logical_order complete_msg all_msgs_available all_segments_available lock unlock mark_skip_backout convert
+    syncpoint_if_persistent set_signal mark_browse_handle mark_browse_co_op unmark_browse_co_op
+    unmark_browse_handle unmarked_browse_msg no_properties properties_in_handle
+""")
+_LATER_MATCH = _said("group_id msg_seq_number offset msg_token")
+# Context is the queue manager's to write, until there are options to set it.
+_CONTEXT = _said("""
+    user_identifier accounting_token appl_identity_data put_appl_type put_appl_name put_ms appl_origin_data
+    backout_count
+""")
+
+
+def open_bits(words: Iterable[str | int]) -> int:
+    """What an object is opened for. Raises OptionsError."""
+    return _all_bits("open", words, _OPEN, _LATER_OPEN)
+
+
+def close_bits(words: Iterable[str | int]) -> int:
+    """How an object is closed. Raises OptionsError."""
+    return _all_bits("close", words, _CLOSE, frozenset())
+
+
+def get_bits(given: Mapping[str, Any]) -> int:
+    """The options of a get as bits."""
+    bits = 0
+    for said, value in given.items():
+        bit = _GET.get(said)
+        if bit is None:
+            if said in _LATER_GET and not value:
+                continue
+            _unknown("get", said, _GET, _LATER_GET)
+        if value:
+            bits |= bit
+    return bits
+
+
+def match_bits(match: Match | None) -> tuple[int, bytes, bytes]:
+    """The match options, and the message and correlation id they are about."""
+    if not match:
+        return 0, NO_ID, NO_ID
+    bits, msg_id, correl_id = 0, NO_ID, NO_ID
+    for said, value in match.items():
+        if said == "msg_id":
+            bits, msg_id = bits | int(MatchOption.MSG_ID), _msg_id(said, value)
+        elif said == "correl_id":
+            bits, correl_id = bits | int(MatchOption.CORREL_ID), _correl_id(said, value)
+        else:
+            _unknown("match", said, ("msg_id", "correl_id"), _LATER_MATCH)
+    return bits, msg_id, correl_id
+
+
+_PLAIN = MessageDescriptor()
+_TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
+
+
+def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescriptor, int]:
+    """The descriptor and the option bits of a put; text has format MQSTR and UTF-8's number unless told otherwise."""
+    if not given:
+        return _TEXT if is_text else _PLAIN, 0
+    bits = 0
+    fields: dict[str, Any] = {"format": FORMAT_STRING, "coded_char_set_id": CCSID_UTF8} if is_text else {}
+    for said, value in given.items():
+        bit = _PUT.get(said)
+        if bit is not None:
+            if value:
+                bits |= bit
+            continue
+        reader = _READERS.get(said)
+        if reader is not None:
+            if value is not None:
+                fields["expiry" if said == "expiry_tenths" else said] = reader(said, value)
+        elif said in _CONTEXT:
+            raise FunctionNotSupported(f"{said} is the queue manager's to write: setting it comes with a later release")
+        elif said not in _LATER_PUT or value:
+            _unknown("put", said, [*_PUT, *_READERS], _LATER_PUT)
+    if "expiry" in given and "expiry_tenths" in given:
+        raise TypeError("put takes expiry or expiry_tenths, not both: they are one field")
+    return MessageDescriptor(**fields) if fields else _PLAIN, bits
+
+
+def as_bytes(data: Data) -> bytes:
+    """The bytes of a message's data. Raises TypeError for what is neither bytes nor text."""
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, str):
+        return data.encode()
+    if isinstance(data, (bytearray, memoryview)):
+        return bytes(data)
+    raise TypeError(f"a message's data is bytes or text, not {type(data).__name__}")
+
+
+def object_type(value: ObjectType | str | int) -> str:
+    """The name of an object's type as a call says it; ``queue`` is a queue of any kind."""
+    if isinstance(value, str) and value.lower() in ("queue", "q"):
+        return "queue"
+    try:
+        return read(ObjectType, value).name
+    except ValueError as error:
+        raise ObjectTypeError(str(error)) from None
+
+
+def _all_bits(verb: str, words: Iterable[str | int], known: Mapping[str, int], later: frozenset[str]) -> int:
+    bits = 0
+    for said in words:
+        if isinstance(said, int):
+            bits |= int(said)
+        elif (bit := known.get(said.lower())) is not None:
+            bits |= bit
+        elif said.lower() in later:
+            _not_yet(verb, said)
+        else:
+            raise OptionsError(f"{verb}: {said!r} is none of {', '.join(known)}")
+    return bits
+
+
+def _not_yet(verb: str, said: str) -> NoReturn:
+    raise FunctionNotSupported(f"{said}: this word of {verb} comes with a later release")
+
+
+def _unknown(verb: str, said: str, known: Iterable[str], later: frozenset[str]) -> NoReturn:
+    if said in later:
+        _not_yet(verb, said)
+    import difflib  # only now: it costs more than the rest of the client
+
+    near = difflib.get_close_matches(said, known, 1)
+    raise TypeError(f"{verb} takes no {said!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def _number(kind: type[MQError]) -> Callable[[str, Any], int]:
+    def reader(said: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not -(2**31) <= value < 2**31:
+            raise kind(f"{said} must be a whole number of 32 bits, not {value!r}")
+        return int(value)
+
+    return reader
+
+
+def _enumerated(enum: type[IntEnum], kind: type[MQError], open_ended: bool) -> Callable[[str, Any], int]:
+    """A reader of a word, a member or a number; an open-ended field has numbers of the application's own."""
+    number = _number(kind)
+
+    def reader(said: str, value: Any) -> int:
+        if open_ended and isinstance(value, int) and not isinstance(value, bool):
+            return number(said, value)
+        try:
+            return int(read(enum, value))
+        except ValueError:
+            words = ", ".join(word(member) for member in enum)
+            raise kind(f"{said} {value!r} is none of {words}") from None
+
+    return reader
+
+
+def _text(kind: type[MQError]) -> Callable[[str, Any], str]:
+    def reader(said: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise kind(f"{said} must be text, not {type(value).__name__}")
+        return value.rstrip(" ")
+
+    return reader
+
+
+def _id(kind: type[MQError]) -> Callable[[str, Any], bytes]:
+    def reader(said: str, value: Any) -> bytes:
+        if not isinstance(value, (str, bytes, bytearray, memoryview)):
+            raise kind(f"{said} must be text or bytes, not {type(value).__name__}")
+        try:
+            return padded_id(value if isinstance(value, str) else bytes(value))
+        except ValueError as error:
+            raise kind(f"{said}: {error}") from None
+
+    return reader
+
+
+_msg_id, _correl_id = _id(MsgIdError), _id(CorrelIdError)
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "priority": _number(PriorityError),
+    "persistence": _enumerated(Persistence, PersistenceError, open_ended=False),
+    "expiry_tenths": _number(ExpiryError),
+    "expiry": _number(ExpiryError),
+    "msg_type": _enumerated(MsgType, MsgTypeError, open_ended=True),
+    "feedback": _enumerated(Feedback, FeedbackError, open_ended=True),
+    "format": _text(FormatError),
+    "encoding": _number(MdError),
+    "coded_char_set_id": _number(MdError),
+    "msg_id": _msg_id,
+    "correl_id": _correl_id,
+    "reply_to_q": _text(MdError),
+    "reply_to_q_mgr": _text(MdError),
+}
