@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hypothesis import given
+
+from tests.any_objects import commands
+from tests.in_process import InProcess
+from trigmon import yaml12
+from trigmon.definitions.export import yaml_text
+from trigmon.definitions.plan import plan
+from trigmon.definitions.read import read_text
+from trigmon.mq.calls import Alter, Call, Define
+from trigmon.mq.errors import MQError
+
+
+@given(commands)
+def test_what_is_exported_loads_back_equal(given_commands: list[Call]):
+    here, there = InProcess(), InProcess()
+    for command in given_commands:
+        with suppress(MQError):  # a name that exists already, as another type perhaps
+            here(command)
+    for step in plan(read_text(yaml_text(here.rows())), there.rows()):
+        there(step.call)
+    assert there.rows() == here.rows()
+
+
+def test_where_the_default_object_says_otherwise_the_file_says_it_all():
+    here, there = InProcess(), InProcess()
+    here(Define(object_type="QLOCAL", name="A"))
+    default = Alter(object_type="QLOCAL", name="SYSTEM.DEFAULT.LOCAL.QUEUE", attributes={"max_q_depth": 9})
+    here(default)
+    text = yaml_text(here.rows())
+    there(default)
+    for step in plan(read_text(text), there.rows()):
+        there(step.call)
+    assert there.rows() == here.rows()
+
+
+def test_a_file_says_what_differs_from_the_default_or_with_everything_all():
+    qm = InProcess()
+    qm(Define(object_type="QLOCAL", name="A", attributes={"trigger_control": "on", "description": "a day"}))
+    rows = qm.rows("queue")
+    assert yaml_text(rows) == '- qlocal: A\n  description: "a day"\n  trigger_control: on\n'
+    assert len(yaml12.load(yaml_text(rows, everything=True)).value[0]) > 20
+
+
+def test_sparks_attributes_are_a_group():
+    qm = InProcess()
+    attributes = {"spark_conf": "a.b=1", "spark_arguments": "--queue '{queue}'", "spark_master": "local[2]"}
+    qm(Define(object_type="PROCESS", name="P", attributes=attributes))
+    (item,) = yaml12.load(yaml_text(qm.rows("PROCESS"))).value
+    assert item["spark"] == {"master": "local[2]", "conf": {"a.b": "1"}, "arguments": ["--queue", "{queue}"]}
+
+
+def test_what_a_group_could_not_say_to_the_letter_stays_flat():
+    qm = InProcess()
+    qm(Define(object_type="PROCESS", name="P", attributes={"spark_arguments": "a   'b"}))
+    (item,) = yaml12.load(yaml_text(qm.rows("PROCESS"))).value
+    assert item["spark_arguments"] == "a   'b"
+
+
+def test_system_objects_are_written_when_asked_for():
+    rows = InProcess().rows("queue")
+    assert yaml_text(rows) == "[]\n"
+    assert "SYSTEM.DEAD.LETTER.QUEUE" in yaml_text(rows, system=True)

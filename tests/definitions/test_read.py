@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trigmon.definitions.read import DefinitionError, Wanted, read_files, read_text
+from trigmon.mq.enums import ApplType, Persistence, TriggerControl, TriggerType
+
+
+def one(text: str) -> Wanted:
+    (wanted,) = read_text(text)
+    return wanted
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(DefinitionError) as caught:
+        read_text(text, "q.yaml")
+    return caught.value.problems
+
+
+def test_a_list_holds_objects():
+    found = read_text("- qlocal: A\n- qalias: B\n  base_q_name: A\n- process: P\n- qmgr:\n  trigger_interval: 1000\n")
+    assert [(w.object_type, w.name) for w in found] == [
+        ("QLOCAL", "A"),
+        ("QALIAS", "B"),
+        ("PROCESS", "P"),
+        ("QMGR", ""),
+    ]
+    assert found[1].attributes == {"base_q_name": "A"}
+    assert found[3].attributes == {"trigger_interval": 1000}
+
+
+@pytest.mark.parametrize("key", ["trigger_type", "TRIGTYPE", "trigtype", "Trigger_Type"])
+@pytest.mark.parametrize("value", ["depth", "DEPTH", "3"])
+def test_an_attribute_is_named_by_long_name_or_mqsc_word(key: str, value: str):
+    assert one(f"- qlocal: A\n  {key}: {value}").attributes == {"trigger_type": TriggerType.DEPTH}
+
+
+def test_default_is_written_out_or_not():
+    assert one("- qlocal: A\n  default_persistence: persistent").attributes == {
+        "def_persistence": Persistence.PERSISTENT
+    }
+    assert one("- qlocal: A\n  DEFPSIST: yes").attributes == {"def_persistence": Persistence.PERSISTENT}
+
+
+@pytest.mark.parametrize("word", ["on", "yes", "true", "TRIGGER", "1"])
+def test_a_switch_is_on_in_any_word(word: str):
+    assert one(f"- qlocal: A\n  trigger_control: {word}").attributes == {"trigger_control": TriggerControl.ON}
+
+
+def test_a_number_is_text_where_text_belongs():
+    assert one("- qlocal: A\n  trigger_data: 2013").attributes == {"trigger_data": "2013"}
+
+
+def test_only_what_the_file_names_is_wanted():
+    assert one("- qlocal: A").attributes == {}
+
+
+def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
+    assert problems("- qlocal: A\n  trigger_typ: first") == [
+        "q.yaml:2: QLOCAL A: unknown key 'trigger_typ'; the nearest known one is 'trigger_type'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- qlocal: A\n  trigger_depth: 0", "q.yaml:2: QLOCAL A: trigger_depth must be 1 to 999999999, not 0"),
+        ("- qlocal: A\n  trigger_type:", "q.yaml:2: QLOCAL A: trigger_type has no value"),
+        ("- qlocal: A\n  TRIGTYPE: first\n  trigger_type: every", "q.yaml:3: QLOCAL A: trigger_type says again"),
+        ("- qlocal: A\n- qalias: A", "q.yaml:2: QALIAS A was already defined at q.yaml:1"),
+        ("- qlocal: a b", "q.yaml:1: QLOCAL 'a b': a name has 1 to 48"),
+        ("- qlocal:", "q.yaml:1: QLOCAL '': a name has 1 to 48"),
+        ("- qlocl: A", "q.yaml:1: unknown kind of object 'qlocl'; the nearest known one is 'qlocal'"),
+        ("- A", "q.yaml:1: an item is a mapping"),
+        ("- usage: normal\n  qlocal: A", 'put "qlocal: ..." first'),
+        ("- qmodel: A", "q.yaml:1: qmodel comes with a later release"),
+        ("- qlocal: A\n  qsgdisp: shared", "q.yaml:2: QLOCAL A: qsgdisp comes with a later release"),
+        ("qlocal: A", 'q.yaml:1: objects stand in a list: write "- qlocal: A"'),
+        ("hello", "q.yaml:1: a definition file is a list"),
+        ("- qlocal: A\n  maxdepth: 1.5", "q.yaml:2: QLOCAL A: max_q_depth must be"),
+        ("- process: P\n  launch: {retry: 3}", "q.yaml:2: PROCESS P: retry comes with a later release"),
+        ("- process: P\n  launch:\n    open_wait_s: 3", "q.yaml:3: PROCESS P: open_wait_s comes with a later release"),
+        ("- process: P\n  launch: {instance: 3}", "q.yaml:2: PROCESS P: unknown key 'instance'"),
+        ("- process: P\n  launch: {instances: many}", "q.yaml:2: PROCESS P: launch.instances: input should be"),
+        (
+            "- process: P\n  spark: {start: session}",
+            "q.yaml:2: PROCESS P: spark.start: session: submit is what there is",
+        ),
+        ("- process: P\n  spark: {conf: [a]}", "q.yaml:2: PROCESS P: spark.conf: input should be"),
+        ("- process: P\n  spark: {arguments: [[a]]}", "spark.arguments.0: a word or a number belongs here"),
+        ("- process: P\n  spark: {master: x}\n  spark_master: y", "PROCESS P: spark_master is said twice"),
+        ("- process: P\n  spark: {arguments: ['a\\nb', \"a\\nb\"]}", "PROCESS(P) SPKARGS"),
+        ("- qlocal: [", "q.yaml:"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(text: str, said: str):
+    (problem,) = problems(text)
+    assert said in problem
+
+
+def test_every_mistake_is_named_at_once():
+    assert [p.split(":")[1] for p in problems("- qlocal: A\n  x: 1\n  maxdepth: -1\n- qlocl: B\n- qmodel: C\n")] == [
+        "3",
+        "2",
+        "4",
+        "5",
+    ]
+
+
+SAMPLE = """
+appl_type: spark                # unix | spark | a number
+appl_id: flights_load.py        # program or PySpark file, relative to this file
+user_data: "table=flights"
+spark: {master: "local[2]", start: submit, conf: {spark.sql.shuffle.partitions: 2, spark.ui.enabled: false},
+        py_files: [a.py, b.zip], arguments: ["--queue", "{queue}", it's, 5]}
+launch: {instances: 1}
+"""
+
+
+def test_a_mapping_is_the_process_of_its_files_stem(tmp_path: Path):
+    file = tmp_path / "FLIGHTS.LOAD.yaml"
+    file.write_text(SAMPLE)
+    (wanted,) = read_files([tmp_path])
+    assert (wanted.object_type, wanted.name, wanted.where) == ("PROCESS", "FLIGHTS.LOAD", f"{file}:1")
+    assert wanted.attributes == {
+        "appl_type": ApplType.SPARK,
+        "appl_id": "flights_load.py",
+        "user_data": "table=flights",
+        "spark_master": "local[2]",
+        "spark_conf": "spark.sql.shuffle.partitions=2 spark.ui.enabled=false",
+        "spark_py_files": "a.py,b.zip",
+        "spark_arguments": "--queue '{queue}' 'it'\"'\"'s' 5",
+        "instances": 1,
+        "working_directory": str(tmp_path),
+    }
+
+
+def test_a_working_directory_that_is_named_is_meant_as_it_stands(tmp_path: Path):
+    (tmp_path / "P.yaml").write_text("working_directory: /srv/jobs\n")
+    (tmp_path / "Q.yaml").write_text('working_directory: ""\n')
+    assert [w.attributes["working_directory"] for w in read_files([tmp_path])] == ["/srv/jobs", ""]
+
+
+def test_a_directory_is_its_definition_files_without_the_settings(tmp_path: Path):
+    (tmp_path / "b.yaml").write_text("- qlocal: B\n")
+    (tmp_path / "a.yml").write_text("- qlocal: A\n")
+    (tmp_path / "trigmon.yaml").write_text("qmgr: {name: QM1}\n")
+    (tmp_path / "job.py").write_text("")
+    assert [w.name for w in read_files([tmp_path])] == ["A", "B"]
+
+
+def test_what_is_not_there_is_said(tmp_path: Path):
+    with pytest.raises(DefinitionError, match=r"none\.yaml: it cannot be read: No such file"):
+        read_files([tmp_path / "none.yaml"])
+    with pytest.raises(DefinitionError, match="holds no definition file"):
+        read_files([tmp_path])
+
+
+def test_the_shipped_queues_are_the_demos():
+    found = {w.name: w.attributes for w in read_files([Path(__file__).parents[2] / "config" / "queues.yaml"])}
+    flights = found["FLIGHTS.IN"]
+    assert flights["def_persistence"] is Persistence.PERSISTENT
+    assert flights["trigger_control"] is TriggerControl.ON
+    assert flights["trigger_type"] is TriggerType.FIRST
+    assert flights["process_name"] == "FLIGHTS.LOAD"
+    assert flights["initiation_q_name"] == "SYSTEM.DEFAULT.INITIATION.QUEUE"

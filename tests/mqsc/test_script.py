@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.in_process import InProcess
+from trigmon.mq.calls import Call, Open, Put, Reply
+from trigmon.mq.enums import OpenOption
+from trigmon.mq.errors import ConnectionBroken
+from trigmon.mqsc.replies import in_columns
+from trigmon.mqsc.script import run
+
+
+@pytest.fixture
+def qm() -> InProcess:
+    return InProcess()
+
+
+def play(qm: InProcess, script: str) -> tuple[int, list[str]]:
+    said: list[str] = []
+    code = run(script.splitlines(keepends=True), qm, said.append, "QM1")
+    return code, said
+
+
+def answer(qm: InProcess, command: str) -> list[str]:
+    """What stands between the echo of one command and the counts."""
+    said = play(qm, command)[1]
+    begin = max(at for at, line in enumerate(said) if line[6:8] == " :")
+    return said[begin + 1 : -3]
+
+
+def test_a_session_is_introduced_echoed_and_counted(qm: InProcess):
+    code, said = play(qm, "* a comment\nDEFINE QLOCAL(A) +\n  TRIGGER\nEND\nPING QMGR\n")
+    assert code == 0
+    assert said[1:] == [
+        "Starting MQSC for queue manager QM1.",
+        "",
+        "",
+        "     1 : DEFINE QLOCAL(A) +",
+        "       :   TRIGGER",
+        "AMQ8006I: trigmon queue created.",
+        "     2 : END",
+        "One MQSC command read.",
+        "No commands have a syntax error.",
+        "All valid MQSC commands were processed.",
+    ]
+
+
+def test_the_counts_tell_wrong_commands_from_those_that_failed(qm: InProcess):
+    code, said = play(qm, "DEF QL(A)\nDEF QL(A)\nDEF QL(A) X\nDEL QL(B)\n")
+    assert code == 10
+    assert said[-3:] == [
+        "4 MQSC commands read.",
+        "One command has a syntax error.",
+        "2 valid MQSC commands could not be processed.",
+    ]
+
+
+def test_a_script_of_nothing_is_well(qm: InProcess):
+    code, said = play(qm, "* nothing\n\n")
+    assert code == 0
+    assert said[-3] == "No MQSC commands read."
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("DEF PRO(P)", "AMQ8010I: trigmon process created."),
+        ("DEF QL(Q)", "AMQ8150E: trigmon object Q already exists."),
+        ("DEF QL(Q) REPLACE", "AMQ8006I: trigmon queue created."),
+        ("ALT QL(Q) TRIGGER", "AMQ8008I: trigmon queue changed."),
+        ("ALT QMGR TRIGINT(1)", "AMQ8005I: trigmon queue manager changed."),
+        ("ALT PRO(SYSTEM.DEFAULT.PROCESS) DESCR(X)", "AMQ8012I: trigmon process changed."),
+        ("CLEAR QL(Q)", "AMQ8022I: trigmon queue cleared."),
+        ("DEL QL(Q)", "AMQ8007I: trigmon queue deleted."),
+        ("DEL QL(NONE)", "AMQ8147E: trigmon object NONE not found."),
+        ("DEL QA(Q)", "AMQ8151E: trigmon object Q has a different type."),
+        ("DEF QL(N) LIKE(NONE)", "AMQ8147E: trigmon object NONE not found."),
+        ("DIS QL(NONE)", "AMQ8147E: trigmon object NONE not found."),
+        ("DIS QS(Q) TYPE(HANDLE)", "AMQ8565W: Queue status not found."),
+        ("PING QMGR", "AMQ8415I: Ping trigmon Queue Manager command complete."),
+        ("DEF QL(N) TRIGDPTH(0)", "AMQ8412E: Numeric Range Error."),
+        ("DEF QL(N) TRIGGER TRIGGER", "AMQ8411E: Duplicate Keyword Error."),
+        ("DEF QL('N N')", "AMQ8424E: Error detected in a name keyword."),
+        ("DEF XX(N)", "AMQ8405E: Syntax error detected at or near end of command segment below:-"),
+    ],
+)
+def test_each_answer_has_mqs_number(qm: InProcess, command: str, first: str):
+    play(qm, "DEF QL(Q)")
+    assert answer(qm, command)[0] == first
+
+
+def test_a_queue_in_use_or_not_empty_is_not_deleted(qm: InProcess):
+    play(qm, "DEF QL(Q)\nDEF QL(R)")
+    qm(Open(object_name="Q", options=int(OpenOption.OUTPUT)))
+    qm(Put(q_name="R", data=b"x"))
+    assert answer(qm, "DEL QL(Q)")[0] == "AMQ8148E: trigmon object Q in use."
+    assert answer(qm, "CLEAR QL(Q)")[0] == "AMQ8148E: trigmon object Q in use."
+    assert answer(qm, "DEL QL(R)")[0] == "AMQ8143E: trigmon queue R not empty."
+    assert answer(qm, "DEL QL(R) PURGE")[0] == "AMQ8007I: trigmon queue deleted."
+
+
+def test_a_queue_of_more_than_a_slice_is_cleared_whole(qm: InProcess):
+    play(qm, "DEF QL(Q)")
+    for _ in range(600):
+        qm(Put(q_name="Q", data=b"x"))
+    assert answer(qm, "CLEAR QL(Q)") == ["AMQ8022I: trigmon queue cleared."]
+    assert "   CURDEPTH(0)                             IPPROCS(0)" in answer(qm, "DIS QS(Q)")
+
+
+def test_a_display_has_name_and_type_first_and_the_rest_by_the_alphabet(qm: InProcess):
+    play(qm, "DEF QL(TI.LOG) TRIGTYPE(DEPTH) DESCR('a')")
+    assert answer(qm, "DIS QL(TI.*) TRIGGER DESCR TRIGTYPE CURDEPTH") == [
+        "AMQ8409I: Display Queue details.",
+        "   QUEUE(TI.LOG)                           TYPE(QLOCAL)",
+        "   CURDEPTH(0)                             DESCR(a)",
+        "   NOTRIGGER                               TRIGTYPE(DEPTH)",
+    ]
+
+
+def test_a_generic_display_shows_names_and_types(qm: InProcess):
+    play(qm, "DEF QL(TI.LOG)\nDEF QA(TI.ALIAS) TARGET(TI.LOG)")
+    assert answer(qm, "DIS QUEUE(TI*)") == [
+        "AMQ8409I: Display Queue details.",
+        "   QUEUE(TI.ALIAS)                         TYPE(QALIAS)",
+        "AMQ8409I: Display Queue details.",
+        "   QUEUE(TI.LOG)                           TYPE(QLOCAL)",
+    ]
+    assert answer(qm, "DIS QUEUE(TI*) TYPE(QA)")[1:] == ["   QUEUE(TI.ALIAS)                         TYPE(QALIAS)"]
+
+
+def test_blank_values_show_as_a_blank(qm: InProcess):
+    play(qm, "DEF QL(Q)")
+    assert answer(qm, "DIS QL(Q) INITQ")[-1] == "   INITQ( )"
+
+
+def test_times_are_dates_with_hyphens_and_times_with_dots(qm: InProcess):
+    play(qm, "DEF QL(Q)")
+    assert answer(qm, "DIS QL(Q) CRDATE CRTIME")[-1] == "   CRDATE(2026-01-01)                      CRTIME(00.00.00)"
+
+
+def test_process_and_queue_manager_have_their_own_heads(qm: InProcess):
+    play(qm, "DEF PRO(P) APPLICID('/bin/true')")
+    assert answer(qm, "DIS PRO(P) APPLICID APPLTYPE") == [
+        "AMQ8407I: Display Process details.",
+        "   PROCESS(P)                              APPLICID(/bin/true)",
+        "   APPLTYPE(UNIX)",
+    ]
+    assert answer(qm, "DIS QMGR TRIGINT MAXUMSGS") == [
+        "AMQ8408I: Display Queue Manager details.",
+        "   QMNAME(QM1)                             MAXUMSGS(10000)",
+        "   TRIGINT(999999999)",
+    ]
+
+
+def test_queue_status_counts_and_names_who_has_it_open(qm: InProcess):
+    play(qm, "DEF QL(Q)")
+    qm(Open(object_name="Q", options=int(OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE)))
+    assert answer(qm, "DIS QS(Q)") == [
+        "AMQ8450I: Display queue status details.",
+        "   QUEUE(Q)                                TYPE(QUEUE)",
+        "   CURDEPTH(0)                             IPPROCS(1)",
+        "   OPPROCS(0)                              UNCOM(NO)",
+    ]
+    assert answer(qm, "DIS QS(Q) TYPE(HANDLE)") == [
+        "AMQ8450I: Display queue status details.",
+        "   QUEUE(Q)                                TYPE(HANDLE)",
+        "   APPLTAG(test)                           BROWSE(YES)",
+        "   INPUT(EXCL)                             INQUIRE(NO)",
+        "   OUTPUT(NO)                              PID(1)",
+        "   SET(NO)                                 USERID(root)",
+    ]
+
+
+def test_a_pair_too_wide_for_its_column_has_a_line_of_its_own():
+    wide = f"DESCR({'x' * 40})"
+    assert in_columns(["A(1)", wide, "B(2)", "C(3)"]) == [
+        "   A(1)",
+        f"   {wide}",
+        f"   {'B(2)':<40}C(3)",
+    ]
+
+
+def test_commands_are_answered_as_they_come(qm: InProcess):
+    said: list[str] = []
+
+    def typed() -> Iterator[str]:
+        yield "DEF QL(A) +\n"
+        assert said[-1] == ""
+        yield "TRIGGER\n"
+        assert said[-1] == "AMQ8006I: trigmon queue created."
+        yield "END\n"
+
+    assert run(typed(), qm, said.append, "QM1") == 0
+
+
+def test_a_broken_connection_ends_the_script_with_20():
+    def ask(call: Call) -> Reply:
+        raise ConnectionBroken("gone")
+
+    said: list[str] = []
+    assert run(["PING QMGR\n", "PING QMGR\n"], ask, said.append, "QM1") == 20
+    assert sum(" : PING" in line for line in said) == 1
+    assert "AMQ8146E: trigmon queue manager not available." in said

@@ -1,0 +1,176 @@
+"""The settings' layers, and what is refused."""
+
+import re
+
+import pytest
+
+from trigmon import places, settings
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Settings from a file's text, variables and the command line."""
+    monkeypatch.setattr(settings, "SYSTEM_CONFIG", tmp_path / "etc.yaml")
+
+    def make(text=None, environ=None, overrides=None, system=None):
+        file = tmp_path / "ours.yaml"
+        if text is not None:
+            file.write_text(text)
+        if system is not None:
+            (tmp_path / "etc.yaml").write_text(system)
+        return settings.load(overrides, file if text is not None else None, environ or {})
+
+    return make
+
+
+def refused(load, **layers):
+    """The problems of layers that cannot be used."""
+    with pytest.raises(settings.SettingsError) as raised:
+        load(**layers)
+    return raised.value.problems
+
+
+def test_each_layer_is_stronger_than_the_one_before_and_known_as_the_origin(load, tmp_path):
+    key = "qmgr.name"
+    layers = {
+        "system": "qmgr: {name: A}",
+        "text": "# ours\nqmgr:\n  name: B\n",
+        "environ": {"TRIGMON_QMGR_NAME": "C"},
+        "overrides": {key: "D", "qmgr.data": None},
+    }
+    said = []
+    given = {}
+    for layer, value in layers.items():
+        given[layer] = value
+        found = load(**given)
+        said.append((found.qmgr.name, found.origin(key)))
+    assert said == [
+        ("A", f"{tmp_path}/etc.yaml:1"),
+        ("B", f"{tmp_path}/ours.yaml:3"),
+        ("C", "environment TRIGMON_QMGR_NAME"),
+        ("D", "command line"),
+    ]
+    assert load().origin("qmgr.data").startswith(str(places.shipped("config")))
+
+
+def test_the_shipped_file_shows_every_key_with_its_reason_and_no_other():
+    lines = (places.shipped("config") / "trigmon.yaml").read_text().splitlines()
+    found, section = set(), ""
+    for before, line in zip(["", *lines], lines, strict=False):
+        if match := re.match(r"(\w+):$", line):
+            section = match[1]
+        elif match := re.match(r"  (\w+):", line):
+            found.add(f"{section}.{match[1]}")
+            assert before.startswith("  #"), f"{section}.{match[1]} has no reason"
+    assert found == set(settings.KEYS)
+
+
+def test_the_shipped_file_is_read_by_itself(load):
+    assert {key for key, _, _ in load().rows()} == set(settings.KEYS)
+
+
+def test_an_unknown_key_is_refused_with_file_line_and_the_nearest_known_one(load, tmp_path):
+    text = "server:\n  tpc: x\nservr: {}\nqmgr:\n  name: Q\n  dta: x\n"
+    assert refused(load, text=text) == [
+        f"{tmp_path}/ours.yaml:2: unknown key 'tpc'; the nearest known one is 'tcp'",
+        f"{tmp_path}/ours.yaml:3: unknown key 'servr'; the nearest known one is 'server'",
+        f"{tmp_path}/ours.yaml:6: unknown key 'dta'; the nearest known one is 'data'",
+    ]
+
+
+@pytest.mark.parametrize("name", ["TRIGMON_SERVER_TPC", "TRIGMON_SERVR_TCP"])
+def test_an_unknown_variable_is_refused_with_the_nearest_known_one(load, name):
+    (problem,) = refused(load, environ={name: "x"})
+    assert name in problem
+    assert "TRIGMON_SERVER_TCP" in problem
+
+
+@pytest.mark.parametrize("name", ["TRIGMON_RUN", "TRIGMON_TMC", "TRIGMON_QNAME", "TRIGMON_HOME", "PATH"])
+def test_variables_that_are_no_settings_are_left_alone(load, name):
+    assert load(environ={name: "x"})
+
+
+def test_trigmon_qmgr_names_the_queue_manager_unless_it_is_an_address(load):
+    assert load(environ={"TRIGMON_QMGR": "QM7"}).qmgr.name == "QM7"
+    assert load(environ={"TRIGMON_QMGR": "unix:/x/y"}).qmgr.name == "QM1"
+    assert load(environ={"TRIGMON_QMGR": "QM7", "TRIGMON_QMGR_NAME": "QM8"}).qmgr.name == "QM8"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("server.socket_mode", "0660", 0o660),
+        ("server.socket_mode", "660", 0o660),
+        ("server.socket_mode", "'0600'", 0o600),
+        ("store.disk_reserve", "64 MiB", 64 * 2**20),
+        ("store.disk_reserve", "1GB", 10**9),
+        ("store.disk_reserve", "1.5 kB", 1500),
+        ("store.disk_reserve", "4096", 4096),
+        ("server.administrators", "[alice, 1000, '%ops']", ["alice", "1000", "%ops"]),
+        ("server.tcp", "'[::1]:1414'", "[::1]:1414"),
+        ("server.hello_timeout_s", "1", 1.0),
+    ],
+)
+def test_a_value_is_read_as_it_is_meant(load, key, text, value):
+    section, _, name = key.partition(".")
+    found = load(text=f"{section}:\n  {name}: {text}\n")
+    assert getattr(getattr(found, section), name) == value
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("server.socket_mode", "0432", "owner"),
+        ("server.socket_mode", "0o660", "owner"),
+        ("server.socket_mode", "0777", "execute"),
+        ("server.socket_mode", "rw-rw----", "mode"),
+        ("store.disk_reserve", "much", "size"),
+        ("store.disk_reserve", "-1", "greater"),
+        ("server.tcp", "0.0.0.0:1414", "loopback"),
+        ("server.tcp", "example.org:1414", "address"),
+        ("server.tcp", "127.0.0.1", "HOST:PORT"),
+        ("server.max_connections", "'5'", "integer"),
+        ("server.hello_timeout_s", "0", "greater"),
+        ("qmgr.name", "a b", "name"),
+        ("qmgr.name", "0123", "string"),
+        ("log.level", "loud", "'debug'"),
+        ("log.level", "on", "'debug'"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_place_and_what_is_allowed(load, tmp_path, key, text, words):
+    section, _, name = key.partition(".")
+    (problem,) = refused(load, text=f"\n{section}:\n  {name}: {text}\n")
+    assert problem.startswith(f"{tmp_path}/ours.yaml:3: {key}: ")
+    assert words in problem
+
+
+def test_a_wrong_variable_is_refused_by_its_name(load):
+    (problem,) = refused(load, environ={"TRIGMON_MONITOR_INSTANCES": "many"})
+    assert problem.startswith("environment TRIGMON_MONITOR_INSTANCES: monitor.instances: ")
+
+
+@pytest.mark.parametrize("text", ["- a\n", "server: 5\n", "a: b: c\n"])
+def test_a_file_that_is_no_settings_is_refused_with_its_line(load, tmp_path, text):
+    (problem,) = refused(load, text=text)
+    assert problem.startswith(f"{tmp_path}/ours.yaml:1: ")
+
+
+def test_a_file_that_is_not_there_is_refused_by_name(load, tmp_path):
+    (problem,) = refused(load, environ={"TRIGMON_CONFIG": str(tmp_path / "none.yaml")})
+    assert problem == f"{tmp_path}/none.yaml: No such file or directory"
+
+
+def test_relative_paths_are_meant_from_the_file_they_stand_in(load, tmp_path, monkeypatch):
+    assert load(text="qmgr: {definitions: [a.yaml, /b], data: d}\n").qmgr.definitions == [f"{tmp_path}/a.yaml", "/b"]
+    monkeypatch.chdir("/tmp")
+    assert load(environ={"TRIGMON_QMGR_DEFINITIONS": "a.yaml, b"}).qmgr.definitions == ["/tmp/a.yaml", "/tmp/b"]
+
+
+def test_what_the_command_line_said_reaches_a_child_process(load):
+    ours = load(overrides={"qmgr.data": "/x", "monitor.instances": 3, "server.administrators": ["a", "b"]})
+    theirs = load(environ=ours.as_environment())
+    assert (theirs.qmgr.data, theirs.monitor.instances, theirs.server.administrators) == ("/x", 3, ["a", "b"])
+
+
+def test_a_mode_is_shown_as_it_is_written(load):
+    assert {key: value for key, value, _ in load().rows()}["server.socket_mode"] == "0660"

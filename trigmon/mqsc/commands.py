@@ -1,0 +1,231 @@
+"""MQSC text to calls: each command of a script with the calls it means, or the error it holds.
+
+A command that is wrong stops no other: :func:`read_script` gives it with its error. Values are checked here against
+the table of attributes, so a wrong word or range is an error of the command with its line, before anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_attributes
+from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping
+from trigmon.mq.enums import ObjectType
+from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
+from trigmon.mqsc import words
+from trigmon.mqsc.lexer import Parameter, Statement, Value, statements
+from trigmon.mqsc.reading import OPPOSITES, Reading, begin, nothing_more, object_name, unknown_word
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a script.
+
+    ``calls`` are what it asks of the queue manager, none for END. ``error`` is set when it cannot be asked at all;
+    ``amq`` is then MQ's message number for it. ``shows`` are the words a DISPLAY asks for: None is every one, an
+    empty tuple the name and type alone. ``source`` are the lines as typed, for the echo.
+    """
+
+    text: str
+    line: int
+    verb: str = ""
+    noun: str = ""
+    name: str = ""
+    calls: tuple[Call, ...] = ()
+    error: MQError | None = None
+    amq: int = 0
+    shows: tuple[str, ...] | None = None
+    q_type: str = ""
+    source: tuple[str, ...] = ()
+
+    @property
+    def ends(self) -> bool:
+        """Whether it is END, EXIT or QUIT, and rightly said."""
+        return self.verb == "END" and self.error is None
+
+
+def read_script(text: str, first_line: int = 1) -> list[Command]:
+    """The commands of a script up to its end or END. Never raises for what the script says.
+
+    ``first_line`` is the number of the text's first line, for a script that is read piece by piece.
+    """
+    found = []
+    for statement in statements(text, first_line):
+        command = _read(statement)
+        found.append(command)
+        if command.ends:
+            break
+    return found
+
+
+def _read(statement: Statement) -> Command:
+    reading = Reading(statement)
+    blank = Command(statement.text.strip(), statement.line, source=statement.source)
+    try:
+        begin(reading)
+        known = replace(blank, verb=reading.verb, noun=reading.noun, name=reading.name)
+        return known if known.ends else _READERS[reading.verb](reading, known)
+    except MQError as error:
+        amq = _AMQ_OF.get(type(error), reading.amq)
+        return replace(blank, verb=reading.verb, noun=reading.noun, name=reading.name, error=error, amq=amq)
+
+
+_AMQ_OF: dict[type[MQError], int] = {ParmConflict: 8411, ObjectNameError: 8424}
+
+
+# -- the verbs ----------------------------------------------------------------------------------------------
+
+
+def _define(reading: Reading, command: Command) -> Command:
+    again = reading.take_flag("REPLACE", "NOREPLACE")
+    like = reading.take("LIKE")
+    source = object_name(reading, like) if like else ""
+    call = Define(
+        object_type=reading.noun, name=reading.name, attributes=_attributes(reading), replace=again, like=source
+    )
+    return replace(command, calls=(call,))
+
+
+def _alter(reading: Reading, command: Command) -> Command:
+    # dmpmqcfg ends its ALTER QMGR with FORCE, which says nothing for the attributes there are here.
+    if reading.noun == "QMGR":
+        reading.take_flag("FORCE", "NOFORCE")
+    call = Alter(object_type=reading.noun, name=reading.name, attributes=_attributes(reading))
+    return replace(command, calls=(call,))
+
+
+def _delete(reading: Reading, command: Command) -> Command:
+    purge = reading.noun == "QLOCAL" and reading.take_flag("PURGE", "NOPURGE")
+    nothing_more(reading)
+    return replace(command, calls=(Delete(object_type=reading.noun, name=reading.name, purge=purge),))
+
+
+def _clear(reading: Reading, command: Command) -> Command:
+    nothing_more(reading)
+    return replace(command, calls=(Clear(q_name=reading.name),))
+
+
+def _ping(reading: Reading, command: Command) -> Command:
+    nothing_more(reading)
+    return replace(command, calls=(Ping(),))
+
+
+def _display(reading: Reading, command: Command) -> Command:
+    if reading.noun == "QSTATUS":
+        return _display_status(reading, command)
+    object_type = "queue" if reading.noun == "QUEUE" else reading.noun
+    q_type = ""
+    if reading.noun in ("QUEUE", "QLOCAL", "QALIAS"):
+        q_type = _choice(reading, "TYPE", ("ALL", "QLOCAL", "QALIAS"), "ALL", bare=True)
+        q_type = "" if q_type == "ALL" else q_type
+    shows = _shown(reading, words.words_shown(reading.noun))
+    return replace(
+        command, calls=(Display(object_type=object_type, name=reading.name or "*"),), shows=shows, q_type=q_type
+    )
+
+
+def _display_status(reading: Reading, command: Command) -> Command:
+    kind = _choice(reading, "TYPE", ("QUEUE", "HANDLE"), "QUEUE")
+    opened = reading.take("OPENTYPE")
+    if opened is not None and (kind != "HANDLE" or [v.text for v in opened.values or ()] != ["ALL"]):
+        raise reading.error(opened, "OPENTYPE comes with a later release of trigmon", FunctionNotSupported)
+    handles = kind == "HANDLE"
+    shows = _shown(reading, frozenset(words.HANDLE_WORDS if handles else words.STATUS_WORDS))
+    call: Call = DisplayHandles(q_name=reading.name) if handles else Display(object_type="QLOCAL", name=reading.name)
+    return replace(command, noun="QSTATUS", calls=(call,), shows=shows, q_type=kind)
+
+
+_READERS: dict[str, Callable[[Reading, Command], Command]] = {
+    "DEFINE": _define,
+    "ALTER": _alter,
+    "DELETE": _delete,
+    "CLEAR": _clear,
+    "PING": _ping,
+    "DISPLAY": _display,
+}
+
+
+# -- parameters ---------------------------------------------------------------------------------------------
+
+
+def _choice(reading: Reading, keyword: str, allowed: tuple[str, ...], default: str, *, bare: bool = False) -> str:
+    """A keyword's one word out of a few. ``bare``: without a value it only asks to be shown, so it stays."""
+    found = next((p for p in reading.rest if p.keyword == keyword), None)
+    if found is None or (bare and found.values is None):
+        return default
+    reading.rest.remove(found)
+    said = [v.text for v in found.values or ()]
+    full = words.full_word(said[0], dict.fromkeys(allowed, 2)) if len(said) == 1 else None
+    if full is None:
+        raise reading.error(found, f"{keyword} is {' or '.join(allowed)}", ParmValueError)
+    return full
+
+
+def _shown(reading: Reading, known: frozenset[str]) -> tuple[str, ...] | None:
+    """What a DISPLAY asks for. An exact name without any word is everything, a generic one the name and type."""
+    everything = reading.take("ALL") is not None
+    shown = []
+    for parameter in reading.rest:
+        word = "TARGET" if parameter.keyword == "TARGQ" else parameter.keyword
+        if word not in known:
+            raise unknown_word(reading, parameter, known)
+        if parameter.values is not None:
+            raise reading.error(parameter, f"{word} takes no value in a DISPLAY")
+        shown.append(word)
+    if everything or (not shown and not reading.name.endswith("*")):
+        return None
+    return tuple(shown)
+
+
+def _attributes(reading: Reading) -> dict[str, object]:
+    """The attributes by long name with MQSC's words and numbers, checked by the table."""
+    which = ObjectType[reading.noun]
+    given: dict[str, object] = {}
+    for parameter in reading.rest:
+        attribute = _attribute(reading, which, parameter)
+        value = _attribute_value(reading, attribute, parameter)
+        try:
+            read_attributes(which, reading.name, {attribute.name: value})
+        except MQError as error:
+            reading.amq = _amq_of_value(attribute)
+            raise reading.error(parameter, error.about, type(error)) from error
+        given[attribute.name] = value
+    return given
+
+
+def _attribute(reading: Reading, which: ObjectType, parameter: Parameter) -> Attribute:
+    known = frozenset(a.mqsc for a in ATTRIBUTES[which].values())
+    word = OPPOSITES.get(parameter.keyword, parameter.keyword)
+    word = "TARGET" if word == "TARGQ" else word
+    if word not in known:
+        raise unknown_word(reading, parameter, known)
+    return find_attribute(which, word)
+
+
+def _attribute_value(reading: Reading, attribute: Attribute, parameter: Parameter) -> object:
+    if attribute.flags:
+        if parameter.values is not None:
+            raise reading.error(parameter, f"{parameter.keyword} takes no value: say {attribute.allowed}")
+        return parameter.keyword
+    if parameter.values is None:
+        raise reading.error(parameter, f"{parameter.keyword} needs a value: {attribute.allowed}", ParmMissing)
+    if len(parameter.values) > 1:
+        raise reading.error(parameter, f"{parameter.keyword} takes one value; quote text that holds blanks")
+    value = parameter.values[0] if parameter.values else Value("", quoted=True)
+    if attribute.is_text:
+        return value.text
+    text = value.text.strip()
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    # MQ's word for the platform's own type of program.
+    return "UNIX" if attribute.mqsc == "APPLTYPE" and text == "DEF" else text
+
+
+def _amq_of_value(attribute: Attribute) -> int:
+    """MQ's message number of a wrong value: a name keyword, a string's length, a number's range, another word."""
+    if attribute.is_name:
+        return 8424
+    if attribute.is_text:
+        return 8413
+    return 8405 if attribute.words else 8412

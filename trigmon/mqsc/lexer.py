@@ -1,0 +1,183 @@
+"""The letters of MQSC: lines to commands, a command to its parameters.
+
+Rules of the manual's "Rules for using MQSC": a line whose first character is ``*`` is a comment and a blank line is
+nothing, both also inside a continued command; ``+`` at a line's end continues at the next line's first non-blank,
+``-`` at its column one, even inside quotes; ``;`` ends a command. Blanks and commas separate. Unquoted words are
+folded to upper case, quoted ones stay as typed, with ``''`` for a quote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from trigmon.mq.errors import ParmSyntaxError
+
+_SEPARATORS = " \t,\r\f\v"
+_WORD = re.compile(r"[^\s,()';]+")
+_UNQUOTED = re.compile(r"[A-Za-z0-9./_%]*\*?\Z|[+-][0-9]+\Z")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One command as it was written: its text in one line, and where each part of it stood.
+
+    ``marks`` pairs an offset into ``text`` with the number of the line that begins there; ``source`` holds the
+    lines as typed, with their numbers, for the echo.
+    """
+
+    text: str
+    line: int
+    marks: tuple[tuple[int, int], ...] = ((0, 1),)
+    source: tuple[str, ...] = ()
+    unfinished: bool = False
+
+    def line_at(self, offset: int) -> int:
+        """The number of the line in which the character at ``offset`` stood."""
+        return max((line for start, line in self.marks if start <= offset), default=self.line)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value between parentheses: unquoted ones are folded to upper case."""
+
+    text: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """``KEYWORD`` or ``KEYWORD(value ...)``; ``values`` is None without parentheses. ``near`` is how it was typed."""
+
+    keyword: str
+    values: tuple[Value, ...] | None
+    offset: int
+    near: str
+
+
+@dataclass
+class _Open:
+    """A command that is still being read."""
+
+    line: int
+    text: str = ""
+    marks: list[tuple[int, int]] = field(default_factory=list)
+    source: list[str] = field(default_factory=list)
+
+
+def is_nothing(line: str) -> bool:
+    """Whether a line says nothing: a comment, or blank."""
+    return line.startswith("*") or not line.strip()
+
+
+def continues(line: str) -> bool:
+    """Whether the command goes on in the next line."""
+    return line.rstrip().endswith(("+", "-"))
+
+
+def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
+    """The commands of a script in order, comments and blank lines dropped, continued lines joined."""
+    current: _Open | None = None
+    skip_blanks = False
+    for number, raw in enumerate(text.split("\n"), first_line):
+        if is_nothing(raw):
+            continue
+        if current is None:
+            current, skip_blanks = _Open(number), True
+        current.source.append(raw.rstrip())
+        line = raw.rstrip()
+        body = line[:-1] if continues(line) else line
+        current.marks.append((len(current.text), number))
+        current.text += body.lstrip() if skip_blanks else body
+        skip_blanks = line.endswith("+")
+        if not continues(line):
+            yield from _split(current)
+            current = None
+    if current is not None:
+        yield from _split(current, unfinished=True)
+
+
+def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
+    """A joined line at its semicolons; those inside quotes are text."""
+    ends = [m.start() for m in re.finditer(r"'[^']*'?|;", read.text) if m.group() == ";"]
+    begin = 0
+    for end in [*ends, len(read.text)]:
+        piece = read.text[begin:end]
+        if piece.strip(_SEPARATORS):
+            before = [(max(0, start - begin), line) for start, line in read.marks if start <= begin]
+            inside = [(start - begin, line) for start, line in read.marks if begin < start < end]
+            marks = (*before[-1:], *inside)
+            last = unfinished and end == len(read.text)
+            shown = tuple(read.source) if begin == 0 else ()
+            yield Statement(piece, marks[0][1], marks, shown, last)
+        begin = end + 1
+
+
+def parameters(statement: Statement) -> list[Parameter]:
+    """The words of one command. Raises ParmSyntaxError with the line and what is near."""
+    text = statement.text
+    found = []
+    at = _skip(text, 0)
+    while at < len(text):
+        word = _WORD.match(text, at)
+        if word is None:
+            raise syntax_error(statement, at, text[at : at + 20], "a word was expected here")
+        after = _skip_blanks(text, word.end())
+        if text[after : after + 1] == "(":
+            values, end = _values(statement, after + 1, at)
+        else:
+            values, end = None, word.end()
+        found.append(Parameter(word.group().upper(), values, at, text[at:end]))
+        at = _skip(text, end)
+    if statement.unfinished:
+        last = found[-1].near if found else text
+        raise syntax_error(statement, len(text), last, "the text ends in the middle of a continued command")
+    return found
+
+
+def syntax_error(statement: Statement, offset: int, near: str, what: str) -> ParmSyntaxError:
+    """The error of a place in a command: its line, what is wrong, and the words there."""
+    return ParmSyntaxError(f"line {statement.line_at(offset)}, near {near.strip()}: {what}")
+
+
+def _values(statement: Statement, at: int, begin: int) -> tuple[tuple[Value, ...], int]:
+    """The values up to the closing parenthesis, and the offset behind it."""
+    text = statement.text
+    found: list[Value] = []
+    while True:
+        at = _skip(text, at)
+        if at >= len(text):
+            raise syntax_error(statement, begin, text[begin : begin + 40], "a parenthesis is not closed")
+        if text[at] == ")":
+            return tuple(found), at + 1
+        if text[at] == "'":
+            value, at = _quoted(statement, at)
+            found.append(Value(value, quoted=True))
+            continue
+        word = _WORD.match(text, at)
+        if word is None or text[word.end() : word.end() + 1] in ("(", "'"):
+            raise syntax_error(statement, at, text[begin : at + 20], "a value with such characters needs quotes")
+        if not _UNQUOTED.match(word.group()):
+            raise syntax_error(statement, at, word.group(), f"this value needs quotes: '{word.group()}'")
+        found.append(Value(word.group().upper()))
+        at = word.end()
+
+
+def _quoted(statement: Statement, at: int) -> tuple[str, int]:
+    closed = re.compile(r"'((?:[^']|'')*)'").match(statement.text, at)
+    if closed is None:
+        raise syntax_error(statement, at, statement.text[at : at + 40], "a quote is not closed")
+    return closed.group(1).replace("''", "'"), closed.end()
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SEPARATORS:
+        at += 1
+    return at
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t":
+        at += 1
+    return at

@@ -1,0 +1,128 @@
+"""Running a script: commands one by one, each echoed, asked and answered, as runmqsc does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from trigmon.mq.calls import Call, Counted, Display, Listing, Reply
+from trigmon.mq.errors import ConnectionBroken, MQError
+from trigmon.mqsc import replies
+from trigmon.mqsc.commands import Command, read_script
+from trigmon.mqsc.lexer import continues, is_nothing
+
+Ask = Callable[[Call], Reply]
+Say = Callable[[str], None]
+
+ALL_WELL = 0
+SOME_FAILED = 10
+COULD_NOT_RUN = 20
+
+
+def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
+    """Runs a script's lines as they come and returns MQ's exit status: 0 all well, 10 some commands failed.
+
+    ``ask`` performs a call and raises MQError when it is refused, ``say`` takes a line of output. A connection
+    that breaks ends the script with 20: what the command in flight did is then unknown.
+    """
+    say("trigmon, MQ's commands.")
+    say(f"Starting MQSC for queue manager {q_mgr_name}.")
+    say("")
+    say("")
+    read = wrong = failed = 0
+    for command in _commands(lines):
+        _echo(command, read + 1, say)
+        if command.ends:
+            break
+        read += 1
+        if command.error is not None:
+            wrong += 1
+            _say_all(replies.wrong(command), say)
+            continue
+        try:
+            failed += not _perform(command, ask, say)
+        except ConnectionBroken as error:
+            _say_all(["AMQ8146E: trigmon queue manager not available.", f"   {error}"], say)
+            return COULD_NOT_RUN
+    _say_all(replies.counts(read, wrong, failed), say)
+    return SOME_FAILED if wrong or failed else ALL_WELL
+
+
+def all_rows(ask: Ask, call: Display) -> Iterator[dict[str, Any]]:
+    """Every row of a DISPLAY, page after page."""
+    while True:
+        listing = ask(call)
+        assert isinstance(listing, Listing)
+        yield from listing.rows
+        if not listing.more or not listing.rows:
+            return
+        call = msgspec.structs.replace(call, after=listing.rows[-1]["name"])
+
+
+def _commands(lines: Iterable[str]) -> Iterator[Command]:
+    """The commands as soon as each is complete, so that a person at a terminal is answered at once."""
+    piece: list[str] = []
+    first = 1
+    for number, raw in enumerate(lines, 1):
+        line = raw.rstrip("\n")
+        if is_nothing(line):
+            if piece:
+                piece.append(line)
+            continue
+        if not piece:
+            first = number
+        piece.append(line)
+        if not continues(line):
+            yield from read_script("\n".join(piece), first)
+            piece = []
+    yield from read_script("\n".join(piece), first)
+
+
+def _perform(command: Command, ask: Ask, say: Say) -> bool:
+    """Asks and answers one command; whether it could be processed."""
+    try:
+        for call in command.calls:
+            if command.verb == "DISPLAY":
+                return _display(command, call, ask, say)
+            while isinstance(reply := ask(call), Counted) and reply.more:
+                # Clearing goes in slices; the call that found nothing left is the one that is done.
+                continue
+    except ConnectionBroken:
+        raise
+    except MQError as error:
+        _say_all(replies.refused(command, error), say)
+        return False
+    say(replies.done(command))
+    return True
+
+
+def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
+    if isinstance(call, Display):
+        rows = list(all_rows(ask, call))
+    else:
+        listing = ask(call)
+        assert isinstance(listing, Listing)
+        rows = listing.rows
+    if command.noun in ("QUEUE", "QLOCAL", "QALIAS") and command.q_type:
+        rows = [row for row in rows if row["object_type"] == command.q_type]
+    if not rows and command.q_type == "HANDLE":
+        # Nobody has the queue open: an answer, not a failure.
+        say("AMQ8565W: Queue status not found.")
+        return True
+    if not rows:
+        say(replies.missing(command))
+        return False
+    _say_all(replies.displayed(command, rows), say)
+    return True
+
+
+def _echo(command: Command, number: int, say: Say) -> None:
+    for position, line in enumerate(command.source or (command.text,)):
+        say(f"{number:6d} : {line}" if position == 0 else f"       : {line}")
+
+
+def _say_all(lines: Iterable[str], say: Say) -> None:
+    for line in lines:
+        say(line)

@@ -1,0 +1,63 @@
+"""Definitions out as MQSC, in the shape of MQ's own dump: one attribute a line, names and text quoted, REPLACE.
+
+MQ's attributes are all written, so that the script means the same whatever the default objects say where it is
+loaded. Those of ours are written where they say something, so that MQ itself can read the script of objects that
+do not use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from trigmon.mq.attributes import ATTRIBUTES, Attribute
+from trigmon.mq.enums import ObjectType
+
+_ORDER = ("QMGR", "PROCESS", "QLOCAL", "QALIAS")
+_DEFAULT_PROCESS = "SYSTEM.DEFAULT.PROCESS"
+
+
+def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:
+    """The lines of a script that defines the objects of these rows; SYSTEM objects only when asked for."""
+    given = list(rows)
+    told = {name for row in given if row["name"] == _DEFAULT_PROCESS for name in _of_ours(row)}
+    chosen = [r for r in given if system or r["object_type"] == "QMGR" or not r["name"].startswith("SYSTEM.")]
+    for row in sorted(chosen, key=lambda r: (_ORDER.index(r["object_type"]), r["name"])):
+        yield from _command(row, told)
+
+
+def _of_ours(row: dict[str, Any]) -> Iterator[str]:
+    for attribute in ATTRIBUTES[ObjectType.PROCESS].values():
+        if attribute.ours and row.get(attribute.name, attribute.default) != attribute.default:
+            yield attribute.name
+
+
+def _command(row: dict[str, Any], told: set[str]) -> Iterator[str]:
+    which = ObjectType[row["object_type"]]
+    begin = "ALTER QMGR" if which is ObjectType.QMGR else f"DEFINE {which.name}('{row['name']}')"
+    pairs = [
+        _pair(attribute, row[attribute.name], row["name"])
+        for attribute in sorted(ATTRIBUTES[which].values(), key=lambda a: a.mqsc)
+        if attribute.name in row and _is_written(attribute, row[attribute.name], told)
+    ]
+    if which is not ObjectType.QMGR:
+        pairs.append("REPLACE")
+    lines = [begin, *(f"   {pair}" for pair in pairs)]
+    yield from (f"{line} +" for line in lines[:-1])
+    yield lines[-1]
+
+
+def _is_written(attribute: Attribute, value: object, told: set[str]) -> bool:
+    if attribute.read_only:
+        return False
+    return not attribute.ours or value != attribute.default or attribute.name in told
+
+
+def _pair(attribute: Attribute, value: object, name: str) -> str:
+    written = attribute.write(attribute.read(value, name))
+    if attribute.flags:
+        return written
+    if attribute.is_text:
+        quoted = written.replace("'", "''") or " "
+        return f"{attribute.mqsc}('{quoted}')"
+    return f"{attribute.mqsc}({written})"

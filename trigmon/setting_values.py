@@ -1,0 +1,66 @@
+"""What a setting's value may be, and how a person writes it: sizes, modes, addresses, names.
+
+Each type reads what its layer wrote (a YAML value, or the text of a variable) and refuses with a sentence that says
+what would be allowed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+
+
+def _size(value: Any) -> Any:
+    """Bytes of ``64 MiB``, ``1GB``, ``4096``; what is no text passes on to the model."""
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)[bB]?\s*", value)
+    if not found:
+        raise ValueError(f"{value!r} is no size such as 64 MiB or 1 GB")
+    number, prefix, binary = found.groups()
+    power = ("", "k", "m", "g", "t").index(prefix.lower())
+    return int(float(number) * (1024 if binary else 1000) ** power)
+
+
+def _mode(value: Any) -> Any:
+    """A socket's mode as a number, from the digits a person writes for chmod, quoted or not."""
+    # YAML 1.2 reads 0660 as the number 660. 0o660 arrives as 432, which lets the owner not write: it is refused below.
+    text = str(value) if isinstance(value, int) else value
+    if not isinstance(text, str) or not re.fullmatch(r"0?[0-7]{3}", text):
+        raise ValueError(f'{value!r} is no mode such as "0660"')
+    mode = int(text, 8)
+    if mode & 0o600 != 0o600 or mode & 0o111:
+        raise ValueError(f'{text} must let the owner read and write and nobody execute; write it as "0660"')
+    return mode
+
+
+def _loopback(value: str) -> str:
+    """``HOST:PORT`` whose host is this machine's own, as it was written."""
+    host, _, port = value.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{value!r} is no HOST:PORT such as 127.0.0.1:1414")
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise ValueError(f"{host!r} is no address; write 127.0.0.1 or [::1]") from None
+    if not loopback:
+        raise ValueError(f"{host} is no loopback address, and nobody proves who he is over TCP")
+    return value
+
+
+def _qmgr_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9./_%]{1,48}", value):
+        raise ValueError(f"{value!r} is no name of a queue manager: 1 to 48 of A-Z a-z 0-9 . / _ %")
+    return value
+
+
+Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
+Mode = Annotated[int, BeforeValidator(_mode), PlainSerializer(lambda mode: f"{mode:04o}")]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Address = Annotated[str, AfterValidator(_loopback)]
+QmgrName = Annotated[str, AfterValidator(_qmgr_name)]
+User = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]

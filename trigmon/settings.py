@@ -1,0 +1,287 @@
+"""The settings, their layers, and where each value came from.
+
+The models say which keys exist and what a value may be; defaults and reasons stand in the shipped
+``config/trigmon.yaml`` alone, which is the lowest layer. Over it lie ``/etc/trigmon/trigmon.yaml``, the file of
+``--config`` or ``TRIGMON_CONFIG``, the environment (``TRIGMON_<SECTION>_<KEY>``) and the command line. An unknown key
+in any of them is an error that names file and line, or variable, and the nearest known key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+)
+
+from trigmon import places, yaml12
+from trigmon.setting_values import Address, Bytes, Mode, QmgrName, Seconds, User
+
+SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
+COMMAND_LINE = "command line"
+
+
+class SettingsError(ValueError):
+    """The settings cannot be used. ``problems`` are sentences, each beginning with the place it is about."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class _Section(BaseModel):
+    # A value is what its layer wrote: "5" for a number would hide a slip of the pen.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class QmgrSettings(_Section):
+    """Section ``qmgr``: which queue manager it is."""
+
+    name: QmgrName
+    data: str | None
+    definitions: list[str]
+
+    @property
+    def directory(self) -> Path:
+        """The data directory, by the rule of :mod:`trigmon.places`."""
+        return places.data_directory(self.name, self.data)
+
+
+class ServerSettings(_Section):
+    """Section ``server``: the doors and who may pass them."""
+
+    socket_group: User | None
+    socket_mode: Mode
+    administrators: list[User]
+    tcp: Address | None
+    max_connections: Annotated[int, Field(ge=1, le=100_000)]
+    hello_timeout_s: Seconds
+    frame_timeout_s: Seconds
+    reply_timeout_s: Seconds
+    stop_timeout_s: Seconds
+
+    @property
+    def tcp_address(self) -> tuple[str, int] | None:
+        """Host and port of ``tcp``."""
+        if self.tcp is None:
+            return None
+        host, _, port = self.tcp.rpartition(":")
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class StoreSettings(_Section):
+    """Section ``store``: what the disk must keep free."""
+
+    disk_reserve: Bytes
+
+
+class MonitorSettings(_Section):
+    """Section ``monitor``: the trigger monitor."""
+
+    initiation_q: str
+    instances: Annotated[int, Field(ge=1, le=10_000)]
+
+
+class LogSettings(_Section):
+    """Section ``log``: how much is said, and how."""
+
+    level: Literal["debug", "info", "warning", "error"]
+    format: Literal["auto", "json", "text", "journal"]
+
+
+class Settings(_Section):
+    """All sections, and of each value its origin."""
+
+    qmgr: QmgrSettings
+    server: ServerSettings
+    store: StoreSettings
+    monitor: MonitorSettings
+    log: LogSettings
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def origin(self, key: str) -> str:
+        """Where ``section.key`` got its value: ``FILE:LINE``, ``environment VARIABLE`` or ``command line``."""
+        return self._origins[key]
+
+    def rows(self) -> Iterator[tuple[str, Any, str]]:
+        """``(section.key, plain value, origin)`` in the order of the shipped file."""
+        for section, values in self.model_dump(mode="json").items():
+            for key, value in values.items():
+                yield f"{section}.{key}", value, self.origin(f"{section}.{key}")
+
+    def as_environment(self) -> dict[str, str]:
+        """The command line's values as variables, so that a child process has the settings of its parent."""
+        return {
+            variable(key): ",".join(value) if isinstance(value, list) else str(value)
+            for key, value, origin in self.rows()
+            if origin == COMMAND_LINE and value is not None
+        }
+
+
+KEYS: dict[str, Any] = {
+    f"{section}.{key}": inner.annotation
+    for section, outer in Settings.model_fields.items()
+    for key, inner in outer.annotation.model_fields.items()  # type: ignore[union-attr]
+}
+"""Every ``section.key`` and the type of its value."""
+
+PATHS = {"qmgr.data", "qmgr.definitions"}
+"""Keys whose relative paths are meant from the file they stand in."""
+
+
+def variable(key: str) -> str:
+    """The environment variable of ``section.key``."""
+    return "TRIGMON_" + key.replace(".", "_").upper()
+
+
+VARIABLES = {variable(key): key for key in KEYS}
+
+# -- the layers ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A value of one layer, and where it stood."""
+
+    value: Any
+    origin: str
+
+
+def load(
+    overrides: Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings of this process.
+
+    ``overrides`` are the command line's ``section.key`` values (a None is an option nobody gave), ``config`` is the
+    file of ``--config``. Raises :class:`SettingsError` with every problem found, and for a file that cannot be read.
+    """
+    environ = os.environ if environ is None else environ
+    problems: list[str] = []
+    found: dict[str, _Found] = {}
+    for layer in _layers(overrides or {}, config, environ):
+        try:
+            found.update(layer(problems))
+        except (OSError, yaml12.YamlError) as error:
+            problems.append(_unreadable(error))
+    if problems:
+        raise SettingsError(problems)
+    return _settings(found)
+
+
+def _layers(
+    overrides: Mapping[str, Any], config: str | Path | None, environ: Mapping[str, str]
+) -> Iterator[Callable[[list[str]], dict[str, _Found]]]:
+    """The layers, the weakest first; each gives its values and adds its problems to a list."""
+    yield lambda problems: _from_file(places.shipped("config") / "trigmon.yaml", problems)
+    if SYSTEM_CONFIG.exists():
+        yield lambda problems: _from_file(SYSTEM_CONFIG, problems)
+    if chosen := config or environ.get("TRIGMON_CONFIG"):
+        yield lambda problems: _from_file(Path(chosen), problems)
+    yield lambda problems: _from_environment(environ, problems)
+    yield lambda problems: {
+        key: _Found(_from_there(key, value, Path.cwd()), COMMAND_LINE)
+        for key, value in overrides.items()
+        if value is not None
+    }
+
+
+def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
+    document = yaml12.read(path)
+    if not isinstance(document.value, dict | None):
+        raise document.error("settings are a mapping of sections")
+    found = {}
+    for section, values in (document.value or {}).items():
+        known = [key.partition(".")[2] for key in KEYS if key.startswith(f"{section}.")]
+        if not known:
+            problems.append(str(document.unknown_key(Settings.model_fields, section)))
+            continue
+        if not isinstance(values, dict | None):
+            problems.append(str(document.error(f"{section!r} is a section: a mapping of {', '.join(known)}", section)))
+            continue
+        for key, value in (values or {}).items():
+            if key in known:
+                name = f"{section}.{key}"
+                found[name] = _Found(_from_there(name, value, path.parent), document.where(section, key))
+            else:
+                problems.append(str(document.unknown_key(known, section, key)))
+    return found
+
+
+def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[str, _Found]:
+    found = {}
+    name = environ.get("TRIGMON_QMGR", "")
+    if name and ":" not in name:
+        # With a colon it is a client's address (unix:/path, tcp://host:port), which says nothing of a name.
+        found["qmgr.name"] = _Found(name, "environment TRIGMON_QMGR")
+    for name, text in environ.items():
+        if key := VARIABLES.get(name):
+            found[key] = _Found(_from_there(key, _worded(key, text), Path.cwd()), f"environment {name}")
+        elif _is_a_slip(name):
+            problems.append(f"environment: unknown variable {name}{yaml12.did_you_mean(name, VARIABLES)}")
+    return found
+
+
+def _worded(key: str, text: str) -> Any:
+    """What a variable's text means for this key: lists are divided by commas, an empty one is nothing."""
+    kind = KEYS[key]
+    if get_origin(kind) is list:
+        return [word.strip() for word in text.split(",") if word.strip()]
+    if not text and type(None) in get_args(kind):
+        return None
+    return text if "str" in str(kind) else yaml12.scalar(text)
+
+
+def _is_a_slip(name: str) -> bool:
+    """Whether a variable that is none of ours was meant to be: another section of ours, or a letter away."""
+    if not name.startswith("TRIGMON_"):
+        return False
+    if any(name.startswith(f"TRIGMON_{section.upper()}_") for section in Settings.model_fields):
+        return True
+    return bool(difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.9))
+
+
+def _from_there(key: str, value: Any, directory: Path) -> Any:
+    """A relative path of a file's layer, as it is meant: from that file's directory."""
+    if key not in PATHS or value is None:
+        return value
+    if isinstance(value, list):
+        return [_from_there(key, item, directory) for item in value]
+    return str(directory.absolute() / Path(value).expanduser()) if isinstance(value, str) else value
+
+
+def _settings(found: Mapping[str, _Found]) -> Settings:
+    tree: dict[str, dict[str, Any]] = {}
+    for name, entry in found.items():
+        section, _, key = name.partition(".")
+        tree.setdefault(section, {})[key] = entry.value
+    try:
+        settings = Settings.model_validate(tree)
+    except ValidationError as error:
+        raise SettingsError([_said(problem, found) for problem in error.errors()]) from None
+    settings._origins.update({name: entry.origin for name, entry in found.items()})
+    return settings
+
+
+def _said(problem: Any, found: Mapping[str, _Found]) -> str:
+    key = ".".join(str(step) for step in problem["loc"][:2])
+    origin = found[key].origin if key in found else str(places.shipped("config") / "trigmon.yaml")
+    own_words = problem["msg"].removeprefix("Value error, ")
+    if own_words == problem["msg"]:
+        return f"{origin}: {key}: {own_words.lower()}, not {problem['input']!r}"
+    return f"{origin}: {key}: {own_words}"
+
+
+def _unreadable(error: OSError | yaml12.YamlError) -> str:
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)

@@ -1,0 +1,170 @@
+"""The stage of ``trigmon simulate``: the daemon's queue manager and store in this process, on a virtual clock."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, Refused, Reply
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
+from trigmon.qmgr.clock import VirtualClock
+from trigmon.qmgr.housekeeping import due
+from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.sessions import Identity, Session
+from trigmon.qmgr.telling import Telling
+from trigmon.simulate.stage import Available, numbered
+from trigmon.store.memory import MemoryStore
+from trigmon.store.sqlite.store import SqliteStore
+
+STORES = ("memory", "sqlite")
+
+
+class _Listener(Telling):
+    """Keeps what a scenario may ask about: the trigger messages that became available."""
+
+    def __init__(self) -> None:
+        self.heard: list[Available] = []
+
+    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
+        """One more."""
+        self.heard.append(Available(q_mgr_name, initiation_q, message))
+
+
+@dataclass
+class _Connection:
+    """An application's session and the number of its current unit of work, counted from 1."""
+
+    session: Session
+    unit: int = 1
+
+
+class InProcess:
+    """One queue manager by name, on a store that is thrown away at the end. ``store`` is one of STORES."""
+
+    def __init__(self, q_mgr: str, store: str) -> None:
+        self._name = q_mgr
+        self._clock = VirtualClock()
+        self._listener = _Listener()
+        self._directory = Path(tempfile.mkdtemp(prefix="trigmon-simulate-")) if store == "sqlite" else None
+        self._store = self._new_store()
+        self._connections: dict[str, _Connection] = {}
+        self._rung: dict[str, int] = {}
+        self._sequence = 0
+        self._start()
+
+    def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
+        """See :class:`trigmon.simulate.stage.Stage`."""
+        connection = self._connections.get(application)
+        if connection is None:
+            connection = self._connections[application] = _Connection(self._connect(application))
+        reply = self._ask(connection.session, numbered(call, connection.unit))
+        if isinstance(call, Commit | Backout):
+            connection.unit += 1
+        elif isinstance(call, Disconnect):
+            del self._connections[application]
+        return reply
+
+    def command(self, q_mgr: str, call: Call) -> Reply:
+        """See :class:`trigmon.simulate.stage.Stage`."""
+        return self._ask(self._operator, call)
+
+    def kill(self, application: str) -> None:
+        """See :class:`trigmon.simulate.stage.Stage`. An application that has not connected loses nothing."""
+        connection = self._connections.pop(application, None)
+        if connection is not None:
+            self._manager.lost([connection.session])
+
+    def restart(self, q_mgr: str) -> None:
+        """See :class:`trigmon.simulate.stage.Stage`."""
+        self._manager.stop()
+        self._start_again()
+
+    def crash(self, q_mgr: str) -> None:
+        """See :class:`trigmon.simulate.stage.Stage`. What was not durable is gone with the process."""
+        self._store.abandon()
+        self._start_again()
+
+    def advance(self, milliseconds: int) -> None:
+        """See :class:`trigmon.simulate.stage.Stage`."""
+        end = self._clock.now() + milliseconds
+        while (deadline := self._manager.next_deadline_ms()) is not None and deadline <= end:
+            self._go_on_to(deadline)
+        self._go_on_to(end)
+
+    def became_available(self) -> list[Available]:
+        """See :class:`trigmon.simulate.stage.Stage`."""
+        heard, self._listener.heard = self._listener.heard, []
+        return heard
+
+    def close(self) -> None:
+        """See :class:`trigmon.simulate.stage.Stage`."""
+        self._manager.stop()
+        if self._directory is not None:
+            shutil.rmtree(self._directory)
+
+    def _new_store(self) -> MemoryStore | SqliteStore:
+        return MemoryStore() if self._directory is None else SqliteStore(self._directory)
+
+    def _start(self) -> None:
+        self._manager = QueueManager(self._name, self._store, self._clock, telling=self._listener)
+        self._operator = self._connect("operator", administrator=True)
+
+    def _start_again(self) -> None:
+        self._connections.clear()
+        # What a store in memory holds outlives its queue manager, as a disk does.
+        if self._directory is not None:
+            self._store = self._new_store()
+        self._start()
+
+    def _connect(self, application: str, *, administrator: bool = False) -> Session:
+        self._sequence += 1
+        return self._manager.connect(
+            Identity(
+                client_id=f"{self._sequence:016x}",
+                application=application,
+                pid=1,
+                uid=0,
+                user="root",
+                run_id="",
+                administrator=administrator,
+            )
+        )
+
+    def _ask(self, session: Session, call: Call) -> Reply:
+        """The reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
+        if isinstance(call, Get) and call.wait_interval_ms < 0:
+            return self._ask_without_end(session, call)
+        self._sequence += 1
+        mine = self._sequence
+        answers = self._manager.turn([(session, mine, call)])
+        while not (reply := _reply_to(answers, session, mine)):
+            deadline = self._manager.next_deadline_ms()
+            assert deadline is not None, call
+            answers = self._go_on_to(deadline)
+        if isinstance(reply, Refused):
+            raise MQError.of(reply.reason, reply.about)
+        return reply
+
+    def _ask_without_end(self, session: Session, call: Get) -> Reply:
+        """The reply to a get that may wait without end, which in a scenario nobody could ever end."""
+        try:
+            return self._ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
+        except NoMsgAvailable:
+            raise UnexpectedError("it waits without end: in a scenario nothing can happen meanwhile") from None
+
+    def _go_on_to(self, moment: int) -> list[Answer]:
+        """Lets the time come to a moment, and what is due then happen: ends of waits, and the chores."""
+        self._clock.advance(max(0, moment - self._clock.now()))
+        for job in due(self._rung, moment):
+            self._rung[job.name] = moment
+            job.work(self._manager)
+        return self._manager.turn([])
+
+
+def _reply_to(answers: list[Answer], session: Session, sequence: int) -> Reply | None:
+    return next((a.reply for a in answers if a.session is session and a.sequence == sequence), None)

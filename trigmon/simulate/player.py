@@ -1,0 +1,229 @@
+"""Plays scenarios: every step on the stage, every expectation compared with what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trigmon.mq import calls
+from trigmon.mq.attributes import Attribute
+from trigmon.mq.calls import Call, Reply
+from trigmon.mq.enums import OpenOption
+from trigmon.mq.errors import HobjError, MQError, UnknownObjectName
+from trigmon.mqsc.commands import Command
+from trigmon.simulate import scenario as act
+from trigmon.simulate.expected import differences
+from trigmon.simulate.fields import shown
+from trigmon.simulate.scenario import Scenario, Step
+from trigmon.simulate.stage import Available, Stage
+
+
+@dataclass(frozen=True)
+class Played:
+    """One step as it went; ``failure`` says what was not as expected."""
+
+    number: int
+    line: int
+    verb: str
+    triggers: tuple[Available, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A scenario as it went. A setup that failed is step 0, and no step follows it."""
+
+    scenario: Scenario
+    steps: tuple[Played, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every expectation held."""
+        return all(step.failure is None for step in self.steps)
+
+
+@dataclass(frozen=True)
+class _Handle:
+    number: int
+    queue: str
+    options: int
+
+
+@dataclass
+class _Application:
+    """What the play knows of an application: its handles by name, the newest with the highest number and last."""
+
+    handles: dict[str, list[_Handle]] = field(default_factory=dict)
+
+    def find(self, name: str) -> _Handle:
+        """The newest handle of this name, else the newest for the queue of this name. Raises HobjError (2019)."""
+        named = self.handles.get(name) or [h for hs in self.handles.values() for h in hs if h.queue == name]
+        if not named:
+            raise HobjError(f"the application has not opened {name}")
+        return max(named, key=lambda handle: handle.number)
+
+    def forget(self, closed: _Handle) -> None:
+        """Takes a handle out that was closed."""
+        for handles in self.handles.values():
+            if closed in handles:
+                handles.remove(closed)
+
+    def find_for_output(self, name: str) -> int:
+        """The newest handle of this name that is open for output, 0 when there is none."""
+        usable = [h.number for h in self.handles.get(name, []) if h.options & OpenOption.OUTPUT]
+        return usable[-1] if usable else 0
+
+
+def play(scenario: Scenario, stage: Stage) -> Result:
+    """The scenario from its setup to its last step, on a stage that is closed afterwards."""
+    try:
+        return _Play(scenario, stage).run()
+    finally:
+        stage.close()
+
+
+class _Play:
+    """One scenario being played."""
+
+    def __init__(self, scenario: Scenario, stage: Stage) -> None:
+        self.scenario = scenario
+        self.stage = stage
+        self.applications: dict[str, _Application] = {}
+
+    def run(self) -> Result:
+        """Setup and steps. A failed step does not end the play: each expectation is told of."""
+        try:
+            for q_mgr in self.scenario.q_mgrs:
+                self._run_commands(q_mgr, self.scenario.setup)
+        except MQError as error:
+            failed = Played(0, self.scenario.setup_line, "setup", failure=f"the setup failed: {error}")
+            return Result(self.scenario, (failed,))
+        # What the setup's own commands set off is no step's doing.
+        self.stage.became_available()
+        return Result(self.scenario, tuple(self._play(step) for step in self.scenario.steps))
+
+    def _play(self, step: Step) -> Played:
+        reply: Reply | None = None
+        refused: MQError | None = None
+        found: list[str] = []
+        try:
+            if isinstance(step.act, act.Check):
+                found += self._check(step.q_mgr, step.act)
+            else:
+                reply = self._act(step)
+        except MQError as error:
+            refused = error
+        triggers = tuple(self.stage.became_available())
+        found += differences(step.expected, reply, refused, triggers)
+        return Played(step.number, step.line, step.verb, triggers, "; ".join(found) or None)
+
+    def _act(self, step: Step) -> Reply | None:
+        """Does what the step says. Raises MQError when it was refused."""
+        match step.act:
+            case act.Mqsc(commands):
+                return self._run_commands(step.q_mgr, commands)
+            case act.Explain(queue, priority):
+                return self.stage.command(step.q_mgr, calls.Explain(q_name=queue, priority=priority))
+            case act.Advance(milliseconds):
+                self.stage.advance(milliseconds)
+            case act.Restart(q_mgr):
+                self.stage.restart(q_mgr)
+                self.applications.clear()
+            case act.Crash(q_mgr):
+                self.stage.crash(q_mgr)
+                self.applications.clear()
+            case act.Kill():
+                self.stage.kill(step.application)
+                self.applications.pop(step.application, None)
+            case _:
+                return self._call(step)
+        return None
+
+    # -- what an application does ---------------------------------------------------------------------------
+
+    def _call(self, step: Step) -> Reply:
+        """A step of an application's own."""
+        application = self.applications.setdefault(step.application, _Application())
+        match step.act:
+            case act.Open(queue, options, handle):
+                opened = self._perform(step, calls.Open(object_name=queue, options=options))
+                assert isinstance(opened, calls.Opened)
+                application.handles.setdefault(handle, []).append(_Handle(opened.handle, queue, options))
+                return opened
+            case act.Close(handle, options):
+                closing = application.find(handle)
+                reply = self._perform(step, calls.Close(handle=closing.number, options=options))
+                application.forget(closing)
+                return reply
+            case act.Disconnect():
+                reply = self._perform(step, calls.Disconnect())
+                del self.applications[step.application]
+                return reply
+        return self._perform(step, self._as_call(step.act, application))
+
+    def _perform(self, step: Step, call: Call) -> Reply:
+        return self.stage.perform(step.q_mgr, step.application, call)
+
+    def _as_call(self, done: act.Act, application: _Application) -> Call:
+        """The call of a verb that changes nothing in what the play knows. The stage numbers the unit of work."""
+        match done:
+            case act.Put(queue, handle, data, options, descriptor):
+                number = application.find(handle).number if handle else application.find_for_output(queue)
+                name = "" if number else queue
+                return calls.Put(handle=number, q_name=name, data=data, options=options, descriptor=descriptor)
+            case act.Get():
+                return calls.Get(
+                    handle=application.find(done.handle).number,
+                    options=done.options,
+                    wait_interval_ms=done.wait_interval_ms,
+                    max_length=done.max_length,
+                    match=done.match,
+                    msg_id=done.msg_id,
+                    correl_id=done.correl_id,
+                )
+            case act.SetAttributes(handle, attributes):
+                return calls.Set(handle=application.find(handle).number, attributes=dict(attributes))
+            case act.Commit():
+                return calls.Commit(unit=0)
+            case act.Backout():
+                return calls.Backout(unit=0)
+        raise AssertionError(f"{done} is no call of an application's")
+
+    # -- what an operator does ------------------------------------------------------------------------------
+
+    def _run_commands(self, q_mgr: str, commands: Iterable[Command]) -> Reply | None:
+        """Commands up to the first that fails, whose MQError is raised."""
+        reply: Reply | None = None
+        for command in commands:
+            if command.error is not None:
+                raise command.error
+            for call in command.calls:
+                reply = self.stage.command(q_mgr, call)
+                while isinstance(reply, calls.Counted) and reply.more:
+                    reply = self.stage.command(q_mgr, call)
+        return reply
+
+    def _check(self, q_mgr: str, check: act.Check) -> list[str]:
+        """Every attribute of a queue that is not as it should be. Raises UnknownObjectName."""
+        reply = self.stage.command(q_mgr, calls.Display(object_type="queue", name=check.queue))
+        assert isinstance(reply, calls.Listing)
+        if not reply.rows:
+            raise UnknownObjectName(check.queue)
+        told = (_difference(attribute, wanted, reply.rows[0]) for attribute, wanted in check.wanted)
+        return [one for one in told if one]
+
+
+def _difference(attribute: Attribute, wanted: Any, row: Mapping[str, Any]) -> str:
+    """How an attribute differs from what is wanted, in MQSC's words; nothing when it does not."""
+    if attribute.name not in row:
+        return f"there is no {attribute.mqsc}, expected {_said(attribute, wanted)}"
+    seen = attribute.read(row[attribute.name], "check")
+    holds = (seen > 0) is wanted if isinstance(wanted, bool) else seen == wanted
+    return "" if holds else f"{attribute.mqsc} is {_said(attribute, seen)}, expected {_said(attribute, wanted)}"
+
+
+def _said(attribute: Attribute, value: Any) -> str:
+    if isinstance(value, bool):
+        return "YES" if value else "NO"
+    return shown(value) if attribute.is_text else attribute.write(value)

@@ -1,0 +1,74 @@
+"""Where a scenario is played: a real queue manager that applications call, and a clock that only the play moves.
+
+:class:`Stage` is all that the player knows of it; :mod:`trigmon.simulate.in_process` is the one that ships.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from trigmon.mq.calls import Backout, Call, Commit, Get, Put, Reply
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ApplType, PutOption
+
+
+@dataclass(frozen=True)
+class Available:
+    """A trigger message that became available on an initiation queue of the queue manager ``on``."""
+
+    on: str
+    initiation_q: str
+    message: TriggerMessage
+
+    def fields(self) -> dict[str, Any]:
+        """What an item of ``triggers`` may be compared with."""
+        return {"on": self.on} | {name: getattr(self.message, name) for name in self.message.__struct_fields__}
+
+    def plain(self) -> dict[str, Any]:
+        """The same for JSON: enumerations as words."""
+        number = self.message.appl_type
+        known = ApplType._value2member_map_.get(number)
+        return self.fields() | {"appl_type": known.name.lower() if isinstance(known, ApplType) else number}
+
+    def __str__(self) -> str:
+        return self.message.q_name
+
+
+class Stage(Protocol):
+    """A running queue manager. Every call is over when it returns; a refusal is raised as MQError."""
+
+    def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
+        """An application's call. It connects with the first; calls under syncpoint join its unit of work."""
+
+    def command(self, q_mgr: str, call: Call) -> Reply:
+        """A command, or a question, of an administrator who makes no connection of the scenario's."""
+
+    def kill(self, application: str) -> None:
+        """Cuts an application's connection."""
+
+    def restart(self, q_mgr: str) -> None:
+        """Ends the queue manager in order and starts it again; every connection is lost."""
+
+    def crash(self, q_mgr: str) -> None:
+        """Kills the queue manager and starts it again; every connection is lost."""
+
+    def advance(self, milliseconds: int) -> None:
+        """Lets time pass; what is due meanwhile happens at its own instant."""
+
+    def became_available(self) -> list[Available]:
+        """The trigger messages that became available since the last question."""
+
+    def close(self) -> None:
+        """Ends everything and leaves nothing behind."""
+
+
+def numbered(call: Call, unit: int) -> Call:
+    """The call with the number of its connection's unit of work, if it takes part in one."""
+    takes_part = isinstance(call, Commit | Backout) or (
+        # MQPMO and MQGMO give SYNCPOINT the same bit.
+        isinstance(call, Put | Get) and call.options & PutOption.SYNCPOINT
+    )
+    return msgspec.structs.replace(call, unit=unit) if takes_part else call

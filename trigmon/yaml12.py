@@ -1,0 +1,233 @@
+"""YAML 1.2 for every file of the product: settings, definitions, scenarios.
+
+PyYAML reads YAML 1.1, where ``on`` is true, ``012`` is ten and ``2026-11-20`` is a date object. Here scalars follow the
+core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): ``on``, ``off``, ``yes``, ``no`` and dates are
+words, ``012`` is twelve, ``0o12`` is ten. A key that occurs twice in a mapping is an error, and every key's and item's
+line is kept, so that whoever finds fault with a value can name file, line and key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError, SafeConstructor
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.resolver import BaseResolver
+
+Step = str | int
+"""One step into a document: a mapping's key or a sequence's index from 0."""
+
+
+class YamlError(ValueError):
+    """The text is no YAML 1.2 we take. ``where`` is ``FILE:LINE``, ``str()`` is one line for a person."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document: its value (dicts, lists, scalars; None when empty) and where each part stands.
+
+    ``source`` is the name of the file as the caller gave it, ``first_line`` the 1-based line the value begins at.
+    """
+
+    value: Any
+    source: str
+    first_line: int = 1
+    _lines: dict[int, dict[Hashable, int]] = field(default_factory=dict, repr=False)
+
+    def line(self, *path: Step) -> int:
+        """The 1-based line of the key or item at this path; of its nearest parent that has one otherwise."""
+        value, line = self.value, self.first_line
+        for step in path:
+            known = self._lines.get(id(value), {})
+            if step not in known:
+                break
+            line, value = known[step], value[step]
+        return line
+
+    def where(self, *path: Step) -> str:
+        """``FILE:LINE`` of the key or item at this path, as compilers write it."""
+        return f"{self.source}:{self.line(*path)}"
+
+    def error(self, problem: str, *path: Step) -> YamlError:
+        """An error about what stands at this path."""
+        return YamlError(self.where(*path), problem)
+
+    def unknown_key(self, known: Iterable[str], *path: Step) -> YamlError:
+        """An error about the key that ends this path, with the nearest of the keys that would be known there."""
+        return self.error(f"unknown key {path[-1]!r}{did_you_mean(str(path[-1]), known)}", *path)
+
+
+def load(text: str | bytes, source: str = "<text>") -> Document:
+    """The only document of a text; :class:`YamlError` when it is not YAML or holds several documents."""
+    documents = load_all(text, source)
+    if len(documents) > 1:
+        raise documents[1].error("a second document begins here, and this file may hold only one")
+    return documents[0] if documents else Document(None, source)
+
+
+def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
+    """Every document of a text, divided by ``---``; those without content are left out."""
+    documents: list[Document] = []
+    try:
+        loader = _Loader(text, source)
+        while loader.check_node():
+            node = loader.get_node()
+            assert node is not None
+            loader.lines = {}
+            value = loader.construct_document(node)
+            if value is not None:
+                documents.append(Document(value, source, node.start_mark.line + 1, loader.lines))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise YamlError(f"{source}:{mark.line + 1 if mark else 1}", _problem(error)) from None
+    except yaml.reader.ReaderError as error:
+        raise YamlError(f"{source}:1", f"it is no UTF-8 text: {error.reason}") from None
+    except RecursionError:
+        raise YamlError(f"{source}:1", "it is nested too deeply") from None
+    return documents
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; the nearest known one is 'x'``, or the whole list where nothing is near: the end of a refusal's sentence."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    near = near or difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.5)
+    if near:
+        return f"; the nearest known one is {near[0]!r}"
+    return f"; known are {', '.join(names)}" if names else ""
+
+
+def read(path: Path) -> Document:
+    """The only document of a file; OSError as opening it raises it."""
+    return load(path.read_bytes(), str(path))
+
+
+def read_all(path: Path) -> list[Document]:
+    """Every document of a file."""
+    return load_all(path.read_bytes(), str(path))
+
+
+def scalar(text: str) -> Any:
+    """What a bare word means: the value a plain scalar of this text has in a file."""
+    for tag, pattern in _CORE:
+        if pattern.match(text):
+            return _VALUES[tag](text)
+    return text
+
+
+class _Loader(
+    yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, SafeConstructor, BaseResolver
+):
+    """PyYAML's own reader, scanner, parser and composer with the core schema's words and our mappings.
+
+    PyYAML's other parser, in C, is left aside: it words its errors differently, and the files are small.
+    """
+
+    def __init__(self, text: str | bytes, source: str) -> None:
+        yaml.reader.Reader.__init__(self, text)
+        yaml.scanner.Scanner.__init__(self)
+        yaml.parser.Parser.__init__(self)
+        yaml.composer.Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        BaseResolver.__init__(self)
+        self.name = source
+        self.lines: dict[int, dict[Hashable, int]] = {}
+
+    def construct_plain_mapping(self, node: MappingNode) -> dict[Hashable, Any]:
+        """A dict, and its keys' lines."""
+        mapping: dict[Hashable, Any] = {}
+        lines: dict[Hashable, int] = {}
+        for key_node, value_node in node.value:
+            key = self._key(key_node)
+            line = key_node.start_mark.line + 1
+            if key in mapping:
+                problem = f"the key {key!r} was already given in line {lines[key]}"
+                raise ConstructorError(None, None, problem, key_node.start_mark)
+            # Deep, so that an alias to what it stands in is an error here and no endless value for those who read it.
+            mapping[key] = self.construct_object(value_node, deep=True)
+            lines[key] = line
+        # The value lives in the document, so its id stays its own as long as somebody can ask for it.
+        self.lines[id(mapping)] = lines
+        return mapping
+
+    def construct_plain_sequence(self, node: SequenceNode) -> list[Any]:
+        """A list, and its items' lines."""
+        items = [self.construct_object(item, deep=True) for item in node.value]
+        self.lines[id(items)] = {index: item.start_mark.line + 1 for index, item in enumerate(node.value)}
+        return items
+
+    def construct_core_scalar(self, node: ScalarNode) -> Any:
+        """A word, a number, true, false or null; a tag that does not fit its text is an error."""
+        kind = node.tag.rpartition(":")[2]
+        pattern = next((pattern for tag, pattern in _CORE if tag == kind), None)
+        if pattern is not None and not pattern.match(node.value):
+            raise ConstructorError(None, None, f"{node.value!r} is no {kind}", node.start_mark)
+        return _VALUES[kind](node.value)
+
+    def construct_unknown(self, node: Node) -> Any:
+        """Refuses a tag: no file of ours makes objects."""
+        raise ConstructorError(None, None, f"the tag {node.tag!r} has no meaning here", node.start_mark)
+
+    def _key(self, node: Node) -> Hashable:
+        if not isinstance(node, ScalarNode):
+            raise ConstructorError(None, None, "a key is a word or a number", node.start_mark)
+        key: Hashable = self.construct_object(node)
+        return key
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    said = error.problem or error.context or "it cannot be read"
+    return f"{error.context}: {said}" if error.context and error.problem else said
+
+
+def _float(text: str) -> float:
+    special = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan")}
+    return special[text.lower()] if text.lower() in special else float(text)
+
+
+def _int(text: str) -> int:
+    # int(text, 0) would refuse 012, which a person reads as twelve.
+    bases = {"0o": 8, "0x": 16}
+    return int(text[2:], bases[text[:2]]) if text[:2] in bases else int(text)
+
+
+_CORE = (
+    ("null", re.compile(r"(?:~|null|Null|NULL|)\Z")),
+    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")),
+    ("int", re.compile(r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z")),
+    (
+        "float",
+        re.compile(
+            r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"
+        ),
+    ),
+)
+"""The core schema's tags in the order they are tried; what fits none is a word."""
+
+_VALUES: dict[str, Any] = {
+    "null": lambda text: None,
+    "bool": lambda text: text.lower() == "true",
+    "int": _int,
+    "float": _float,
+    "str": str,
+}
+
+for _tag, _pattern in _CORE:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, None)
+_Loader.yaml_constructors = {
+    **{f"tag:yaml.org,2002:{kind}": _Loader.construct_core_scalar for kind in _VALUES},
+    "tag:yaml.org,2002:map": _Loader.construct_plain_mapping,
+    "tag:yaml.org,2002:seq": _Loader.construct_plain_sequence,
+    None: _Loader.construct_unknown,
+}
