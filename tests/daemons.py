@@ -1,0 +1,203 @@
+"""A real queue manager for tests: ``trigmon run`` as a child process, its data and socket in a directory of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import trigmon
+from trigmon import places
+from trigmon.client.connection import Connection
+from trigmon.mq.calls import Define
+from trigmon.wire import codec
+from trigmon.wire.frames import FrameReader
+
+READY_S = 30.0
+STOPPED_S = 30.0
+
+
+class Daemon:
+    """``trigmon run`` with a home of its own; start it, stop it, kill it, as often as you like.
+
+    ``name``, ``home`` (``TRIGMON_HOME``), ``data``, ``socket`` (paths) and ``env`` (for processes that are to find
+    this queue manager) are there before it runs. ``settings`` are ``section.key`` values as a variable would give them.
+    """
+
+    def __init__(self, home, name="QM1", *, with_monitor=False, settings=None):
+        self.name = name
+        self.home = Path(home)
+        self.with_monitor = with_monitor
+        self.settings = dict(settings or {})
+        self.data = self.home / places.file_name(name)
+        self.socket = self.home / ".run" / places.file_name(name) / places.SOCKET_NAME
+        self.log = self.home / f"{places.file_name(name)}.log"
+        self.process = None
+
+    @property
+    def env(self):
+        """The environment in which this queue manager is the one that is meant."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("TRIGMON_")}
+        ours = {f"TRIGMON_{key.replace('.', '_').upper()}": str(value) for key, value in self.settings.items()}
+        # Jobs that a monitor starts have warnings of their own libraries.
+        strict = {} if self.with_monitor else {"PYTHONWARNINGS": "error"}
+        return kept | strict | ours | {"TRIGMON_HOME": str(self.home), "TRIGMON_QMGR": self.name}
+
+    @property
+    def address(self):
+        """What ``trigmon.connect`` takes, whatever the environment of the test says."""
+        return f"unix:{self.socket}"
+
+    def launch(self, *arguments, **popen):
+        """Starts it and does not wait; its standard error goes to ``log``."""
+        options = [] if self.with_monitor else ["--no-monitor"]
+        argv = [sys.executable, "-m", "trigmon", "run", *options, *arguments]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                argv, env=popen.pop("env", self.env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, **popen
+            )
+        return self
+
+    def start(self, *arguments, **popen):
+        """Starts it and waits until clients can connect."""
+        self.launch(*arguments, **popen)
+        deadline = time.monotonic() + READY_S
+        while not places.answers(self.socket):
+            if self.process.poll() is not None:
+                raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log.read_text()}")
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.01)
+        return self
+
+    def connect(self, **named):
+        """A client's connection."""
+        return trigmon.connect(self.address, **{"application": "test", "run_id": ""} | named)
+
+    def plain_socket(self):
+        """A connected socket that has not said hello."""
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        link.settimeout(20)
+        link.connect(str(self.socket))
+        return link
+
+    def stop(self):
+        """Asks it to stop, in order; its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self):
+        """Ends it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def wait(self):
+        """Waits for its end; its exit status."""
+        return self.process.wait(STOPPED_S)
+
+    def trigmon(self, *arguments, **run):
+        """Runs the command line against it: the finished process, its output as text."""
+        argv = [sys.executable, "-m", "trigmon", *arguments]
+        return subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=60, check=False, **run)
+
+    def events(self, event=None):
+        """What it logged, line by line as objects; of one event only, when one is named."""
+        lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
+        return [line for line in lines if event in (None, line["event"])]
+
+    def wait_for_event(self, event, timeout_s=20.0):
+        """The first line of this event, awaited."""
+        deadline = time.monotonic() + timeout_s
+        while not (found := self.events(event)):
+            assert time.monotonic() < deadline, f"no {event!r} in:\n{self.log.read_text()}"
+            time.sleep(0.02)
+        return found[0]
+
+    def end(self):
+        """Whatever it does, it does no longer; an end in order where it still runs."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        try:
+            self.stop()
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+
+class Raw:
+    """A client that speaks frames: for sending ahead, and for what no good client would send."""
+
+    def __init__(self, daemon, hello=True, client_id="raw"):
+        self.link = daemon.plain_socket()
+        self.reader = FrameReader()
+        self.bodies = []
+        if hello:
+            self.send(codec.encode_hello(codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id=client_id)))
+            self.welcome = codec.decode_welcome(self.body())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.link.close()
+
+    def send(self, *frames):
+        """Sends bytes."""
+        self.link.sendall(b"".join(frames))
+
+    def calls(self, calls, first=1):
+        """Sends calls, numbered from ``first``, in one write."""
+        self.send(*(codec.encode_request(number, call) for number, call in enumerate(calls, first)))
+
+    def body(self):
+        """The next body; EOFError when the other side has ended."""
+        while not self.bodies:
+            data = self.link.recv(65536)
+            if not data:
+                raise EOFError
+            self.bodies += [bytes(body) for body in self.reader.feed(data)]
+        return self.bodies.pop(0)
+
+    def reply(self):
+        """The next reply: its number and itself."""
+        return codec.decode_response(self.body())
+
+    def is_cut(self, timeout_s=15.0):
+        """Whether the other side ends the connection within this time, whatever it says before."""
+        self.link.settimeout(timeout_s)
+        try:
+            while self.link.recv(65536):
+                pass
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+@contextlib.contextmanager
+def queue_managers(make_home) -> Iterator[object]:
+    """A factory of daemons, all of which are ended behind the block; none may have met a bug."""
+    made = []
+
+    def make(name="QM1", *, start=True, home=None, **named):
+        made.append(one := Daemon(home or make_home(), name, **named))
+        return one.start() if start else one
+
+    yield make
+    for one in made:
+        one.end()
+    for one in made:
+        bugs = one.events("a call failed by a bug") if one.log.exists() else []
+        assert not bugs, bugs
+
+
+def define(connection: Connection, name: str, object_type="QLOCAL", **attributes):
+    """Defines an object, by long names."""
+    connection.call(Define(object_type=object_type, name=name, attributes=attributes))

@@ -1,0 +1,52 @@
+"""The systemd units are sound, and as locked up as they say."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trigmon import places
+
+ANALYZE = shutil.which("systemd-analyze")
+UNITS = ["trigmon@.service", "trigmon@.socket", "trigmon-monitor@.service"]
+
+needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The units of an instance, with the command where this installation has it."""
+    command = Path(sys.executable).parent / "trigmon"
+    for name in UNITS:
+        text = (places.shipped("systemd") / name).read_text()
+        (tmp_path / name.replace("@", "@QM1")).write_text(text.replace("/opt/trigmon/bin/trigmon", str(command)))
+    return tmp_path
+
+
+@needs_systemd
+def test_systemd_finds_no_fault_with_the_units(installed):
+    units = [installed / name.replace("@", "@QM1") for name in UNITS]
+    said = subprocess.run([ANALYZE, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout + said.stderr) == (0, "")
+
+
+@needs_systemd
+@pytest.mark.parametrize(("name", "most"), [("trigmon@.service", 1.5), ("trigmon-monitor@.service", 4.5)])
+def test_a_unit_is_exposed_no_more_than_it_must_be(installed, name, most):
+    unit = installed / name.replace("@", "@QM1")
+    argv = [ANALYZE, "security", "--offline=true", "--no-pager", unit]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    exposure = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    assert exposure, said
+    assert float(exposure[1]) <= most
+
+
+def test_the_units_socket_is_where_clients_look(monkeypatch):
+    for name in ("TRIGMON_HOME", "TRIGMON_RUNTIME", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RUNTIME_DIRECTORY", "/run/trigmon")
+    text = (places.shipped("systemd") / "trigmon@.socket").read_text()
+    assert f"ListenStream={places.socket_path('%i')}\n" in text

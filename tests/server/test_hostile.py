@@ -1,0 +1,190 @@
+"""Clients that are malformed, too long, too slow or too many harm only themselves."""
+
+import contextlib
+import random
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+import trigmon
+from tests.daemons import Raw, define, queue_managers
+from trigmon.mq.calls import Get, Open, Ping, Status
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.wire.codec import PROTOCOL_VERSION, Hello, encode_hello, encode_request
+from trigmon.wire.frames import frame
+
+SHORT = {"server.hello_timeout_s": 0.6, "server.frame_timeout_s": 0.6, "server.reply_timeout_s": 1}
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """A daemon with little patience, shared by this file."""
+    with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
+        yield make(settings=SHORT)
+
+
+def serves(one, within_s=1.0):
+    """Whether somebody else is served as if nothing happened."""
+    began = time.monotonic()
+    with one.connect() as qm:
+        assert qm.call(Status())
+    return time.monotonic() - began < within_s
+
+
+def memory_kib(one):
+    """The daemon's resident memory, in KiB (proc(5))."""
+    with Path(f"/proc/{one.process.pid}/status").open() as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def test_random_bytes_end_only_the_connection_they_came_on(strict):
+    noise = random.Random(7)
+    before = memory_kib(strict)
+    for _ in range(300):
+        with Raw(strict, hello=noise.random() < 0.5) as client:
+            try:
+                client.send(noise.randbytes(noise.randrange(1, 2000)))
+                if noise.random() < 0.1:
+                    client.send(noise.randbytes(100_000))
+            except OSError:
+                continue  # it was cut while it was still talking
+    assert serves(strict)
+    assert memory_kib(strict) - before < 20_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x91" * 5000,
+        b"\x92\x01\x92\xa4ping\xc1",
+        b"\x92\x01\x92\xa3put\xa1x",
+        b"\x92\xffx",
+        b"\xdd\xff\xff\xff\xff",
+        encode_request(1, Ping())[4:-1],
+    ],
+)
+def test_a_malformed_frame_is_answered_with_what_is_wrong_and_cut(strict, body):
+    with Raw(strict) as client:
+        client.send(frame(body))
+        _, reply = client.reply()
+        assert reply.reason == trigmon.Reason.CONNECTION_BROKEN
+        assert reply.about
+        assert client.is_cut(3)
+    assert serves(strict)
+
+
+def test_a_length_of_4_gib_is_refused_on_its_four_bytes(strict):
+    with Raw(strict) as client:
+        client.send(b"\xff\xff\xff\xff")
+        assert "4294967295" in client.reply()[1].about
+        assert client.is_cut(3)
+
+
+def test_a_stranger_may_not_even_begin_a_long_frame(strict):
+    with Raw(strict, hello=False) as client:
+        client.send((1_000_000).to_bytes(4, "big"))
+        assert client.is_cut(0.5)
+
+
+def test_who_never_says_hello_is_cut(strict):
+    with Raw(strict, hello=False) as client:
+        assert client.is_cut(4)
+
+
+def test_who_drips_a_frame_is_cut_while_others_are_served(strict):
+    with Raw(strict) as client:
+        client.send((1000).to_bytes(4, "big"))
+        began = time.monotonic()
+        with pytest.raises(OSError):
+            while time.monotonic() - began < 8:
+                client.send(b"x")
+                assert serves(strict)
+                time.sleep(0.1)
+        number, reply = client.reply()
+        assert (number, reply.reason) == (0, trigmon.Reason.CONNECTION_BROKEN)
+    assert 0.5 < time.monotonic() - began < 5
+
+
+def test_who_is_silent_between_frames_may_stay(strict):
+    with Raw(strict) as client:
+        time.sleep(2.5)
+        client.calls([Ping()])
+        assert client.reply()[0] == 1
+
+
+def test_who_never_reads_is_cut_and_kept_from_filling_the_memory(strict):
+    with strict.connect() as qm:
+        define(qm, "BIG")
+        qm.put("BIG", b"x" * 1_000_000)
+    before = memory_kib(strict)
+    with Raw(strict) as client:
+        client.calls([Open(object_name="BIG", options=int(OpenOption.BROWSE))])
+        browse = Get(handle=client.reply()[1].handle, options=int(GetOption.BROWSE_FIRST))
+        client.link.settimeout(0.5)
+        with contextlib.suppress(OSError):  # nobody takes any more from it
+            client.calls([browse] * 20_000, first=2)
+        deadline = time.monotonic() + 8
+        worst = 0
+        while not any("does not read" in line["why"] for line in strict.events("connection cut")):
+            assert time.monotonic() < deadline
+            worst = max(worst, memory_kib(strict))
+            assert serves(strict)
+    assert worst - before < 100_000
+
+
+def test_hundreds_of_bad_clients_write_few_lines(strict):
+    before = len(strict.events())
+    began = time.monotonic()
+    for _ in range(500):
+        with Raw(strict, hello=False) as client:
+            client.send(frame(b"\xc1"))
+    seconds = time.monotonic() - began
+    assert len(strict.events()) - before <= 3 * (seconds + 2)
+
+
+def test_one_connection_too_many_is_told_so_and_comes_in_when_one_has_ended(daemon):
+    one = daemon(settings={"server.max_connections": 3})
+    clients = [Raw(one) for _ in range(3)]
+    with pytest.raises(trigmon.MQError) as refused:
+        one.connect()
+    assert refused.value.reason == 2025
+    clients[0].link.close()
+    time.sleep(0.2)
+    one.connect().disconnect()
+    for client in clients:
+        client.link.close()
+
+
+def test_a_crowd_on_the_step_waits_in_the_kernel_and_comes_in_when_it_has_thinned(daemon):
+    one = daemon(settings={"server.max_connections": 1, "server.hello_timeout_s": 1})
+    silent = [one.plain_socket() for _ in range(60)]
+    one.wait_for_event("no room for more connections")
+    with one.connect() as qm:
+        assert qm.call(Status())
+    for link in silent:
+        link.close()
+
+
+def test_without_descriptors_who_is_in_is_served_and_who_knocks_waits(daemon):
+    one = daemon(start=False)
+    one.start()
+    inside = Raw(one)
+    # From here on the daemon can open nothing more (EMFILE).
+    few = 3
+    _, hard = resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (few, hard))
+    outside = one.plain_socket()
+    outside.sendall(encode_hello(Hello(protocol=PROTOCOL_VERSION)))
+    one.wait_for_event("no connection can be accepted")
+    inside.calls([Ping()])
+    assert inside.reply()[0] == 1
+    time.sleep(1.2)
+    assert len(one.events("no connection can be accepted")) <= 4
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    outside.settimeout(5)
+    assert outside.recv(100)
+    inside.link.close()
+    outside.close()

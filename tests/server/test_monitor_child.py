@@ -1,0 +1,62 @@
+"""``trigmon run`` with the monitor as its child."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from trigmon.mq.calls import Display
+
+
+def is_alive(pid):
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(condition, timeout_s=20.0):
+    """Waits until something is so."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def monitors(one):
+    """How many programs have the default initiation queue open for input."""
+    with one.connect() as qm:
+        rows = qm.call(Display(object_type="QLOCAL", name="SYSTEM.DEFAULT.INITIATION.QUEUE")).rows
+    return rows[0]["open_input_count"]
+
+
+@pytest.fixture
+def with_monitor(daemon):
+    one = daemon(with_monitor=True)
+    wait_for(lambda: monitors(one) == 1)
+    return one
+
+
+def test_the_monitor_serves_beside_the_queue_manager_and_ends_with_it_in_order(with_monitor):
+    pid = with_monitor.wait_for_event("monitor started")["pid"]
+    assert is_alive(pid)
+    assert with_monitor.stop() == 0
+    assert not is_alive(pid)
+
+
+def test_a_monitor_that_dies_is_started_again(with_monitor):
+    pid = with_monitor.wait_for_event("monitor started")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: len(with_monitor.events("monitor started")) == 2)
+    wait_for(lambda: monitors(with_monitor) == 1)
+    (said,) = with_monitor.events("the monitor ended")
+    assert said["exit_status"] == -signal.SIGKILL
+
+
+def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):
+    pid = with_monitor.wait_for_event("monitor started")["pid"]
+    with_monitor.kill()
+    wait_for(lambda: not is_alive(pid))

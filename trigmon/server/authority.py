@@ -1,0 +1,90 @@
+"""Who a peer is, and whether it may administer.
+
+On the Unix socket the kernel says who is there (SO_PEERCRED, unix(7)), whatever the peer says of itself; who may be
+there at all is the socket's mode. Putting and getting is for all who come in. Defining, altering, deleting, clearing
+and moving is for root, for the daemon's own user, and for those the settings name. Over TCP nobody proves who he is,
+so nobody there is an administrator.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import socket
+import struct
+from dataclasses import dataclass
+
+_CREDENTIALS = struct.Struct("3i")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The other end of a connection: process and user as the kernel knows them, -1 and "" where it does not."""
+
+    pid: int = -1
+    uid: int = -1
+    gid: int = -1
+    user: str = ""
+    administrator: bool = False
+    address: str = ""
+
+    def __str__(self) -> str:
+        return self.address or f"pid {self.pid} of {self.user}"
+
+
+class Authority:
+    """The rule for administrators. ``named`` are users' names, users' numbers, and ``%group`` names."""
+
+    def __init__(self, named: list[str]) -> None:
+        self._users = {name for name in named if not name.startswith("%")}
+        self._groups = {name[1:] for name in named if name.startswith("%")}
+
+    def peer(self, connection: socket.socket) -> Peer:
+        """Who is at the other end of an accepted connection."""
+        if connection.family != socket.AF_UNIX:
+            host, port = connection.getpeername()[:2]
+            return Peer(address=f"{host}:{port}")
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, uid, gid = _CREDENTIALS.unpack(raw)
+        if uid == -1:
+            # The peer's user has no number in our user namespace: a stranger, whoever it is.
+            return Peer(pid=pid)
+        user = user_name(uid)
+        return Peer(pid, uid, gid, user, self.administers(uid, gid, user))
+
+    def administers(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user may change objects."""
+        if uid in (0, os.geteuid()) or user in self._users or str(uid) in self._users:
+            return True
+        return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or its number where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def group_names(user: str, gid: int) -> set[str]:
+    """The groups of a user: the one of its process, and those the system's database puts it in."""
+    try:
+        numbers = os.getgrouplist(user, gid)
+    except OSError:
+        numbers = [gid]
+    return {name for number in numbers if (name := group_name(number))}
+
+
+def group_name(gid: int) -> str:
+    """The name of a group, empty where it has none."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return ""
+
+
+def group_number(name: str) -> int:
+    """The number of a group named by name or number. Raises KeyError when there is none of this name."""
+    return int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid

@@ -1,0 +1,100 @@
+"""The monitor as the daemon's child: started, started again when it dies, ended when the daemon stops."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from trigmon.settings import Settings
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+GOOD_RUN_S = 60.0
+"""A monitor that lived this long is started again without delay when it dies."""
+
+PATIENCE_S = 10.0
+"""How long an ending monitor may take to let go of what it does."""
+
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl
+
+
+class MonitorChild:
+    """Keeps one trigger monitor running beside the queue manager."""
+
+    def __init__(self, settings: Settings, log: Any) -> None:
+        self._argv = [sys.executable, "-m", "trigmon", "--qmgr", settings.qmgr.name, "monitor"]
+        self._settings = settings
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pidfd = -1
+        self._started = 0.0
+        self._pause_s = FIRST_PAUSE_S
+        self._again: asyncio.TimerHandle | None = None
+        self._gone: asyncio.Future[None] | None = None
+
+    def start(self) -> None:
+        """Starts it now, and again whenever it ends, until :meth:`stop`."""
+        self._again = None
+        self._started = self._loop.time()
+        environment = os.environ | self._settings.as_environment()
+        try:
+            self._process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr,
+                env=environment,
+                preexec_fn=_end_with_parent,
+            )
+        except OSError as error:
+            self._log.error("the monitor cannot be started", why=str(error))
+            self._start_later()
+            return
+        self._pidfd = os.pidfd_open(self._process.pid)
+        self._loop.add_reader(self._pidfd, self._ended)
+        self._log.info("monitor started", pid=self._process.pid)
+
+    async def stop(self) -> None:
+        """Ends it: asked first, and killed when it does not listen."""
+        if self._again is not None:
+            self._again.cancel()
+        if self._process is None:
+            return
+        self._gone = self._loop.create_future()
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(asyncio.shield(self._gone), PATIENCE_S)
+        except TimeoutError:
+            self._log.warning("the monitor does not end and is killed", pid=self._process.pid)
+            self._process.kill()
+            await self._gone
+
+    def _ended(self) -> None:
+        process, self._process = self._process, None
+        assert process is not None
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        status = process.wait()
+        if self._gone is not None:
+            self._gone.set_result(None)
+            return
+        lived_s = self._loop.time() - self._started
+        self._log.warning("the monitor ended", exit_status=status, after_s=round(lived_s, 1))
+        if lived_s >= GOOD_RUN_S:
+            self._pause_s = FIRST_PAUSE_S
+        self._start_later()
+
+    def _start_later(self) -> None:
+        self._again = self._loop.call_later(self._pause_s, self.start)
+        self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+
+
+def _end_with_parent() -> None:
+    """A killed daemon must leave no monitor behind that waits for it (prctl(2))."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,255 @@
+"""``trigmon run``: a queue manager behind its doors, from the first file opened to the last reply sent.
+
+One process, one loop, one thread. What the daemon consists of is put together here; what each part does stands in its
+own file: turns (calls and replies), connection, listeners, child (the monitor), chores, notify (the service manager).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from trigmon import log, places
+from trigmon.qmgr.clock import SystemClock
+from trigmon.qmgr.housekeeping import JOBS
+from trigmon.qmgr.manager import QueueManager
+from trigmon.server.authority import Authority
+from trigmon.server.child import MonitorChild
+from trigmon.server.chores import Bell, Chore
+from trigmon.server.connection import Connection
+from trigmon.server.disk import DiskReserve
+from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door
+from trigmon.server.notify import ServiceManager, inherited_sockets
+from trigmon.server.own_calls import apply_definitions
+from trigmon.server.problems import IN_USE, STOPPED, STORE_BROKEN, CannotStart
+from trigmon.server.told import Logged
+from trigmon.server.turns import Turns
+from trigmon.settings import Settings
+from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
+from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
+
+SPARE_DESCRIPTORS = 64
+"""Descriptors no client gets: the store's files, the log, the monitor, and those who are told that there is no room."""
+
+ON_THE_STEP = 32
+"""Connections that are accepted above the number allowed, only to hear that; with more of them accepting rests."""
+
+STATUS_S = 5.0
+
+
+def run(settings: Settings, *, with_monitor: bool = True) -> int:
+    """Runs the queue manager in the foreground until it is told to stop, and returns the exit status.
+
+    0 after an orderly stop; 2 when the settings or definitions cannot work; 5 when another process has the data or
+    the socket; 70 when the store failed, and what became of the last calls is known only after the next start.
+    """
+    log.configure(settings.log.level, settings.log.format)
+    try:
+        return asyncio.run(Daemon(settings, with_monitor=with_monitor).serve())
+    except CannotStart as error:
+        log.logger(qmgr=settings.qmgr.name).error("the queue manager cannot start", why=str(error))
+        return error.exit_status
+
+
+class Daemon:
+    """One queue manager, its doors, and its monitor."""
+
+    def __init__(self, settings: Settings, *, with_monitor: bool) -> None:
+        self._settings = settings
+        self._with_monitor = with_monitor
+        self._log = log.logger(qmgr=settings.qmgr.name)
+        self._service = ServiceManager()
+        self._authority = Authority(settings.server.administrators)
+        self._room = _room(settings.server.max_connections)
+        self._over: asyncio.Future[int]
+        self._seldom = log.Seldom(self._log)
+        self._arriving: set[asyncio.Task[Any]] = set()
+        self._unix: UnixDoor | None = None
+
+    async def serve(self) -> int:
+        """Everything from start to end. Raises CannotStart."""
+        self._loop = asyncio.get_running_loop()
+        self._over = self._loop.create_future()
+        # First of all: who is told to stop while it starts stops in order as soon as it has started.
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self._loop.add_signal_handler(number, self._asked_to_stop, number)
+        manager = self._open()
+        try:
+            self._turns = self._make_turns(manager)
+            self._acceptor = Acceptor(self._doors(), self._welcome, self._seldom)
+        except BaseException:
+            if self._unix:
+                self._unix.socket.close()
+                self._unix.remove()
+            manager.stop()
+            raise
+        bell = Bell(self._chores())
+        bell.start()
+        self._acceptor.start()
+        child = MonitorChild(self._settings, self._log) if self._with_monitor else None
+        if child:
+            child.start()
+        self._say_ready()
+        status = await self._over
+        await self._end(status, child)
+        bell.stop()
+        return status
+
+    # -- the start ----------------------------------------------------------------------------------------
+
+    def _open(self) -> QueueManager:
+        """The queue manager on its store, with what the definition files add to it."""
+        settings = self._settings
+        directory = settings.qmgr.directory
+        is_new = not (directory / FILE_NAME).exists()
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._disk = DiskReserve(directory, settings.store.disk_reserve, self._disk_told)
+            told = Logged(self._log, lambda session: self._turns.session_failed(session))
+            self._clock = SystemClock()
+            store = SqliteStore(directory)
+            manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._disk.puts_allowed)
+        except DirectoryInUse as error:
+            raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
+        except (StoreTooNew, StoreBroken, OSError) as error:
+            raise CannotStart(f"the data directory {directory} cannot be opened: {error}") from error
+        try:
+            made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
+        except CannotStart:
+            manager.stop()
+            raise
+        if made:
+            self._log.info("objects made from definition files", objects=made)
+        return manager
+
+    def _make_turns(self, manager: QueueManager) -> Turns:
+        return Turns(
+            manager,
+            self._clock,
+            self._settings.server,
+            version("trigmon"),
+            self._room,
+            log=self._log,
+            on_turn=self._disk.new_turn,
+            on_broken=self._broken,
+            on_room=self._let_in,
+        )
+
+    def _doors(self) -> list[socket.socket]:
+        """The listening sockets: what a socket unit opened, and what is missing of our own."""
+        server = self._settings.server
+        doors = inherited_sockets()
+        for door in doors:
+            if not is_local(door):
+                raise CannotStart(f"the socket unit listens on {door.getsockname()}, and nobody proves who he is there")
+        if not any(door.family == socket.AF_UNIX for door in doors):
+            path = places.socket_path(self._settings.qmgr.name)
+            self._unix = UnixDoor(path, server.socket_mode, server.socket_group)
+            doors.append(self._unix.socket)
+        if server.tcp_address:
+            doors.append(tcp_door(server.tcp_address))
+        return doors
+
+    def _chores(self) -> list[Chore]:
+        turns = self._turns
+        chores = [Chore("look after connections", 1.0, turns.look_after)]
+        chores += [Chore(job.name, job.period_ms / 1000, partial(turns.work, job)) for job in JOBS]
+        if self._service.listens:
+            chores.append(Chore("tell the service manager", STATUS_S, self._say_status))
+        if self._service.watchdog_s:
+            # On the loop that serves: a loop that hangs feeds nobody.
+            chores.append(Chore("feed the watchdog", self._service.watchdog_s, self._service.alive))
+        return chores
+
+    def _say_ready(self) -> None:
+        where = [str(door.getsockname()) for door in self._acceptor.sockets]
+        self._log.info("ready", listens=where, data=str(self._settings.qmgr.directory), pid=os.getpid())
+        self._service.ready()
+        self._say_status()
+
+    def _say_status(self) -> None:
+        turns = self._turns
+        self._service.status(f"{len(turns.connections)} connections, {turns.performed} calls performed")
+
+    # -- connections --------------------------------------------------------------------------------------
+
+    def _welcome(self, accepted: socket.socket) -> None:
+        """A connection that was accepted: who it is is known before it says a word."""
+        try:
+            connection = Connection(self._turns, self._authority.peer(accepted), self._loop)
+        except OSError:
+            # It went before it was looked at.
+            accepted.close()
+            return
+        task = self._loop.create_task(self._loop.connect_accepted_socket(lambda: connection, accepted))
+        self._arriving.add(task)
+        task.add_done_callback(self._arrived)
+        if self._places_left() <= 0:
+            self._acceptor.rest()
+            self._seldom.warning("no room for more connections", connections=self._room)
+
+    def _arrived(self, task: asyncio.Task[Any]) -> None:
+        self._arriving.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._seldom.warning("a connection went before it began", why=str(error))
+
+    def _places_left(self) -> int:
+        return self._room + ON_THE_STEP - len(self._turns.connections) - len(self._arriving)
+
+    def _let_in(self) -> None:
+        if not self._over.done() and self._places_left() > 0:
+            self._acceptor.start()
+
+    # -- the end ------------------------------------------------------------------------------------------
+
+    def _asked_to_stop(self, number: int) -> None:
+        self._log.info("stopping", signal=signal.Signals(number).name)
+        if not self._over.done():
+            self._over.set_result(STOPPED)
+
+    def _broken(self, error: BaseException) -> None:
+        """The store failed: no call of the turn may be answered, for nobody knows what became of it."""
+        self._log.critical("the store failed; what became of the last calls is unknown", exc_info=error)
+        self._turns.drop()
+        if not self._over.done():
+            self._over.set_result(STORE_BROKEN)
+
+    async def _end(self, status: int, child: MonitorChild | None) -> None:
+        """Lets go of everything, in order: the doors, the monitor while it can still speak to us, the clients."""
+        self._service.stopping()
+        self._acceptor.close()
+        if child:
+            await child.stop()
+        if status == STOPPED:
+            self._turns.stop()
+            await self._see_off()
+        if self._unix:
+            self._unix.remove()
+        self._log.info("stopped", exit_status=status)
+        self._service.close()
+
+    async def _see_off(self) -> None:
+        """Gives the peers time to take the replies they are owed."""
+        until = self._loop.time() + self._settings.server.stop_timeout_s
+        while self._turns.connections and self._loop.time() < until:
+            await asyncio.sleep(0.01)
+        self._turns.drop()
+
+    def _disk_told(self, allowed: bool, free: int) -> None:
+        if allowed:
+            self._log.info("puts are allowed again", free_bytes=free)
+        else:
+            reserve = self._settings.store.disk_reserve
+            self._log.warning("puts are refused: the disk is nearly full", free_bytes=free, disk_reserve=reserve)
+
+
+def _room(wanted: int) -> int:
+    """How many connections the process's limit of descriptors has room for, at most those wanted."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_DESCRIPTORS))

@@ -1,0 +1,47 @@
+"""Room on the disk: puts are refused before the store can fail, so that what makes room can still work.
+
+The reserve has to hold what one turn may write, and the write-ahead log's copy into the database.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+
+class DiskReserve:
+    """Says whether puts are allowed: while ``directory``'s file system has more than ``reserve`` bytes free.
+
+    ``told`` hears the answer, and the bytes that are free, when the answer changes.
+    """
+
+    def __init__(self, directory: Path, reserve: int, told: Callable[[bool, int], None]) -> None:
+        self._directory = directory
+        self._reserve = reserve
+        self._told = told
+        self._has_looked = False
+        self._allowed = True
+
+    def new_turn(self) -> None:
+        """What was seen may no longer be so."""
+        self._has_looked = False
+
+    def puts_allowed(self) -> bool:
+        """Whether there is room for puts, as the first put of this turn found it.
+
+        A look costs a microsecond, and half a second without one would be tens of megabytes.
+        """
+        if not self._has_looked:
+            self._has_looked = True
+            free = self.free()
+            allowed = free > self._reserve
+            if allowed != self._allowed:
+                self._allowed = allowed
+                self._told(allowed, free)
+        return self._allowed
+
+    def free(self) -> int:
+        """Bytes a user without privileges may still write."""
+        found = os.statvfs(self._directory)
+        return found.f_bavail * found.f_frsize

@@ -1,0 +1,54 @@
+"""What the queue manager tells, as log lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trigmon.log import Seldom
+from trigmon.mq.calls import Call
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.errors import MQError, NotAuthorized
+from trigmon.qmgr.sessions import Session
+from trigmon.qmgr.telling import Telling
+from trigmon.rules.triggers.table import Verdict
+
+
+class Logged(Telling):
+    """Logs what an operator asks about afterwards. ``on_failed`` hears of sessions that met a bug."""
+
+    def __init__(self, log: Any, on_failed: Callable[[Session], None]) -> None:
+        self._log = log
+        self._seldom = Seldom(log, times=10)
+        self._on_failed = on_failed
+
+    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
+        """The monitor can get it from now on."""
+        self._log.debug("trigger message available", q_name=message.q_name, initiation_q=initiation_q)
+
+    def trigger_written(self, q_name: str, verdict: Verdict) -> None:
+        """On a busy queue of type EVERY that is a line a message, so it is for those who look closely."""
+        self._log.debug("trigger message written", q_name=q_name, occasion=str(verdict.occasion))
+
+    def trigger_dropped(self, q_name: str, why: str) -> None:
+        """Somebody's program is not going to be started."""
+        self._seldom.warning("trigger message dropped", q_name=q_name, why=why)
+
+    def refused(self, session: Session, call: Call, error: MQError) -> None:
+        """Every denial is logged; up to ten a second."""
+        if isinstance(error, NotAuthorized):
+            who = session.identity
+            self._seldom.warning(
+                "not authorized",
+                call=type(call).__name__,
+                about=error.about,
+                user=who.user or "nobody (TCP)",
+                uid=who.uid,
+                pid=who.pid,
+                application=who.application,
+            )
+
+    def failed(self, session: Session, call: Call, error: BaseException) -> None:
+        """A bug: its traceback, and no word of what the call held."""
+        self._log.error("a call failed by a bug", call=type(call).__name__, exc_info=error)
+        self._on_failed(session)

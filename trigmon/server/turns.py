@@ -1,0 +1,264 @@
+"""The turn of the loop: every call that has arrived becomes one turn of the queue manager, and then all are answered.
+
+The connections that were readable together ring once; the turn runs when all of them have been read, so under load the
+batch grows by itself and one sync of the disk serves many. Nobody waits for a batch to fill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from trigmon.log import Seldom
+from trigmon.mq.calls import Alter, Call, Refused
+from trigmon.mq.errors import MQError
+from trigmon.mq.reasons import Reason
+from trigmon.qmgr.clock import Clock
+from trigmon.qmgr.housekeeping import Job
+from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.sessions import Identity, Session
+from trigmon.server.connection import Connection
+from trigmon.server.own_calls import max_msg_length
+from trigmon.settings import ServerSettings
+from trigmon.wire import codec
+from trigmon.wire.frames import frame_limit
+
+TURN_CALLS = 256
+TURN_BYTES = 4 * 1024 * 1024
+"""What one turn may hold: longer ones would make everybody wait for their end."""
+
+FAIR_SHARE = 8
+"""Calls a connection may bring into a turn at least, however many connections there are."""
+
+
+class Turns:
+    """Carries calls from connections to the queue manager and replies back, and keeps the connections.
+
+    ``room`` is the number of connections that may have said hello. ``on_turn`` is called before each turn.
+    ``on_broken`` hears of an error out of a turn: then nothing may be answered any more. ``on_room`` hears that a
+    connection ended, so that another may be let in.
+    """
+
+    def __init__(
+        self,
+        manager: QueueManager,
+        clock: Clock,
+        patience: ServerSettings,
+        version: str,
+        room: int,
+        *,
+        log: Any,
+        on_turn: Callable[[], None],
+        on_broken: Callable[[BaseException], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self.patience = patience
+        self.connections: set[Connection] = set()
+        self.performed = 0
+        self._manager = manager
+        self._clock = clock
+        self._version = version
+        self._room = room
+        self._log = log
+        self._seldom = Seldom(log)
+        self._on_turn = on_turn
+        self._on_broken = on_broken
+        self._on_room = on_room
+        self._loop = asyncio.get_running_loop()
+        self._ready: dict[Connection, None] = {}
+        self._sessions = 0
+        self._lost: list[Session] = []
+        self._failed: list[Session] = []
+        self._frame_limit = frame_limit(max_msg_length(manager))
+        self._is_rung = False
+        self._is_due = False
+        self._performed_before: dict[str, int] = {}
+        self._is_over = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_ms: int | None = None
+
+    # -- what connections tell ----------------------------------------------------------------------------
+
+    def began(self, connection: Connection) -> None:
+        """Keeps a connection, from its first moment to its last."""
+        self.connections.add(connection)
+
+    def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
+        """Lets a client in: who it is, the kernel said; what it is called, it says itself."""
+        if hello.protocol != codec.PROTOCOL_VERSION:
+            return codec.other_version(hello, self._version)
+        if self._sessions >= self._room:
+            about = f"{self._room} connections are open, and this queue manager lets no more in"
+            return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
+        peer = connection.peer
+        identity = Identity(
+            client_id=hello.client_id,
+            application=hello.application,
+            pid=peer.pid if peer.pid > 0 else hello.pid,
+            uid=peer.uid,
+            user=peer.user,
+            run_id=hello.run_id,
+            administrator=peer.administrator,
+        )
+        try:
+            connection.session = self._manager.connect(identity)
+        except MQError as error:
+            return Refused(reason=error.reason, about=error.about)
+        connection.session.attachment = connection
+        self._sessions += 1
+        return codec.Welcome(
+            protocol=codec.PROTOCOL_VERSION,
+            q_mgr_name=self._manager.name,
+            server_version=self._version,
+            administrator=peer.administrator,
+            frame_limit=self._frame_limit,
+        )
+
+    def arrived(self, connection: Connection) -> None:
+        """A call of this connection can be performed: in the turn that comes when all who sent have been read."""
+        self._ready[connection] = None
+        self._ring()
+
+    def cut_off(self, connection: Connection, why: str) -> None:
+        """Says that a connection is cut and why, but not more often than a disk can bear."""
+        self._seldom.warning("connection cut", why=why, peer=str(connection.peer))
+
+    def ended(self, connection: Connection) -> None:
+        """Backs out what a lost connection left, in the next turn."""
+        self.connections.discard(connection)
+        self._ready.pop(connection, None)
+        session = connection.session
+        if session is not None:
+            session.attachment = None
+            self._sessions -= 1
+            if not connection.disconnected and not self._is_over:
+                self._lost.append(session)
+                self._ring()
+        self._on_room()
+
+    def session_failed(self, session: Session) -> None:
+        """A call of this session met a bug: it is answered, and its connection ends."""
+        self._failed.append(session)
+
+    # -- the turn -----------------------------------------------------------------------------------------
+
+    def _ring(self) -> None:
+        if not self._is_rung and not self._is_over:
+            self._is_rung = True
+            self._loop.call_soon(self._turn)
+
+    def _due(self) -> None:
+        self._alarm = self._alarm_ms = None
+        self._is_due = True
+        self._ring()
+
+    def _turn(self) -> None:
+        self._is_rung = False
+        if self._is_over:
+            return
+        batch = self._gather()
+        lost, self._lost = self._lost, []
+        is_due, self._is_due = self._is_due, False
+        self._on_turn()
+        try:
+            answers = self._manager.lost(lost) if lost else []
+            if batch or is_due:
+                answers += self._manager.turn(batch)
+            if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
+                self._frame_limit = frame_limit(max_msg_length(self._manager))
+            deadline = self._manager.next_deadline_ms()
+        except Exception as error:
+            self._break(error)
+            return
+        self.performed += len(batch)
+        self._send(answers)
+        self._set_alarm(deadline)
+        if self._ready:
+            self._ring()
+
+    def _break(self, error: BaseException) -> None:
+        self._is_over = True
+        self._on_broken(error)
+
+    def _gather(self) -> list[tuple[Session, int, Call]]:
+        """The calls of the next turn: of each connection some, in its order."""
+        batch: list[tuple[Session, int, Call]] = []
+        room = TURN_BYTES
+        share = max(FAIR_SHARE, TURN_CALLS // max(1, len(self._ready)))
+        waiting, self._ready = self._ready, {}
+        for connection in waiting:
+            left = min(share, TURN_CALLS - len(batch))
+            if left > 0 and room > 0 and connection.session is not None:
+                calls, used = connection.take(left, room)
+                room -= used
+                batch += [(connection.session, sequence, call) for sequence, call in calls]
+            if connection.is_ready:
+                self._ready[connection] = None
+        return batch
+
+    def _send(self, answers: Iterable[Answer]) -> None:
+        """Sends each connection its replies, and lets those go on whose waiting get was answered."""
+        touched: dict[Connection, None] = {}
+        for session, sequence, reply in answers:
+            connection: Connection | None = session.attachment
+            if connection is not None:
+                connection.answer(sequence, reply)
+                touched[connection] = None
+        for connection in touched:
+            connection.flush()
+            if connection.is_ready:
+                self._ready[connection] = None
+        for session in self._failed:
+            if session.attachment is not None:
+                session.attachment.end()
+        self._failed.clear()
+
+    def _set_alarm(self, deadline_ms: int | None) -> None:
+        """Rings when the manager wants a turn even if nobody calls: a wait runs out, upkeep is due."""
+        if deadline_ms == self._alarm_ms:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._alarm_ms = None, deadline_ms
+        if deadline_ms is not None:
+            wait_s = max(0, deadline_ms - self._clock.now()) / 1000
+            self._alarm = self._loop.call_later(wait_s, self._due)
+
+    # -- upkeep and the end -------------------------------------------------------------------------------
+
+    def look_after(self) -> None:
+        """Cuts those whose time is up; once a second."""
+        if self._is_over:
+            return
+        now = self._loop.time()
+        for connection in list(self.connections):
+            connection.look_after(now)
+
+    def work(self, job: Job) -> None:
+        """One of the queue manager's own jobs, whose time has come."""
+        was_busy = self.performed != self._performed_before.get(job.name, 0)
+        self._performed_before[job.name] = self.performed
+        if self._is_over or (job.can_rest and was_busy):
+            return
+        try:
+            job.work(self._manager)
+        except Exception as error:
+            self._break(error)
+
+    def stop(self) -> None:
+        """The orderly end: those who wait are answered, units of work in flight are backed out, all are let go."""
+        self._is_over = True
+        self._set_alarm(None)
+        self._send(self._manager.stop())
+        stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self._manager.name)
+        for connection in list(self.connections):
+            # Numbered 0: it answers no call, it is the last word on the connection.
+            connection.end(codec.encode_response(0, stopping) if connection.session else b"")
+
+    def drop(self) -> None:
+        """The other end: nobody is answered."""
+        self._is_over = True
+        self._set_alarm(None)
+        for connection in list(self.connections):
+            connection.cut()
