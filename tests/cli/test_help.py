@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from tests.cli.conftest import run_cli
+from trigmon.cli.main import COMMANDS, cli
+
+PROMISED = {
+    *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "status", "explain"),
+    *("simulate", "mqsc", "export", "config", "completion"),
+}
+
+
+def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path[-1] if path else "trigmon")
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from walk(found, (*path, name))
+
+
+ALL = dict(walk(cli))
+
+
+def test_every_promised_command_is_there():
+    assert set(COMMANDS) == PROMISED
+    assert {path[1] for path in ALL if path[:1] == ("queue",) and len(path) > 1} == {
+        *("list", "show", "define", "alter", "delete", "clear", "move")
+    }
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_help_tells_what_it_does_and_gives_an_example(path: tuple[str, ...]):
+    result = run_cli(*path, "--help")
+    assert result.exit_code == 0
+    assert ALL[path].help
+    examples = result.stdout.partition("Example:")[2].splitlines()[1:]
+    assert any("trigmon" in line for line in examples)
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_example_is_a_command_that_exists(path: tuple[str, ...]):
+    for line in ALL[path].example.replace("\\\n", " ").splitlines():
+        words = shlex.split(re.split(r"\btrigmon ", line, maxsplit=1)[1].removesuffix(')"'))
+        while words[0].startswith("--"):
+            words = words[2:]
+        assert tuple(words[: len(path)]) == path, line
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_the_common_options_stand_after_every_command(path: tuple[str, ...]):
+    options = {option for parameter in ALL[path].params for option in parameter.opts}
+    assert {"--qmgr", "--config", "--output"} <= options
+
+
+def test_an_unknown_command_is_refused_with_the_nearest():
+    result = run_cli("qeue")
+    assert result.exit_code == 2
+    assert "there is no command 'qeue'; did you mean 'queue'?" in result.stderr
+    assert "did you mean 'show'?" in run_cli("queue", "shwo").stderr
+
+
+def test_an_unknown_option_is_a_usage_error():
+    assert run_cli("status", "--nope").exit_code == 2
+
+
+def test_the_version_is_said():
+    assert run_cli("--version").stdout.startswith("trigmon 0.")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_for_each_shell(shell: str):
+    result = run_cli("completion", shell)
+    assert result.exit_code == 0
+    assert "_TRIGMON_COMPLETE" in result.stdout
+
+
+def test_completion_is_for_a_shell_we_know():
+    assert run_cli("completion", env={"SHELL": "/bin/tcsh"}).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["put", "get", "browse", "explain", "queue list"])
+def test_a_small_command_imports_no_heavy_library(command: str):
+    program = (
+        "import sys; from trigmon.cli.main import cli\n"
+        f"cli({command.split()!r} + ['X'], standalone_mode=False) if 0 else None\n"
+        "from tests.cli.conftest import run_cli\n"
+        f"run_cli(*{command.split()!r}, 'X', '--qmgr', 'NOBODY')\n"
+        "print([m for m in ('pydantic', 'structlog', 'yaml', 'pyspark', 'asyncio', 'apsw') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"

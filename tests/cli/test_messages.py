@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Trigmon, objects, run_cli
+
+
+@pytest.fixture
+def queue(trigmon: Trigmon, request: pytest.FixtureRequest) -> str:
+    """A queue of the test's own."""
+    name = f"ME.{request.node.name[:40].upper()}".split("[")[0]
+    assert trigmon("queue", "define", name).exit_code == 0
+    return name
+
+
+def test_text_is_put_and_got(trigmon: Trigmon, queue: str):
+    put = trigmon("put", queue, "one order", "--priority", "7", "--persistent")
+    assert put.stdout.startswith(f"1 message put on {queue}, id 414d5120")
+    (shown,) = objects(trigmon("browse", queue, "--output", "json"))
+    assert (shown["data"], shown["priority"], shown["persistence"]) == ("one order", 7, "persistent")
+    assert (shown["format"], shown["length"]) == ("MQSTR", 9)
+    assert trigmon("get", queue).stdout == "one order\n"
+
+
+def test_standard_input_is_one_message(trigmon: Trigmon, queue: str):
+    assert trigmon("put", queue, input="two\nlines\n").exit_code == 0
+    assert objects(trigmon("get", queue, "--output", "json"))[0]["data"] == "two\nlines\n"
+
+
+def test_bytes_that_are_no_text_are_got_as_they_are_and_shown_in_base64(trigmon: Trigmon, queue: str, tmp_path: Path):
+    file = tmp_path / "data"
+    file.write_bytes(b"\xff\x00")
+    trigmon("put", queue, "--file", str(file))
+    (shown,) = objects(trigmon("browse", queue, "--output", "json"))
+    assert shown["data_base64"] == "/wA="
+    assert "data" not in shown
+    assert trigmon("get", queue).stdout_bytes == b"\xff\x00\n"
+
+
+def test_lines_are_messages_and_empty_ones_left_out(trigmon: Trigmon, queue: str, tmp_path: Path):
+    file = tmp_path / "lines"
+    file.write_text("".join(f"line {n}\n\n" for n in range(1200)))
+    assert trigmon("put", queue, "--lines", str(file)).stdout == f"1200 messages put on {queue}\n"
+    got = trigmon("get", queue, "--all").stdout.splitlines()
+    assert got == [f"line {n}" for n in range(1200)]
+
+
+def test_lines_that_do_not_all_fit_are_told_how_far_it_came(trigmon: Trigmon, queue: str, tmp_path: Path):
+    trigmon("queue", "alter", queue, "MAXDEPTH=700")
+    file = tmp_path / "lines"
+    file.write_text("x\n" * 1200)
+    result = trigmon("put", queue, "--lines", str(file))
+    assert result.exit_code == 5
+    assert f"broke off; 500 messages are put on {queue} and committed" in result.stderr
+    assert "MQRC_Q_FULL (2053)" in result.stderr
+    assert "MAXDEPTH" in result.stderr
+    assert objects(trigmon("queue", "show", queue, "--output", "json"))[0]["current_q_depth"] == 500
+
+
+def test_one_source_of_data_is_enough():
+    result = run_cli("put", "Q", "text", "--file", __file__)
+    assert (result.exit_code, "exclude each other" in result.stderr) == (2, True)
+
+
+def test_an_empty_queue_is_no_message_and_not_an_empty_one(trigmon: Trigmon, queue: str):
+    nothing = trigmon("get", queue)
+    assert (nothing.exit_code, nothing.stdout) == (1, "")
+    assert f"{queue} has no message" in nothing.stderr
+    waited = trigmon("get", queue, "--wait", "0.05")
+    assert (waited.exit_code, waited.stdout) == (7, "")
+    assert "within 0.05 seconds" in waited.stderr
+
+
+def test_so_many_messages_are_got_as_were_asked_for(trigmon: Trigmon, queue: str, qm):
+    qm.put_many(queue, ["a", "b", "c"])
+    assert trigmon("get", queue, "--count", "2").stdout == "a\nb\n"
+    assert trigmon("get", queue, "--count", "2", "--wait", "0").stdout == "c\n"
+
+
+def test_a_message_that_could_not_be_printed_is_back_on_the_queue(shared_daemon, queue: str, qm):
+    import subprocess
+    import sys
+
+    qm.put_many(queue, ["x" * 100_000] * 5)
+    argv = [sys.executable, "-m", "trigmon", "get", queue, "--all"]
+    reader = subprocess.Popen(argv, env=shared_daemon.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert reader.stdout is not None
+    reader.stdout.close()
+    assert reader.wait(30) == 1
+    assert reader.stderr is not None
+    assert b"Traceback" not in reader.stderr.read()
+    reader.stderr.close()
+    with qm.open(queue, "inquire") as inquired:
+        assert inquired.inquire("current_q_depth") == {"current_q_depth": 5}
+
+
+def test_a_message_that_expires_says_how_long_it_has(trigmon: Trigmon, queue: str):
+    trigmon("put", queue, "x", "--expiry", "30", "--correl-id", "C1")
+    (shown,) = objects(trigmon("browse", queue, "--output", "json"))
+    assert 25 < shown["expiry_s"] <= 30
+    assert bytes.fromhex(shown["correl_id"]).rstrip(b"\0") == b"C1"
+
+
+def test_browsing_shows_the_beginning_of_the_data_and_leaves_it(trigmon: Trigmon, queue: str, qm):
+    qm.put(queue, "two\nlines " + "x" * 100)
+    head, row = trigmon("browse", queue).stdout.splitlines()
+    assert head.split()[-1] == "data"
+    assert "two·lines xxxx" in row
+    assert row.endswith("…")
+    assert trigmon("browse", queue).exit_code == 0
+    assert "no message" in trigmon("browse", "SYSTEM.CHANNEL.INITQ").stderr
+
+
+def test_no_such_queue_is_exit_3_with_the_name(trigmon: Trigmon):
+    for command in ("put", "get", "browse", "explain"):
+        result = trigmon(command, "ME.NONE", *(["x"] if command == "put" else []))
+        assert result.exit_code == 3, command
+        assert "MQRC_UNKNOWN_OBJECT_NAME (2085): ME.NONE" in result.stderr
+
+
+def test_a_queue_closed_for_puts_is_exit_5_with_the_remedy(trigmon: Trigmon, queue: str):
+    trigmon("queue", "alter", queue, "PUT=DISABLED")
+    result = trigmon("put", queue, "x")
+    assert result.exit_code == 5
+    assert "trigmon queue alter QUEUE PUT=ENABLED" in result.stderr
+
+
+def test_explain_prints_each_condition_with_its_evidence_and_the_remedy(trigmon: Trigmon, queue: str):
+    trigmon("queue", "alter", queue, "TRIGGER", "PROCESS=ME.P", "INITQ=SYSTEM.DEFAULT.INITIATION.QUEUE")
+    text = trigmon("explain", queue).stdout
+    assert "would NOT write a trigger message: 6 and 8 do not hold." in text
+    assert "  6  NO              the process is named and defined" in text
+    assert "seen PROCESS(ME.P) is not defined; needed a defined process" in text
+    assert "remedy: DEFINE PROCESS(ME.P)" in text
+    assert "  9  yes             trigger control is on" in text
+    assert " 14  does not apply" in text
+
+
+def test_explain_is_an_object_in_json_and_an_exit_status_when_asked(trigmon: Trigmon, queue: str):
+    (verdict,) = objects(trigmon("explain", queue, "--output", "json"))
+    assert (verdict["q_name"], verdict["fires"]) == (queue, False)
+    assert {"number", "fact", "holds", "seen", "needed", "remedy"} == set(verdict["conditions"][0])
+    assert "9" in verdict["fails"]
+    assert trigmon("explain", queue).exit_code == 0
+    assert trigmon("explain", queue, "--exit-status").exit_code == 10
+
+
+def test_explain_says_what_would_fire(trigmon: Trigmon, queue: str, qm):
+    trigmon("queue", "define", "ME.INITQ")
+    trigmon("process", "define", "ME.FIRES", "appl_id=/bin/true")
+    trigmon("queue", "alter", queue, "TRIGGER", "PROCESS=ME.FIRES", "INITQ=ME.INITQ")
+    with qm.open("ME.INITQ", "input_shared"):
+        fires = trigmon("explain", queue, "--exit-status", "--priority", "5")
+    assert fires.exit_code == 0
+    assert f"A put on {queue} with priority 5 would write a trigger message (by condition 1)." in fires.stdout
+
+
+def test_explain_in_json_and_as_text_tell_the_same(trigmon: Trigmon, queue: str):
+    text = trigmon("explain", queue).stdout
+    (verdict,) = objects(trigmon("explain", queue, "--output", "json"))
+    for condition in verdict["conditions"]:
+        assert condition["fact"] in text

@@ -1,0 +1,103 @@
+"""The demo without its Spark: what it needs, how it fails, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from trigmon import demo
+from trigmon.demo import data
+from trigmon.launch import java
+
+
+@pytest.fixture
+def spark(tmp_path, monkeypatch):
+    """Makes a Spark whose spark-submit is this shell script, and a Java for it to be content with."""
+    java_home = tmp_path / "java"
+    (java_home / "bin").mkdir(parents=True)
+    (java_home / "bin" / "java").write_text("#!/bin/sh\n")
+    (java_home / "bin" / "java").chmod(0o755)
+    (java_home / "release").write_text('JAVA_VERSION="21.0.1"\n')
+    monkeypatch.setenv("JAVA_HOME", str(java_home))
+
+    def make(script):
+        home = tmp_path / "spark"
+        (home / "bin").mkdir(parents=True)
+        submit = home / "bin" / "spark-submit"
+        submit.write_text(f"#!/bin/sh\n{script}\n")
+        submit.chmod(0o755)
+        monkeypatch.setenv("SPARK_HOME", str(home))
+
+    return make
+
+
+@pytest.fixture
+def small_tmp(tmp_path_factory, monkeypatch):
+    """A TMPDIR of the test's own, to see what stays in it."""
+    directory = tmp_path_factory.mktemp("t")
+    monkeypatch.setenv("TMPDIR", str(directory))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return directory
+
+
+def test_the_data_is_the_842_flights_of_one_day_and_every_carrier_has_a_name():
+    flights = [json.loads(row) for row in data.flights()]
+    assert len(flights) == 842
+    assert {(row["year"], row["month"], row["day"]) for row in flights} == {(2013, 1, 1)}
+    assert {row["origin"] for row in flights} == {"EWR", "JFK", "LGA"}
+    assert {row["carrier"] for row in flights} <= set(data.airlines())
+
+
+def test_a_missing_java_is_told_before_anything_is_started(monkeypatch, small_tmp):
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(java, "_bundled_home", lambda: None)
+    with pytest.raises(demo.DemoFailed, match=r"Spark needs Java 17, 21 or 25.*pip install 'trigmon\[java\]'"):
+        demo.run(demo.Screen(io.StringIO()))
+    assert list(small_tmp.iterdir()) == []
+
+
+def test_a_job_that_fails_fails_the_demo_with_the_end_of_its_stderr(spark, small_tmp):
+    spark("echo 'Traceback: it broke' >&2; exit 7")
+    screen = io.StringIO()
+    with pytest.raises(demo.DemoFailed, match="the job failed: ended with status 7") as raised:
+        demo.run(demo.Screen(screen))
+    assert raised.value.detail == "Traceback: it broke\n"
+    assert "842 messages put on FLIGHTS.IN" in screen.getvalue()
+    assert list(small_tmp.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_ends_everything_it_started(spark, small_tmp, number):
+    spark(f"echo $$ > {small_tmp}/pid; exec sleep 300")
+    playing = subprocess.Popen(
+        [sys.executable, "-m", "trigmon", "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    pid_file = small_tmp / "pid"
+    deadline = time.monotonic() + 30
+    while not (pid_file.exists() and pid_file.read_text()):
+        assert playing.poll() is None, playing.stdout.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    playing.send_signal(number)
+    output, _ = playing.communicate(timeout=30)
+    assert playing.returncode == 1, output
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+    assert [file.name for file in small_tmp.iterdir()] == ["pid"]
+
+
+def test_the_machines_own_queue_manager_and_its_settings_are_left_alone(spark, small_tmp, monkeypatch):
+    monkeypatch.setenv("TRIGMON_HOME", "/nowhere/of/ours")
+    monkeypatch.setenv("TRIGMON_QMGR_NAME", "PRODUCTION")
+    spark('echo "$TRIGMON_QMGR $TRIGMON_HOME" >&2; exit 1')
+    with pytest.raises(demo.DemoFailed) as raised:
+        demo.run(demo.Screen(io.StringIO()))
+    assert raised.value.detail.startswith(f"DEMO {small_tmp}")

@@ -1,0 +1,39 @@
+"""Orders for the tests of launching."""
+
+from __future__ import annotations
+
+import pytest
+
+from trigmon.launch.port import Order
+from trigmon.mq.attributes import Process
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ApplType
+
+
+def make_order(
+    appl_id="/bin/true",
+    *,
+    trigger_data="",
+    user_data="",
+    env_data="",
+    q_name="ORDERS",
+    appl_type=ApplType.UNIX,
+    **definition,
+) -> Order:
+    trigger = TriggerMessage(
+        q_name=q_name,
+        process_name="ORDERS.LOAD",
+        trigger_data=trigger_data,
+        appl_type=int(appl_type),
+        appl_id=appl_id,
+        env_data=env_data,
+        user_data=user_data,
+    )
+    process = Process(name="ORDERS.LOAD", appl_type=appl_type, appl_id=appl_id, **definition)
+    return Order(run_id="0123456789abcdef", q_mgr_name="QM1", trigger=trigger, process=process, occasion="1")
+
+
+@pytest.fixture(scope="session")
+def order():
+    """Makes an order: APPLICID, the trigger message's fields, and whatever the definition adds."""
+    return make_order

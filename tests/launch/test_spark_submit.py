@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from trigmon.launch.port import LaunchError
+from trigmon.launch.spark_submit import SparkSubmitLauncher, command, spark_home
+from trigmon.mq.enums import ApplType
+
+DIRECTORY = "/srv/jobs"
+
+# APPLICID, what the definition adds -> what stands after spark-submit
+TABLE = {
+    "only a script": ("load.py", {}, ["/srv/jobs/load.py"]),
+    "a master": ("load.py", {"spark_master": "local[2]"}, ["--master", "local[2]", "/srv/jobs/load.py"]),
+    "conf words, quoted ones whole": (
+        "load.py",
+        {"spark_conf": "spark.ui.enabled=false 'spark.driver.extraJavaOptions=-Da=b -Dc=d'"},
+        [
+            "--conf",
+            "spark.ui.enabled=false",
+            "--conf",
+            "spark.driver.extraJavaOptions=-Da=b -Dc=d",
+            "/srv/jobs/load.py",
+        ],
+    ),
+    "py-files beside the definition and elsewhere": (
+        "load.py",
+        {"spark_py_files": "lib.zip, hdfs://nn/more.zip,/opt/x.py"},
+        ["--py-files", "/srv/jobs/lib.zip,hdfs://nn/more.zip,/opt/x.py", "/srv/jobs/load.py"],
+    ),
+    "arguments with placeholders, the script's own words first": (
+        "load.py --table=flights",
+        {"spark_arguments": "--queue {queue} --data {trigdata}", "trigger_data": "a b", "env_data": "last &"},
+        ["/srv/jobs/load.py", "--table=flights", "--queue", "ORDERS", "--data", "a b", "last"],
+    ),
+    "an absolute script": ("/opt/load.py", {}, ["/opt/load.py"]),
+    "a script on a file system of the cluster": ("hdfs://nn/load.py", {}, ["hdfs://nn/load.py"]),
+    "a script on every worker": ("local:/opt/load.py", {}, ["local:/opt/load.py"]),
+    "no mqtmc2 unless asked for": ("load.py", {"spark_arguments": "x"}, ["/srv/jobs/load.py", "x"]),
+}
+
+REFUSED = {
+    "no script": ("", {}, "must begin with the PySpark file"),
+    "an option instead of a script": ("--master=x load.py", {}, "must begin with the PySpark file"),
+    "a script from outside": ("{userdata}", {}, "must begin with the PySpark file"),
+    "a conf without a value": ("load.py", {"spark_conf": "spark.ui.enabled"}, "form key=value"),
+    "an option from outside": ("load.py {trigdata}", {"trigger_data": "--jars=x"}, "may not begin an option"),
+    "an open quote": ("load.py", {"spark_arguments": "'a"}, "SPKARGS cannot be split"),
+}
+
+
+@pytest.mark.parametrize(("appl_id", "definition", "expected"), TABLE.values(), ids=TABLE)
+def test_the_command_line_of(order, appl_id, definition, expected):
+    made = command("spark-submit", order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition))
+    assert made == ["spark-submit", *expected]
+
+
+@pytest.mark.parametrize(("appl_id", "definition", "why"), REFUSED.values(), ids=REFUSED)
+def test_refused_is(order, appl_id, definition, why):
+    with pytest.raises(LaunchError, match=why):
+        command("spark-submit", order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition))
+
+
+def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "spark-submit").touch()
+    assert spark_home({"SPARK_HOME": str(tmp_path)}) == tmp_path
+    assert (spark_home({"SPARK_HOME": str(tmp_path / "gone")}) / "bin" / "spark-submit").is_file()
+
+
+def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
+    launcher = SparkSubmitLauncher(tmp_path)
+    with pytest.raises(LaunchError, match=r"no PySpark file .*gone\.py"):
+        launcher.plan(order("gone.py", appl_type=ApplType.SPARK, working_directory=str(tmp_path)))

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trigmon.launch.port import LaunchError
+from trigmon.launch.process import arguments
+from trigmon.launch.words import environment, environment_words
+from trigmon.mq.descriptors import unpack_tmc2
+
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=30)
+
+
+def test_a_program_gets_its_words_then_the_mqtmc2_then_envrdatas_words(order):
+    argv = arguments(order("load.sh --fast 'two words'", env_data="tail 'of it'", trigger_data="t", user_data="u"))
+    assert argv[:3] == ["load.sh", "--fast", "two words"]
+    assert argv[4:] == ["tail", "of it"]
+    assert len(argv[3].encode()) == 732
+    trigger, q_mgr_name = unpack_tmc2(argv[3])
+    assert (trigger.q_name, trigger.trigger_data, trigger.user_data, q_mgr_name) == ("ORDERS", "t", "u", "QM1")
+
+
+def test_a_placeholder_takes_the_place_of_the_mqtmc2(order):
+    argv = arguments(order("load --queue {queue} --run={run}", env_data="{trigdata}", trigger_data="a b"))
+    assert argv == ["load", "--queue", "ORDERS", "--run=0123456789abcdef", "a b"]
+
+
+def test_braces_that_are_no_placeholder_stay_as_they_are(order):
+    argv = arguments(order("awk '{print $1}' {userdata}", user_data="f"))
+    assert argv == ["awk", "{print $1}", "f"]
+
+
+@pytest.mark.parametrize("said", ["&", "a b &", "a b&"])
+def test_a_trailing_ampersand_of_envrdata_is_ignored(said):
+    assert environment_words(said) == ["a", "b"][: len(said) // 2]
+
+
+def test_what_a_shell_would_obey_is_only_text(order):
+    argv = arguments(order("echo {trigdata}", trigger_data="$(reboot); `reboot` | reboot > /etc/passwd"))
+    assert argv == ["echo", "$(reboot); `reboot` | reboot > /etc/passwd"]
+
+
+def test_a_filling_is_not_filled_again(order):
+    assert arguments(order("echo {trigdata}", trigger_data="{userdata}", user_data="x")) == ["echo", "{userdata}"]
+
+
+@pytest.mark.parametrize("word", ["{trigdata}", "{userdata}{trigdata}"])
+def test_trigger_data_may_not_begin_an_option(order, word):
+    with pytest.raises(LaunchError, match="may not begin an option"):
+        arguments(order(f"load {word}", trigger_data="--exec=reboot"))
+
+
+def test_trigger_data_may_follow_text_of_the_definition(order):
+    assert arguments(order("load --since={trigdata} -n{trigdata}", trigger_data="-1")) == ["load", "--since=-1", "-n-1"]
+
+
+def test_the_program_itself_may_not_come_from_a_placeholder(order):
+    with pytest.raises(LaunchError, match="may not be a placeholder"):
+        arguments(order("{trigdata}", trigger_data="/bin/rm"))
+
+
+@pytest.mark.parametrize("field", ["trigger_data", "user_data", "env_data", "q_name", "appl_id"])
+@pytest.mark.parametrize("character", ["\0", "\n", "\x1b", "\x7f", "\x9b"])
+def test_a_control_character_anywhere_is_refused(order, field, character):
+    with pytest.raises(LaunchError, match=f"{field} holds a control character"):
+        arguments(order(**{field: f"a{character}b"}))
+
+
+@pytest.mark.parametrize(("appl_id", "why"), [("", "blank"), ("load 'x", "cannot be split")])
+def test_an_applicid_without_words_is_refused(order, appl_id, why):
+    with pytest.raises(LaunchError, match=why):
+        arguments(order(appl_id))
+
+
+def test_the_environment_tells_what_the_program_was_started_for(order):
+    told = environment(order("p", trigger_data="t", user_data="u", env_data="e"))
+    assert unpack_tmc2(told.pop("TRIGMON_TMC"))[1] == "QM1"
+    assert told == {
+        "TRIGMON_QMGR": "QM1",
+        "TRIGMON_QNAME": "ORDERS",
+        "TRIGMON_PROCESS": "ORDERS.LOAD",
+        "TRIGMON_TRIGDATA": "t",
+        "TRIGMON_USERDATA": "u",
+        "TRIGMON_ENVDATA": "e",
+        "TRIGMON_OCCASION": "1",
+        "TRIGMON_RUN": "0123456789abcdef",
+    }
+
+
+@given(trigger_data=TEXT, user_data=TEXT, q_name=TEXT)
+def test_whatever_comes_from_outside_fills_exactly_one_element(order, trigger_data, user_data, q_name):
+    words = "load --q={queue} x{trigdata}y {userdata}"
+    try:
+        argv = arguments(order(words, trigger_data=trigger_data, user_data=user_data, q_name=q_name))
+    except LaunchError:
+        assert user_data.startswith("-")
+    else:
+        assert argv == ["load", f"--q={q_name}", f"x{trigger_data}y", user_data]

@@ -1,0 +1,126 @@
+"""A monitor in a thread of the test, on an initiation queue of the test's own, and programs it can start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from tests.daemons import define
+from trigmon.monitor import monitor
+from trigmon.mq.calls import Alter, Display, Runs
+
+WAIT_S = 20.0
+
+
+class Stage:
+    """What a test of the monitor works with: names end in the test's own number, so tests do not meet."""
+
+    def __init__(self, daemon, qm, directory, number):
+        self.daemon, self.qm, self.directory = daemon, qm, directory
+        self.initq = f"INITQ.{number}"
+        self.number = number
+        self.data = directory / "data"
+        define(qm, self.initq)
+        self._monitors = []
+
+    def program(self, text, name="job"):
+        """An executable shell script; its path."""
+        file = self.directory / name
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+        return file
+
+    def queue(self, appl_id, name="Q", trigger_type="every", appl_type="unix", trigger_data="", **process):
+        """A queue whose trigger starts ``appl_id``; its name."""
+        name = f"{name}.{self.number}"
+        define(self.qm, f"{name}.P", "PROCESS", appl_id=str(appl_id), appl_type=appl_type, **process)
+        wanted = {"trigger_control": "on", "trigger_type": trigger_type, "trigger_data": trigger_data}
+        define(self.qm, name, process_name=f"{name}.P", initiation_q_name=self.initq, **wanted)
+        return name
+
+    def watch(self, **settings):
+        """Starts a monitor and waits until it reads the initiation queue; returns a function that stops it."""
+        stop, ready, ended = threading.Event(), threading.Event(), []
+        settings = {"initiation_q": self.initq, "data": self.data, "stop_grace_s": WAIT_S} | settings
+
+        def run():
+            try:
+                monitor.run(self.daemon.address, stop=stop, ready=ready.set, **settings)
+            except BaseException as error:
+                ended.append(error)
+                ready.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+
+        def end():
+            stop.set()
+            until(lambda: self.kill_all() or not thread.is_alive())
+            if ended:
+                raise ended.pop()
+
+        self._monitors.append(end)
+        assert ready.wait(WAIT_S)
+        return end
+
+    def runs(self, **where):
+        """The ledger's records, oldest first."""
+        return self.qm.call(Runs(where=where)).rows[::-1]
+
+    def wait_for(self, count=1, **where):
+        """The records of so many runs, awaited."""
+        return until(lambda: found if len(found := self.runs(**where)) >= count else None)
+
+    def depth(self, q_name):
+        return self.qm.call(Display(object_type="QLOCAL", name=q_name)).rows[0]["current_q_depth"]
+
+    def end(self):
+        for end in self._monitors:
+            end()
+
+    def kill_all(self):
+        """Ends the programs of this test's monitors."""
+        for record in self.runs(state="started"):
+            if f":{self.initq}:" in record["monitor"]:
+                kill(record["pid"])
+
+
+def until(found):
+    """What ``found()`` returns as soon as it returns anything."""
+    deadline = time.monotonic() + WAIT_S
+    while not (value := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return value
+
+
+def kill(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+_numbers = iter(range(1, 10_000))
+
+
+@pytest.fixture
+def stage(shared_daemon, qm, tmp_path):
+    made = Stage(shared_daemon, qm, tmp_path, next(_numbers))
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def dead_letters(qm):
+    """The dead-letter queue, named and empty."""
+    name = "SYSTEM.DEAD.LETTER.QUEUE"
+    qm.call(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": name}))
+    with qm.open(name, "input_shared") as opened:
+        list(opened.drain())
+        yield opened
+    qm.call(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": ""}))

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from trigmon.launch.port import Order
+from trigmon.monitor.plan import DeadLetter, Hold, Start, judge, process_for, read_trigger, slot_of
+from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
+from trigmon.mq.enums import ApplType
+
+TRIGGER = TriggerMessage(q_name="Q", process_name="P", appl_type=int(ApplType.UNIX), appl_id="load", user_data="u")
+STARTED_HERE = {ApplType.UNIX, ApplType.SPARK}
+
+
+def judged(trigger=TRIGGER, instances=0, before_it=0, default_instances=4):
+    process = process_for(trigger, {"instances": instances})
+    order = Order(run_id="1", q_mgr_name="QM1", trigger=trigger, process=process)
+    return judge(order, before_it=before_it, default_instances=default_instances, appl_types=STARTED_HERE)
+
+
+def test_a_trigger_message_is_read_as_it_was_written():
+    assert read_trigger(MessageDescriptor(format=FORMAT_TRIGGER), pack_tm(TRIGGER)) == TRIGGER
+
+
+@pytest.mark.parametrize(
+    ("message_format", "data", "why"),
+    [
+        (FORMAT_STRING, pack_tm(TRIGGER), "its format is MQSTR"),
+        ("", pack_tm(TRIGGER), "its format is blank"),
+        (FORMAT_TRIGGER, pack_tm(TRIGGER)[:-1], "684 bytes, not 683"),
+        (FORMAT_TRIGGER, b"TMC " + pack_tm(TRIGGER)[4:], "begins with b'TMC '"),
+        (FORMAT_TRIGGER, b"TM  \2" + pack_tm(TRIGGER)[5:], "version 2"),
+        (FORMAT_TRIGGER, b"", "not 0"),
+    ],
+)
+def test_what_is_no_trigger_message_is_dead_lettered_with_266(message_format, data, why):
+    verdict = read_trigger(MessageDescriptor(format=message_format), data)
+    assert isinstance(verdict, DeadLetter)
+    assert verdict.reason == 266
+    assert why in verdict.why
+
+
+@pytest.mark.parametrize("appl_type", [ApplType.UNKNOWN, ApplType.CICS, ApplType.JAVA, 70_000])
+def test_an_application_type_that_is_not_started_here_is_dead_lettered_with_267(appl_type):
+    trigger = TriggerMessage(q_name="Q", process_name="P", appl_type=int(appl_type), appl_id="load")
+    verdict = judged(trigger, before_it=1000)
+    assert isinstance(verdict, DeadLetter)
+    assert verdict.reason == 267
+    assert "UNIX (6), SPARK (65536)" in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("instances", "before_it", "starts"), [(0, 3, True), (0, 4, False), (1, 0, True), (1, 1, False)]
+)
+def test_a_run_beyond_the_cap_is_held(instances, before_it, starts):
+    verdict = judged(instances=instances, before_it=before_it)
+    assert isinstance(verdict, Start if starts else Hold)
+
+
+def test_a_held_run_says_what_it_waits_for():
+    assert judged(instances=2, before_it=5).why == "5 of P are running or held, and 2 may run at a time"
+
+
+def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_has_no_field_for():
+    definition = {"appl_id": "changed since", "user_data": "changed", "instances": 3, "spark_master": "local[2]"}
+    process = process_for(TRIGGER, definition)
+    assert (process.appl_id, process.user_data, process.instances) == ("load", "u", 3)
+    assert process.spark_master == "local[2]"
+
+
+def test_a_trigger_message_without_a_process_here_runs_on_its_own_fields():
+    process = process_for(TRIGGER, None)
+    assert (process.appl_id, process.instances, process.working_directory) == ("load", 0, "")
+
+
+def test_instances_are_counted_by_process_and_by_program_where_none_is_named():
+    assert slot_of(TRIGGER) == "P"
+    assert slot_of(TriggerMessage(q_name="Q", appl_id="load")) == "load"

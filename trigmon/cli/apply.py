@@ -1,0 +1,86 @@
+"""``trigmon apply``: objects made equal to definition files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trigmon.cli.command import command, invocation
+
+if TYPE_CHECKING:
+    from trigmon.definitions.plan import Step
+
+_SIGNS = {"define": ("+", "green"), "alter": ("~", "yellow"), "delete": ("-", "red")}
+_DONE = {"define": "defined", "alter": "altered", "delete": "deleted"}
+
+
+@command(
+    "apply", "trigmon apply --dry-run config/queues.yaml process_defs\ntrigmon apply config/queues.yaml process_defs"
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Print the difference and change nothing.")
+@click.option("--prune", is_flag=True, help="Delete the objects that no file names, except SYSTEM objects.")
+def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
+    """Make the objects equal to the definition files, touching only attributes that the files name.
+
+    A PATH is a file, or a directory of files. Nothing is changed when any file holds a mistake.
+    """
+    from trigmon.cli import output
+    from trigmon.cli.objects import rows
+    from trigmon.definitions.plan import plan
+    from trigmon.definitions.read import read_files
+    from trigmon.mq.errors import MQError
+
+    wanted = read_files(paths)
+    with invocation().connected() as qm:
+        existing = [row for kind in ("queue", "PROCESS", "QMGR") for row in rows(qm, kind)]
+        steps = plan(wanted, existing, prune=prune)
+        for number, step in enumerate(steps):
+            try:
+                if not dry_run:
+                    qm.call(step.call)
+            except MQError:
+                output.note(f"trigmon: {number} of {len(steps)} changes were made, then {_what(step)} was refused")
+                raise
+            _print(step, dry_run=dry_run)
+    if not steps:
+        output.note(f"nothing to do: {len(wanted)} objects are as the files want them")
+    elif dry_run:
+        output.note(f"{len(steps)} changes; nothing was changed (--dry-run)")
+
+
+def _what(step: Step) -> str:
+    where = f" ({step.where})" if step.where else ""
+    return f"{step.action} {step.object_type} {step.name}{where}"
+
+
+def _print(step: Step, *, dry_run: bool) -> None:
+    from trigmon.cli import output
+
+    if invocation().is_json:
+        click.echo(output.json_line(_row(step)))
+        return
+    sign, colour = _SIGNS[step.action]
+    said = step.action if dry_run else _DONE[step.action]
+    click.echo(click.style(f"{sign} {step.object_type} {step.name} {said}", fg=colour))
+    for change in step.changes:
+        if step.action == "alter":
+            click.echo(f"    {change.attribute}: {_shown(change.before)} -> {_shown(change.after)}")
+        else:
+            click.echo(f"    {change.attribute}: {_shown(change.after)}")
+
+
+def _row(step: Step) -> dict[str, Any]:
+    return {
+        "action": step.action,
+        "object_type": step.object_type,
+        "name": step.name,
+        "changes": [{"attribute": c.attribute, "before": c.before, "after": c.after} for c in step.changes],
+        "where": step.where,
+    }
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) and (not value or " " in value) else str(value)

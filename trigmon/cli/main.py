@@ -1,0 +1,104 @@
+"""The entry: which commands there are, and in which file each lies. A command's file is imported when it is named."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from trigmon.cli.command import Group, common_options, nearest
+from trigmon.cli.errors import exit_for
+
+COMMANDS = {
+    "run": "trigmon.cli.run:run",
+    "monitor": "trigmon.cli.run:monitor",
+    "demo": "trigmon.cli.demo:demo",
+    "apply": "trigmon.cli.apply:apply",
+    "queue": "trigmon.cli.queue:queue",
+    "process": "trigmon.cli.process:process",
+    "put": "trigmon.cli.put:put",
+    "get": "trigmon.cli.get:get",
+    "browse": "trigmon.cli.get:browse",
+    "runs": "trigmon.cli.runs:runs",
+    "status": "trigmon.cli.status:status",
+    "explain": "trigmon.cli.explain:explain",
+    "simulate": "trigmon.cli.simulate:simulate",
+    "mqsc": "trigmon.cli.mqsc:mqsc",
+    "export": "trigmon.cli.export:export",
+    "config": "trigmon.cli.config:config",
+    "completion": "trigmon.cli.completion:completion",
+}
+
+
+class Root(Group):
+    """All commands, each imported when it is asked for, and the exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of this name; None when there is none."""
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **named: Any) -> Any:
+        """Runs and exits; what went wrong becomes one sentence on standard error and an exit code."""
+        try:
+            return super().main(args, *more, **named)
+        except BrokenPipeError:
+            # Whoever read our output has gone; the interpreter must not try to flush the rest at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except Exception as error:
+            code, lines = exit_for(error)
+            if code is None:
+                raise
+            for line in lines:
+                click.echo(f"trigmon: {line}", err=True)
+            sys.exit(code)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; an unknown word is refused with the nearest one."""
+        if args and args[0] not in COMMANDS:
+            raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        import trigmon
+
+        click.echo(f"trigmon {trigmon.__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Root,
+    example="trigmon put ORDERS 'one order'",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@common_options
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
+)
+def cli() -> None:
+    """A queue manager with IBM MQ's semantics, and a trigger monitor that starts programs and Spark jobs.
+
+    --qmgr, --config and --output may also stand after the command.
+    """
+
+
+def main() -> None:
+    """What the ``trigmon`` program runs."""
+    cli(prog_name="trigmon")

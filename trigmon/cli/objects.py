@@ -1,0 +1,111 @@
+"""What queues and processes have in common on the command line: KEY=VALUE, list, show, define, alter, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from trigmon.cli import output
+from trigmon.cli.command import invocation, nearest
+from trigmon.mq.attributes import ATTRIBUTES, read_attributes
+from trigmon.mq.calls import Alter, Define, Delete, Display, Listing
+from trigmon.mq.enums import ObjectType
+from trigmon.mq.errors import MQError, UnknownObjectName
+
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+Row = dict[str, Any]
+
+
+def attributes(which: ObjectType, name: str, words: Iterable[str]) -> Row:
+    """``KEY=VALUE`` words as plain values by long name; ``TRIGGER`` and its like stand alone. Raises UsageError."""
+    values: Row = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        found = _flag(which, key) if not equals else _long_name(which, key)
+        if found is None:
+            known = [n for a in ATTRIBUTES[which].values() for n in (a.name, a.mqsc)]
+            raise click.UsageError(f"{word!r}: {which.name} has no attribute {key}{nearest(key, known)}")
+        if found in values:
+            raise click.UsageError(f"{word!r}: {found} was already given")
+        try:
+            read = read_attributes(which, name, {found: value if equals else key})
+        except MQError as error:
+            raise click.UsageError(error.about) from None
+        values[found] = ATTRIBUTES[which][found].plain(read[found])
+    return values
+
+
+def _long_name(which: ObjectType, key: str) -> str | None:
+    said = "TARGET" if key.upper() == "TARGQ" else key.upper()
+    names = (a.name for a in ATTRIBUTES[which].values() if said in (a.name.upper(), a.mqsc))
+    return next(names, None)
+
+
+def _flag(which: ObjectType, key: str) -> str | None:
+    return next((a.name for a in ATTRIBUTES[which].values() if key.upper() in (a.flags or ())), None)
+
+
+def rows(qm: Connection, object_type: str, name: str = "*") -> Iterator[Row]:
+    """Every object of a type (or ``queue``) whose name fits, page after page."""
+    call = Display(object_type=object_type, name=name)
+    while True:
+        listing = qm.ask(call, Listing)
+        yield from listing.rows
+        if not listing.more or not listing.rows:
+            return
+        call = msgspec.structs.replace(call, after=listing.rows[-1]["name"])
+
+
+def row(qm: Connection, object_type: str, name: str) -> Row:
+    """One object. Raises UnknownObjectName."""
+    found = next((r for r in rows(qm, object_type, name) if r["name"] == name), None)
+    if found is None:
+        raise UnknownObjectName(name)
+    return found
+
+
+def show_list(object_type: str, pattern: str, columns: list[str], *, system: bool) -> None:
+    """Prints the objects that fit; SYSTEM objects when asked for, by the option or by name."""
+    with invocation().connected() as qm:
+        found = rows(qm, object_type, pattern)
+        wanted = system or pattern.startswith("SYSTEM")
+        count = output.listing((r for r in found if wanted or not r["name"].startswith("SYSTEM.")), columns)
+    if not count and "*" not in pattern:
+        raise UnknownObjectName(pattern)
+    if not count:
+        output.note(f"nothing is named {pattern}; --system shows the SYSTEM objects too")
+
+
+def show_one(object_type: str, name: str) -> None:
+    """Prints one object with all its attributes."""
+    with invocation().connected() as qm:
+        output.one(row(qm, object_type, name))
+
+
+def define(which: ObjectType, name: str, values: Row, *, replace: bool, like: str) -> None:
+    """Defines an object and says so."""
+    call = Define(object_type=which.name, name=name, attributes=values, replace=replace, like=like)
+    with invocation().connected() as qm:
+        qm.call(call)
+    _done("defined", which.name, name)
+
+
+def alter(qm: Connection, which: ObjectType, name: str, words: tuple[str, ...]) -> None:
+    """Alters the named attributes and says so."""
+    qm.call(Alter(object_type=which.name, name=name, attributes=attributes(which, name, words)))
+    _done("altered", which.name, name)
+
+
+def delete(qm: Connection, object_type: str, name: str, *, purge: bool = False) -> None:
+    """Deletes an object and says so."""
+    qm.call(Delete(object_type=object_type, name=name, purge=purge))
+    _done("deleted", object_type, name)
+
+
+def _done(action: str, object_type: str, name: str) -> None:
+    output.done(f"{object_type} {name} {action}", {"action": action, "object_type": object_type, "name": name})

@@ -1,0 +1,111 @@
+"""Output: tables and JSON, made from the same values.
+
+JSON is one object a line, keys are long attribute names, instants are RFC 3339 in UTC. A table is columns divided by
+blanks, without borders; a terminal gets its head in bold.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from trigmon.cli.command import invocation
+
+Row = Mapping[str, Any]
+
+
+def listing(rows: Iterable[Row], columns: Sequence[str]) -> int:
+    """Prints rows, the named columns of each in a table and all of it in JSON; returns how many there were."""
+    shown = [presentable(row) for row in rows]
+    if invocation().is_json:
+        for row in shown:
+            click.echo(json_line(row))
+    elif shown:
+        _table(shown, columns)
+    return len(shown)
+
+
+def one(row: Row) -> None:
+    """Prints one object: a line a value, or a JSON object."""
+    shown = presentable(row)
+    if invocation().is_json:
+        click.echo(json_line(shown))
+        return
+    width = max(map(len, shown), default=0)
+    for key, value in shown.items():
+        text = cell(value).rstrip("\n").replace("\n", "\n" + " " * (width + 2))
+        click.echo(click.style(f"{key:<{width}}" if text else key, bold=True) + (f"  {text}" if text else ""))
+
+
+def done(text: str, row: Row) -> None:
+    """Says that something was done: a sentence, or what was done as a JSON object."""
+    click.echo(json_line(presentable(row)) if invocation().is_json else text)
+
+
+def note(text: str) -> None:
+    """Says something that is no data, on standard error."""
+    click.echo(text, err=True)
+
+
+def instant(ms: int) -> str | None:
+    """Milliseconds since 1970 as RFC 3339 in UTC; None for never."""
+    if not ms:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def presentable(row: Row) -> dict[str, Any]:
+    """A row as it is shown: what ends in ``_ms`` and means an instant becomes ``..._time``, bytes hexadecimal."""
+    return dict(_presentable(key, value) for key, value in row.items())
+
+
+def json_line(row: Row) -> str:
+    """One object in one line."""
+    import json
+
+    return json.dumps(row, ensure_ascii=False, separators=(", ", ": "))
+
+
+def cell(value: object) -> str:
+    """A value in a table."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return shlex.join(map(str, value))
+    return str(value)
+
+
+def _presentable(key: str, value: Any) -> tuple[str, Any]:
+    if key in _INSTANTS:
+        return _INSTANTS[key], instant(value)
+    if isinstance(value, bytes):
+        return key, value.hex()
+    if isinstance(value, Mapping):
+        return key, presentable(value)
+    if isinstance(value, list):
+        return key, [presentable(item) if isinstance(item, Mapping) else item for item in value]
+    return key, value
+
+
+_INSTANTS = {
+    f"{what}_ms": f"{what}_time"
+    for what in ("created", "altered", "put", "start", "started", "end", "recorded", "now", "trigger_stamp")
+}
+
+
+def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
+    cells = [[" ".join(cell(row.get(column)).split("\n")) for column in columns] for row in rows]
+    widths = [max(len(column), *(len(line[at]) for line in cells)) for at, column in enumerate(columns)]
+    head = "  ".join(f"{column:<{width}}" for column, width in zip(columns, widths, strict=True))
+    click.echo(click.style(head.rstrip(), bold=True))
+    if sys.stdout.isatty():
+        click.echo("  ".join("─" * width for width in widths))
+    for line in cells:
+        click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,129 @@
+"""``trigmon process``: what a monitor starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trigmon.cli.command import command, group, invocation, process_argument
+
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+
+@group("process", example="trigmon process show FLIGHTS.LOAD")
+def process() -> None:
+    """Process definitions: list, show, define, alter, delete, start.
+
+    Attributes are given as KEY=VALUE, by long name (appl_type=spark) or MQSC word (APPLTYPE=SPARK).
+    """
+
+
+@command("list", "trigmon process list", process)
+@click.argument("pattern", default="*")
+@click.option("--system", is_flag=True, help="The SYSTEM processes too.")
+def list_(pattern: str, system: bool) -> None:
+    """List the processes whose name is PATTERN, or begins with it when it ends in *."""
+    from trigmon.cli.objects import show_list
+
+    show_list("PROCESS", pattern, ["name", "appl_type", "appl_id", "user_data", "instances"], system=system)
+
+
+@command("show", "trigmon process show FLIGHTS.LOAD", process)
+@process_argument
+def show(process: str) -> None:
+    """Show every attribute of a process."""
+    from trigmon.cli.objects import show_one
+
+    show_one("PROCESS", process)
+
+
+@command("define", "trigmon process define LOAD appl_type=unix appl_id='/opt/shop/load.sh --all' instances=1", process)
+@click.argument("process")
+@click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--like", default="", metavar="PROCESS", help="Take what is not named from this process.")
+@click.option("--replace", is_flag=True, help="Replace one that exists: what is not named goes to its default.")
+def define(process: str, attributes: tuple[str, ...], like: str, replace: bool) -> None:
+    """Define a process."""
+    from trigmon.cli import objects
+    from trigmon.mq.enums import ObjectType
+
+    which = ObjectType.PROCESS
+    objects.define(which, process, objects.attributes(which, process, attributes), replace=replace, like=like)
+
+
+@command("alter", "trigmon process alter LOAD instances=2", process)
+@process_argument
+@click.argument("attributes", nargs=-1, required=True, metavar="KEY=VALUE...")
+def alter(process: str, attributes: tuple[str, ...]) -> None:
+    """Change the named attributes of a process and no others."""
+    from trigmon.cli import objects
+    from trigmon.mq.enums import ObjectType
+
+    with invocation().connected() as qm:
+        objects.alter(qm, ObjectType.PROCESS, process, attributes)
+
+
+@command("delete", "trigmon process delete LOAD.OLD", process)
+@process_argument
+def delete(process: str) -> None:
+    """Delete a process."""
+    from trigmon.cli import objects
+
+    with invocation().connected() as qm:
+        objects.delete(qm, "PROCESS", process)
+
+
+@command("start", "trigmon process start FLIGHTS.LOAD", process)
+@process_argument
+@click.option("--queue", "q_name", metavar="QUEUE", help="The queue it is to serve (default: the one that names it).")
+@click.option("--trigger-data", metavar="TEXT", help="TRIGDATA for this run (default: the queue's).")
+@click.option("--initq", metavar="QUEUE", help="The initiation queue (default: the queue's).")
+def start(process: str, q_name: str | None, trigger_data: str | None, initq: str | None) -> None:
+    """Run a process now, whatever the trigger conditions say.
+
+    It puts a trigger message on the initiation queue, so a monitor must read there, and the run is recorded as
+    any other.
+    """
+    from trigmon.cli import objects, output
+    from trigmon.mq.attributes import ATTRIBUTES
+    from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
+    from trigmon.mq.enums import ObjectType
+
+    with invocation().connected() as qm:
+        definition = objects.row(qm, "PROCESS", process)
+        queue = _queue_of(qm, process, q_name)
+        initiation_q = initq or queue["initiation_q_name"]
+        if not initiation_q:
+            raise click.UsageError(f"{queue['name']} names no initiation queue; say --initq")
+        appl_type = ATTRIBUTES[ObjectType.PROCESS]["appl_type"].read(definition["appl_type"], process)
+        message = TriggerMessage(
+            q_name=queue["name"],
+            process_name=process,
+            trigger_data=queue["trigger_data"] if trigger_data is None else trigger_data,
+            appl_type=int(appl_type),
+            appl_id=definition["appl_id"],
+            env_data=definition["env_data"],
+            user_data=definition["user_data"],
+        )
+        qm.put(initiation_q, pack_tm(message), format=FORMAT_TRIGGER)
+        monitors = objects.row(qm, "queue", initiation_q).get("open_input_count", 0)
+    if not monitors:
+        output.note(f"no monitor reads {initiation_q} now; the run begins when one does: trigmon monitor")
+    output.done(
+        f"{process} is to run for {queue['name']}: see trigmon runs list",
+        {"process_name": process, "q_name": queue["name"], "initiation_q_name": initiation_q},
+    )
+
+
+def _queue_of(qm: Connection, process: str, q_name: str | None) -> dict[str, Any]:
+    from trigmon.cli import objects
+
+    if q_name is not None:
+        return objects.row(qm, "QLOCAL", q_name)
+    found = [row for row in objects.rows(qm, "QLOCAL") if row["process_name"] == process]
+    if len(found) != 1:
+        names = ", ".join(row["name"] for row in found) or "no queue"
+        raise click.UsageError(f"{names} names process {process}; say --queue")
+    return found[0]

@@ -1,0 +1,126 @@
+"""``trigmon queue``: local queues and aliases."""
+
+from __future__ import annotations
+
+import click
+
+from trigmon.cli.command import command, group, invocation, queue_argument
+
+_COLUMNS = [
+    *("name", "object_type", "current_q_depth", "open_input_count", "open_output_count"),
+    *("trigger_control", "trigger_type", "process_name"),
+]
+
+
+@group("queue", example="trigmon queue list 'ORDERS*'")
+def queue() -> None:
+    """Queues and aliases: list, show, define, alter, delete, clear, move.
+
+    Attributes are given as KEY=VALUE, by long name (trigger_type=first) or MQSC word (TRIGTYPE=FIRST); TRIGGER,
+    NOTRIGGER and their like stand alone.
+    """
+
+
+@command("list", "trigmon queue list 'ORDERS*' --output json", queue)
+@click.argument("pattern", default="*")
+@click.option("--system", is_flag=True, help="The SYSTEM queues too.")
+def list_(pattern: str, system: bool) -> None:
+    """List the queues whose name is PATTERN, or begins with it when it ends in *."""
+    from trigmon.cli.objects import show_list
+
+    show_list("queue", pattern, _COLUMNS, system=system)
+
+
+@command("show", "trigmon queue show ORDERS", queue)
+@queue_argument
+def show(queue: str) -> None:
+    """Show every attribute of a queue."""
+    from trigmon.cli.objects import show_one
+
+    show_one("queue", queue)
+
+
+@command(
+    "define",
+    "trigmon queue define ORDERS TRIGGER trigger_type=first process_name=LOAD \\\n"
+    "    initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE def_persistence=persistent\n"
+    "trigmon queue define ORDERS.ALIAS --alias-of ORDERS",
+    queue,
+)
+@click.argument("queue")
+@click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--alias-of", metavar="QUEUE", help="Define an alias of this queue instead of a local queue.")
+@click.option("--like", default="", metavar="QUEUE", help="Take what is not named from this queue.")
+@click.option("--replace", is_flag=True, help="Replace a queue that exists: what is not named goes to its default.")
+def define(queue: str, attributes: tuple[str, ...], alias_of: str | None, like: str, replace: bool) -> None:
+    """Define a local queue, or an alias."""
+    from trigmon.cli import objects
+    from trigmon.mq.enums import ObjectType
+
+    which = ObjectType.QLOCAL if alias_of is None else ObjectType.QALIAS
+    words = attributes if alias_of is None else (f"base_q_name={alias_of}", *attributes)
+    objects.define(which, queue, objects.attributes(which, queue, words), replace=replace, like=like)
+
+
+@command("alter", "trigmon queue alter ORDERS TRIGGER TRIGDPTH=50", queue)
+@queue_argument
+@click.argument("attributes", nargs=-1, required=True, metavar="KEY=VALUE...")
+def alter(queue: str, attributes: tuple[str, ...]) -> None:
+    """Change the named attributes of a queue and no others."""
+    from trigmon.cli import objects
+    from trigmon.mq.enums import ObjectType
+
+    with invocation().connected() as qm:
+        which = ObjectType[objects.row(qm, "queue", queue)["object_type"]]
+        objects.alter(qm, which, queue, attributes)
+
+
+@command("delete", "trigmon queue delete ORDERS.OLD", queue)
+@queue_argument
+@click.option("--purge", is_flag=True, help="Delete the messages on it too.")
+def delete(queue: str, purge: bool) -> None:
+    """Delete a queue; refused while it is open, or holds messages."""
+    from trigmon.cli import objects
+
+    with invocation().connected() as qm:
+        objects.delete(qm, objects.row(qm, "queue", queue)["object_type"], queue, purge=purge)
+
+
+@command("clear", "trigmon queue clear ORDERS.TEST", queue)
+@queue_argument
+def clear(queue: str) -> None:
+    """Delete every message of a queue; refused while it is open or has uncommitted messages."""
+    from trigmon.cli import output
+    from trigmon.mq.calls import Clear, Counted
+
+    count = 0
+    with invocation().connected() as qm:
+        while True:
+            counted = qm.ask(Clear(q_name=queue), Counted)
+            count += counted.count
+            if not counted.more:
+                break
+    output.done(f"{count} messages deleted from {queue}", {"q_name": queue, "messages": count})
+
+
+@command("move", "trigmon queue move ORDERS.FAILED ORDERS --count 100", queue)
+@queue_argument
+@click.argument("to")
+@click.option("--count", type=click.IntRange(min=1), help="At most so many; otherwise all that are there.")
+def move(queue: str, to: str, count: int | None) -> None:
+    """Move messages to another queue, oldest first, in slices that are each done whole or not at all."""
+    from trigmon.cli import output
+    from trigmon.cli.objects import row
+    from trigmon.mq.calls import Counted, Move
+
+    moved = 0
+    with invocation().connected() as qm:
+        # What is put onto the queue meanwhile is not ours to chase: a busy queue would never end.
+        left = min(count or 1 << 62, row(qm, "queue", queue).get("current_q_depth", 1 << 62))
+        while left > 0:
+            counted = qm.ask(Move(q_name=queue, to_q_name=to, count=min(left, 256)), Counted)
+            moved += counted.count
+            left -= counted.count
+            if not counted.more or not counted.count:
+                break
+    output.done(f"{moved} messages moved from {queue} to {to}", {"q_name": queue, "to_q_name": to, "messages": moved})

@@ -1,0 +1,43 @@
+"""``trigmon run`` and ``trigmon monitor``: the two processes that stay."""
+
+from __future__ import annotations
+
+import click
+
+from trigmon.cli.command import command, invocation
+
+
+@command("run", "trigmon run\ntrigmon --qmgr QM2 run --no-monitor --data /srv/trigmon/QM2")
+@click.option("--monitor/--no-monitor", default=True, help="Start a trigger monitor as its child (default), or not.")
+@click.option("--data", type=click.Path(file_okay=False), help="The directory of its store.")
+@click.pass_context
+def run(ctx: click.Context, monitor: bool, data: str | None) -> None:
+    """Run a queue manager in the foreground, as systemd starts it; SIGTERM or Ctrl-C ends it in order."""
+    from trigmon.server import daemon
+
+    ours = invocation()
+    ours.announce_config()
+    ctx.exit(daemon.run(ours.settings(qmgr__data=data), with_monitor=monitor))
+
+
+@command("monitor", "trigmon monitor\ntrigmon monitor --initq ORDERS.INITQ")
+@click.option("--initq", metavar="QUEUE", help="The initiation queue (default: the configured one).")
+@click.option("--data", type=click.Path(file_okay=False), help="The queue manager's data directory.")
+def monitor(initq: str | None, data: str | None) -> None:
+    """Run a trigger monitor alone: it starts what the trigger messages on its initiation queue ask for.
+
+    Several monitors may serve one queue manager, and one initiation queue.
+    """
+    from trigmon import log
+    from trigmon.monitor import monitor as watching
+
+    ours = invocation()
+    ours.announce_config()
+    settings = ours.settings(qmgr__data=data, monitor__initiation_q=initq)
+    log.configure(settings.log.level, settings.log.format)
+    watching.run(
+        ours.qmgr,
+        initiation_q=settings.monitor.initiation_q,
+        instances=settings.monitor.instances,
+        data=settings.qmgr.data,
+    )

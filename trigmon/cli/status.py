@@ -1,0 +1,45 @@
+"""``trigmon status``: the queue manager at a glance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trigmon.cli.command import command, invocation
+
+
+@command("status", "trigmon status --output json")
+def status() -> None:
+    """Show the queue manager at a glance: connections, messages, open units of work, monitors."""
+    from trigmon.cli import output
+    from trigmon.mq.attributes import ATTRIBUTES
+    from trigmon.mq.calls import Status, Values
+    from trigmon.mq.enums import ObjectType
+
+    with invocation().connected() as qm:
+        said = qm.ask(Status(), Values).values
+    # What the queue manager is comes first, its attributes last; its name was among them twice.
+    attributes = {a.name for a in ATTRIBUTES[ObjectType.QMGR].values()}
+    drop = {"object_type", "name", "created_ms", "altered_ms"}
+    first = {key: said[key] for key in ("q_mgr_name", "version", "started_ms") if key in said}
+    rest = {key: value for key, value in said.items() if key not in attributes | drop | first.keys()}
+    values: dict[str, Any] = first | rest | {key: said[key] for key in said if key in attributes}
+    if invocation().is_json:
+        output.one(values)
+        return
+    queues = values.pop("initiation_queues", [])
+    output.one(values)
+    if queues:
+        print_initiation_queues(queues)
+
+
+def print_initiation_queues(queues: list[dict[str, object]]) -> None:
+    """The initiation queues under the rest, and a word where nobody reads one."""
+    import click
+
+    from trigmon.cli import output
+
+    click.echo()
+    output.listing(queues, ["name", "monitors", "current_q_depth", "queues"])
+    for queue in queues:
+        if not queue.get("monitors"):
+            output.note(f"nobody reads {queue['name']}: trigmon monitor --initq {queue['name']}")

@@ -1,0 +1,143 @@
+"""The demo's own queue manager: the real daemon with its monitor, in a directory that goes when it goes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from trigmon import places
+from trigmon.client.connecting import connect
+from trigmon.client.connection import Connection
+from trigmon.mq.calls import Display, Listing, Runs
+from trigmon.mq.errors import MQError
+
+NAME = "DEMO"
+INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+START_S = 30.0
+END_S = 20.0
+JOB_END_S = 5.0
+
+# A layer over this machine's own configuration, whose queue manager must not be touched.
+_SETTINGS = f"""\
+qmgr: {{name: {NAME}, data: null, definitions: []}}
+server: {{tcp: null, socket_group: null}}
+monitor: {{initiation_q: {INITIATION_Q}}}
+"""
+
+
+class DemoFailed(Exception):  # noqa: N818 - it is the demo that failed, by no error of its own perhaps
+    """The demo did not reach its end. The text says at which station and why; ``detail`` is what was written there."""
+
+    def __init__(self, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
+
+
+class House:
+    """A running ``trigmon run``."""
+
+    def __init__(self, home: Path, output: Path) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TRIGMON_")}
+        self._socket = home / ".run" / NAME / places.SOCKET_NAME
+        self._log = home / "daemon.log"
+        config = home / "demo.yaml"
+        config.write_text(_SETTINGS)
+        own = {"TRIGMON_HOME": str(home), "TRIGMON_CONFIG": str(config), "FLIGHTS_OUTPUT": str(output)}
+        with self._log.open("wb") as log:
+            # A session of its own: Ctrl-C is for the demo, which then ends the daemon in order.
+            self._daemon = subprocess.Popen(
+                [sys.executable, "-m", "trigmon", "run"],
+                env=kept | own,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def ready(self) -> Connection:
+        """A connection, as soon as the monitor reads the initiation queue. Raises DemoFailed."""
+        self._await(lambda: places.answers(self._socket))
+        connection = connect(f"unix:{self._socket}", application="trigmon demo", run_id="")
+        self._await(lambda: queue_row(connection, INITIATION_Q)["open_input_count"] > 0)
+        return connection
+
+    def check(self) -> None:
+        """Raises DemoFailed, with the log's end, when the daemon has ended."""
+        status = self._daemon.poll()
+        if status is not None:
+            raise DemoFailed(f"the queue manager ended with status {status}", self.log_tail())
+
+    def log_tail(self) -> str:
+        """The last lines of the daemon's and the monitor's log."""
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
+
+    def end(self) -> None:
+        """Ends whatever runs: the job, the monitor, the queue manager."""
+        if self._daemon.poll() is None:
+            with suppress(MQError):
+                self._end_jobs()
+            self._daemon.terminate()
+            try:
+                self._daemon.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self._daemon.kill()
+                self._daemon.wait()
+
+    def _end_jobs(self) -> None:
+        with connect(f"unix:{self._socket}", application="trigmon demo", run_id="") as connection:
+            for number, patience_s in ((signal.SIGTERM, JOB_END_S), (signal.SIGKILL, JOB_END_S)):
+                running = runs(connection, state="started")
+                for run in running:
+                    with suppress(ProcessLookupError):
+                        os.killpg(run["pid"], number)
+                until = time.monotonic() + patience_s
+                while running and time.monotonic() < until and runs(connection, state="started"):
+                    time.sleep(0.05)
+
+    def _await(self, is_so: Any) -> None:
+        until = time.monotonic() + START_S
+        while not is_so():
+            self.check()
+            if time.monotonic() > until:
+                raise DemoFailed(f"the queue manager was not ready within {START_S:g} s", self.log_tail())
+            time.sleep(0.02)
+
+
+@contextmanager
+def house(output: Path) -> Iterator[House]:
+    """A queue manager for the block; behind it everything that was started has ended and its files are gone."""
+    with tempfile.TemporaryDirectory(prefix="trigmon-") as home:
+        made = House(Path(home), output)
+        try:
+            yield made
+        finally:
+            before = _deaf()
+            made.end()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _deaf() -> dict[signal.Signals, Any]:
+    """Cleaning up takes seconds, and a second Ctrl-C must not leave processes behind."""
+    try:
+        return {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread, which no signal reaches
+        return {}
+
+
+def queue_row(connection: Connection, name: str) -> dict[str, Any]:
+    """A queue as DISPLAY QLOCAL shows it."""
+    return connection.ask(Display(object_type="QLOCAL", name=name), Listing).rows[0]
+
+
+def runs(connection: Connection, **where: Any) -> list[dict[str, Any]]:
+    """The run records that hold these values, newest first."""
+    return connection.ask(Runs(where=where), Listing).rows

@@ -1,0 +1,54 @@
+"""What every way of launching has in common: the order that comes in, the plan that goes out, the refusal."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from trigmon.mq.attributes import Process
+from trigmon.mq.descriptors import TriggerMessage
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """One program to start: what the trigger message says, and what its process definition adds.
+
+    ``address`` is what the started program connects to (a queue manager's name, or an address with a colon);
+    ``occasion`` is the number of the law's row that fired ("" when the trigger message does not tell).
+    """
+
+    run_id: str
+    q_mgr_name: str
+    trigger: TriggerMessage
+    process: Process
+    address: str = ""
+    occasion: str = ""
+
+
+class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Exactly what will be executed: argument list, additions to the environment, working directory ("" = ours)."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    working_directory: str = ""
+
+
+class LaunchError(Exception):
+    """An order cannot become a running program; the text says why and, where there is one, the remedy."""
+
+
+STDOUT, STDERR = "stdout", "stderr"
+
+
+class Launcher(Protocol):
+    """Turns orders of one application type into plans.
+
+    ``errors`` names the output files that tell why a program of this type failed, the telling one last.
+    """
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """See the class."""
+
+    def plan(self, order: Order) -> LaunchPlan:
+        """The plan for ``order``. Raises LaunchError; looks for programs, but starts none."""

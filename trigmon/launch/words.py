@@ -1,0 +1,85 @@
+"""Texts of a definition become argument words: lexed like a shell, run by none, filled one element at a time.
+
+Pure. A word is cut from the definition first and filled afterwards, so what a placeholder brings in is never split,
+quoted or expanded: whatever TRIGDATA holds, it stays inside its one element.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+
+from trigmon.launch.port import LaunchError, Order
+from trigmon.mq.descriptors import pack_tmc2
+
+_PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
+
+
+def split_words(text: str, where: str) -> list[str]:
+    """``text`` as a shell would split it. Raises LaunchError, naming ``where``, when a quote is left open."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise LaunchError(f"{where} cannot be split into words ({error}): {text}") from None
+
+
+def environment_words(env_data: str) -> list[str]:
+    """ENVRDATA's words. A trailing ``&``, IBM's way to say "do not wait", is dropped: nothing here waits anyway."""
+    return split_words(env_data.rstrip().removesuffix("&"), "ENVRDATA")
+
+
+def has_placeholder(words: list[str]) -> bool:
+    """Whether any word asks to be filled."""
+    return any(_PLACEHOLDER.search(word) for word in words)
+
+
+def fillings(order: Order) -> dict[str, str]:
+    """What each placeholder stands for."""
+    return {
+        "tmc": pack_tmc2(order.trigger, order.q_mgr_name),
+        "queue": order.trigger.q_name,
+        "trigdata": order.trigger.trigger_data,
+        "userdata": order.trigger.user_data,
+        "run": order.run_id,
+    }
+
+
+def filled(words: list[str], order: Order) -> list[str]:
+    """Each word with its placeholders filled.
+
+    Raises LaunchError when a filling would make a word begin an option that the definition did not write: whoever
+    may set a queue's TRIGDATA may choose data for the program, not switches.
+    """
+    values = fillings(order)
+    done = []
+    for word in words:
+        element = _PLACEHOLDER.sub(lambda found: values[found[1]], word)
+        if element.startswith("-") and not word.startswith("-"):
+            raise LaunchError(f"{word} may not begin an option, and it would be {element!r}")
+        done.append(element)
+    return done
+
+
+def check_characters(order: Order) -> None:
+    """Raises LaunchError when a field of the trigger message holds a NUL or another control character."""
+    for name in order.trigger.__struct_fields__:
+        value = getattr(order.trigger, name)
+        if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
+            raise LaunchError(f"{name} holds a control character: {value!r}")
+
+
+def environment(order: Order) -> dict[str, str]:
+    """The variables that tell a program what it was started for."""
+    trigger = order.trigger
+    return {
+        "TRIGMON_QMGR": order.address or order.q_mgr_name,
+        "TRIGMON_QNAME": trigger.q_name,
+        "TRIGMON_PROCESS": trigger.process_name,
+        "TRIGMON_TRIGDATA": trigger.trigger_data,
+        "TRIGMON_USERDATA": trigger.user_data,
+        "TRIGMON_ENVDATA": trigger.env_data,
+        "TRIGMON_OCCASION": order.occasion,
+        "TRIGMON_RUN": order.run_id,
+        "TRIGMON_TMC": pack_tmc2(trigger, order.q_mgr_name),
+    }

@@ -1,0 +1,1 @@
+"""The watcher: gets trigger messages from an initiation queue and starts what they ask for."""

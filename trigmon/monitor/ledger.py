@@ -1,0 +1,115 @@
+"""The run record: what is written down of one launch, as plain JSON values, and how it changes.
+
+===============  ======================================================================================
+run_id           16 hexadecimal digits, ascending by the time they were made; the record's key
+state            held (waits for a slot), due (about to start), started, exited (status 0 or not, or a
+                 signal), failed (never became a process), unknown (ended while nobody could see how)
+q_name ...       q_name, process_name, trigger_data, appl_type, appl_id, env_data, user_data: as the
+                 trigger message said; occasion: the row of the law that fired, "" if not told
+argv             what was executed, [] until planned
+directory        where stdout and stderr lie, on the monitor's host
+pid              of the program, which leads its own process group; 0 until started
+start_ms end_ms  milliseconds since 1970, 0 until it happened
+exit_status      0 to 255, None until ended or when a signal ended it; signal: its number or None
+stderr_tail      the end of its stderr when it ended, 8 KiB at most; for Spark, half of it is stdout's,
+                 where spark-submit writes its Python's stderr
+why              for a person: why it is held, failed or unknown, or how it ended
+monitor          which monitor: host, initiation queue, and its number among those on this host
+recorded_ms      when the trigger message was taken
+===============  ======================================================================================
+
+Pure but for :func:`new_run_id`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+from typing import Any
+
+from trigmon.mq.descriptors import TriggerMessage
+
+HELD, DUE, STARTED, EXITED, FAILED, UNKNOWN = "held", "due", "started", "exited", "failed", "unknown"
+Fields = dict[str, Any]
+
+
+def new_run_id(now_ms: int) -> str:
+    """An id that sorts by time and that two monitors will not both make: 11 digits of time, 5 of chance."""
+    return f"{now_ms:011x}{secrets.randbelow(1 << 20):05x}"
+
+
+def recorded(
+    run_id: str, trigger: TriggerMessage, *, state: str, monitor: str, now_ms: int, occasion: str = "", **more: Any
+) -> Fields:
+    """The whole record of a new run; ``more`` overrides what is not known yet."""
+    return {
+        "run_id": run_id,
+        "state": state,
+        "q_name": trigger.q_name,
+        "process_name": trigger.process_name,
+        "trigger_data": trigger.trigger_data,
+        "appl_type": trigger.appl_type,
+        "appl_id": trigger.appl_id,
+        "env_data": trigger.env_data,
+        "user_data": trigger.user_data,
+        "occasion": occasion,
+        "argv": [],
+        "directory": "",
+        "pid": 0,
+        "start_ms": 0,
+        "end_ms": 0,
+        "exit_status": None,
+        "signal": None,
+        "stderr_tail": "",
+        "why": "",
+        "monitor": monitor,
+        "recorded_ms": now_ms,
+    } | more
+
+
+def trigger_of(record: Fields) -> TriggerMessage:
+    """The trigger message that a record was written for."""
+    return TriggerMessage(**{name: record[name] for name in TriggerMessage.__struct_fields__})
+
+
+def due(argv: list[str], directory: str) -> Fields:
+    """It is about to start."""
+    return {"state": DUE, "argv": argv, "directory": directory, "why": ""}
+
+
+def started(pid: int, now_ms: int) -> Fields:
+    """It runs."""
+    return {"state": STARTED, "pid": pid, "start_ms": now_ms}
+
+
+def failed(why: str, now_ms: int) -> Fields:
+    """It never became a process."""
+    return {"state": FAILED, "end_ms": now_ms, "why": why}
+
+
+def exited(return_code: int, stderr_tail: str, now_ms: int) -> Fields:
+    """It ended; ``return_code`` is subprocess's: negative for a signal."""
+    by_signal = return_code < 0
+    return {
+        "state": EXITED,
+        "end_ms": now_ms,
+        "exit_status": None if by_signal else return_code,
+        "signal": -return_code if by_signal else None,
+        "stderr_tail": stderr_tail,
+        "why": how_it_ended(return_code),
+    }
+
+
+def unknown(why: str, stderr_tail: str, now_ms: int) -> Fields:
+    """It ended, and nobody saw how."""
+    return {"state": UNKNOWN, "end_ms": now_ms, "stderr_tail": stderr_tail, "why": why}
+
+
+def how_it_ended(return_code: int) -> str:
+    """For a person: "ended with status 1", "killed by SIGKILL"."""
+    if return_code >= 0:
+        return f"ended with status {return_code}"
+    try:
+        return f"killed by {signal.Signals(-return_code).name}"
+    except ValueError:
+        return f"killed by signal {-return_code}"

@@ -1,0 +1,94 @@
+"""A connection to the queue manager that is made anew after it was lost, with growing pauses in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from trigmon.client.connection import Connection
+from trigmon.mq.calls import Call, Reply
+from trigmon.mq.errors import MQError
+from trigmon.mq.reasons import Reason
+
+_GONE: Final = frozenset(
+    {
+        Reason.CONNECTION_BROKEN,
+        Reason.Q_MGR_NOT_AVAILABLE,
+        Reason.Q_MGR_QUIESCING,
+        Reason.Q_MGR_STOPPING,
+        Reason.CONNECTION_QUIESCING,
+        Reason.CONNECTION_STOPPING,
+    }
+)
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+
+
+class LinkDown(Exception):  # noqa: N818 - a state of the link, passed on until somebody may wait
+    """The queue manager cannot be reached now; :attr:`Link.pause_s` says when to try again, ``error`` why."""
+
+    def __init__(self, error: MQError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is the queue manager that went or is not yet there, rather than something said wrong."""
+        return self.error.reason in _GONE
+
+
+class Link:
+    """Calls to a queue manager that may come and go. One thread uses it, as it is with a connection."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._pause_s = _FIRST_PAUSE_S
+        self._retry_at = 0.0
+        self._error = MQError()
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds until the next attempt is due, 0 when it is or when the link stands."""
+        return 0.0 if self._connection else max(0.0, self._retry_at - time.monotonic())
+
+    def connection(self) -> Connection:
+        """The connection, made now if there is none and an attempt is due. Raises LinkDown."""
+        if self._connection is None:
+            if self.pause_s:
+                raise LinkDown(self._error)
+            try:
+                self._connection = self._connect()
+            except MQError as error:
+                raise self._down(error) from None
+            self._pause_s = _FIRST_PAUSE_S
+        return self._connection
+
+    def call(self, call: Call) -> Reply:
+        """One call. Raises LinkDown when the link is down or goes down (whether it was done is then not known)."""
+        connection = self.connection()
+        try:
+            return connection.call(call)
+        except MQError as error:
+            if error.reason not in _GONE:
+                raise
+            raise self._down(error) from None
+
+    def close(self) -> None:
+        """Disconnects in order, if there is somebody to disconnect from."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.disconnect()
+            except MQError:
+                connection.drop()
+
+    def _down(self, error: MQError) -> LinkDown:
+        """Gives the connection up, and sets when the next attempt is due."""
+        if self._connection is not None:
+            self._connection.drop()
+            self._connection = None
+        self._error = error
+        self._retry_at = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return LinkDown(error)

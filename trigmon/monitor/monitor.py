@@ -1,0 +1,131 @@
+"""The trigger monitor as a process: its name, its connections, its signals, its end."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from trigmon import places
+from trigmon.client.connecting import connect, default_address
+from trigmon.client.connection import Connection
+from trigmon.launch.launchers import launchers
+from trigmon.log import logger
+from trigmon.monitor.books import Books
+from trigmon.monitor.link import Link, LinkDown
+from trigmon.monitor.programs import Programs
+from trigmon.monitor.watcher import Watcher
+
+log = logger()
+DEFAULT_INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+
+
+def run(
+    q_mgr: str | None = None,
+    *,
+    initiation_q: str = DEFAULT_INITIATION_Q,
+    instances: int = 4,
+    data: str | Path | None = None,
+    stop_grace_s: float = 5.0,
+    stop: threading.Event | None = None,
+    ready: Callable[[], None] | None = None,
+) -> None:
+    """Runs a trigger monitor until SIGTERM or SIGINT, or until ``stop`` is set (then signals are left alone).
+
+    ``q_mgr`` is a queue manager's name or address, ``instances`` the cap of processes that define none, ``data`` the
+    queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is
+    open. At the end it waits ``stop_grace_s`` seconds for programs and leaves those that go on running. Raises MQError
+    when the initiation queue cannot be served.
+    """
+    address = q_mgr or default_address()
+
+    def connected() -> Connection:
+        return connect(address, application="trigmon monitor", run_id="")
+
+    with _stopping(stop) as stopped:
+        link = Link(connected)
+        name = _q_mgr_name(link, stopped)
+        if name is None:
+            return
+        directory = places.data_directory(name, data)
+        with _numbered(directory / "monitors", initiation_q) as number:
+            books = Books(Link(connected), initiation_q)
+            programs = Programs(books, launchers(directory), directory / "runs", instances)
+            watcher = Watcher(
+                link,
+                programs,
+                initiation_q=initiation_q,
+                name=f"{socket.gethostname()}:{initiation_q}:{number}",
+                address=address if ":" in address else "",
+                ready=ready or (lambda: None),
+            )
+            try:
+                watcher.serve(stopped)
+            finally:
+                link.close()
+                _stop(programs, stop_grace_s)
+
+
+def _q_mgr_name(link: Link, stop: threading.Event) -> str | None:
+    """The queue manager's name, as it says itself, waiting until it is there; None when stopped before."""
+    while not stop.is_set():
+        try:
+            return link.connection().q_mgr_name
+        except LinkDown as down:
+            if not down.may_pass:
+                raise down.error from None
+            log.warning("queue manager not reachable", error=str(down), again_in_s=round(link.pause_s, 1))
+            stop.wait(link.pause_s)
+    return None
+
+
+def _stop(programs: Programs, grace_s: float) -> None:
+    log.info("monitor stops", waits_s=grace_s)
+    for child in programs.stop(grace_s):
+        log.warning("program left running", run=child.run_id, pid=child.pid)
+
+
+@contextmanager
+def _stopping(stop: threading.Event | None) -> Iterator[threading.Event]:
+    """The event that ends the monitor: the given one, else one that SIGTERM and SIGINT set."""
+    if stop is not None:
+        yield stop
+        return
+    event = threading.Event()
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        event.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _numbered(directory: Path, initiation_q: str) -> Iterator[int]:
+    """The lowest free number of a monitor of this queue on this host, ours until the end of the block.
+
+    A monitor that is started again gets the number it had, and so finds its own runs in the ledger.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        with (directory / f"{places.file_name(initiation_q)}.{number}").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield number
+            return

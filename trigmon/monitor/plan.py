@@ -1,0 +1,86 @@
+"""What becomes of a trigger message: start it, hold it, or dead-letter it with IBM's feedback code. Pure.
+
+The trigger message says what to start, in the values that were in force when it was written; the process definition of
+today adds only what a trigger message has no field for (how many, which directory, Spark's settings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from trigmon.launch.port import Order
+from trigmon.mq.attributes import ATTRIBUTES, Process
+from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, unpack_tm
+from trigmon.mq.enums import ApplType, Feedback, ObjectType
+from trigmon.mq.errors import TmError
+
+# What only a definition can say: all that Process has of our own.
+_ADDED = tuple(name for name, attribute in ATTRIBUTES[ObjectType.PROCESS].items() if attribute.ours)
+
+
+class Start(msgspec.Struct, frozen=True):
+    """Start it now."""
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """Write the run down, and start it when one of those before it has ended."""
+
+    why: str
+
+
+class DeadLetter(msgspec.Struct, frozen=True):
+    """Put the trigger message on the dead-letter queue with this feedback code."""
+
+    reason: Feedback
+    why: str
+
+
+Verdict = Start | Hold | DeadLetter
+
+
+def read_trigger(descriptor: MessageDescriptor, data: bytes) -> TriggerMessage | DeadLetter:
+    """The trigger message in a message from the initiation queue, or 266: it is none."""
+    if descriptor.format != FORMAT_TRIGGER:
+        said = descriptor.format or "blank"
+        return DeadLetter(Feedback.TM_ERROR, f"not a trigger message: its format is {said}, not {FORMAT_TRIGGER}")
+    try:
+        return unpack_tm(data)
+    except TmError as error:
+        return DeadLetter(Feedback.TM_ERROR, error.about)
+
+
+def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> Process:
+    """The process to start. ``definition`` is its row as DISPLAY PROCESS answers it, None when there is none here."""
+    added = {name: definition[name] for name in _ADDED if name in definition} if definition else {}
+    return Process(
+        name=trigger.process_name,
+        appl_type=trigger.appl_type,
+        appl_id=trigger.appl_id,
+        env_data=trigger.env_data,
+        user_data=trigger.user_data,
+        **added,
+    )
+
+
+def slot_of(trigger: TriggerMessage) -> str:
+    """What instances are counted by: the process, or the program where a foreign trigger message names no process."""
+    return trigger.process_name or trigger.appl_id
+
+
+def judge(order: Order, *, before_it: int, default_instances: int, appl_types: Collection[int]) -> Verdict:
+    """What to do with an order.
+
+    ``before_it`` counts the runs of its slot that are running or held already, ``default_instances`` is the cap of
+    processes that set none, ``appl_types`` are those this monitor can start.
+    """
+    appl_type = order.trigger.appl_type
+    if appl_type not in appl_types:
+        known = ", ".join(f"{ApplType(n).name} ({int(n)})" for n in sorted(appl_types))
+        return DeadLetter(Feedback.APPL_TYPE_ERROR, f"APPLTYPE {appl_type} is none this monitor starts: {known}")
+    cap = order.process.instances or default_instances
+    if before_it >= cap:
+        return Hold(f"{before_it} of {slot_of(order.trigger)} are running or held, and {cap} may run at a time")
+    return Start()

@@ -1,0 +1,202 @@
+"""What a trigger monitor does: an application that has an initiation queue open and starts what its messages ask for.
+
+A trigger message is got under syncpoint, and the run it becomes is recorded in the same turn that commits the get: so a
+launch is written down before it happens, and a monitor that dies loses none. It never waits for a program.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from trigmon.launch.port import LaunchError, LaunchPlan, Order
+from trigmon.log import logger
+from trigmon.monitor import ledger
+from trigmon.monitor.dead_letters import put_dead_letter
+from trigmon.monitor.link import Link, LinkDown
+from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.programs import Programs, now_ms
+from trigmon.monitor.resuming import resume
+from trigmon.mq.calls import Backout, ChangeRun, Display, Get, Listing, Open, Opened, RecordRun, WasGot
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ApplType, Feedback, GetOption, ObjectType, OpenOption
+from trigmon.mq.errors import MQError, NoMsgAvailable
+from trigmon.mq.names import is_object_name
+from trigmon.mq.reasons import Reason
+
+log = logger()
+
+# How long one get waits. A message ends the wait at once; the interval only bounds how late a stop is noticed.
+_WAIT_MS: Final = 500
+_GET: Final = int(GetOption.WAIT | GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
+_OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
+_PAUSE_S: Final = 1.0
+
+
+class Watcher:
+    """One monitor's eye on one initiation queue.
+
+    ``name`` tells it from others in the ledger, ``address`` is what started programs connect to ("": the queue
+    manager's name), ``ready`` is called whenever the initiation queue has been opened.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        programs: Programs,
+        *,
+        initiation_q: str,
+        name: str,
+        address: str = "",
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._link = link
+        self._programs = programs
+        self._initiation_q = initiation_q
+        self._name = name
+        self._address = address
+        self._ready = ready
+
+    def serve(self, stop: threading.Event) -> None:
+        """Serves the initiation queue until ``stop``, through any absence of the queue manager.
+
+        Raises MQError where waiting would not help: no such queue, no authority.
+        """
+        while not stop.is_set():
+            try:
+                self._serve_connection(stop)
+            except LinkDown as down:
+                if not down.may_pass:
+                    raise down.error from None
+                log.warning("queue manager not reachable", error=str(down), again_in_s=round(self._link.pause_s, 1))
+                stop.wait(self._link.pause_s)
+
+    def _serve_connection(self, stop: threading.Event) -> None:
+        opened = self._link.call(Open(object_name=self._initiation_q, options=_OPEN))
+        assert isinstance(opened, Opened)
+        resume(self._link, self._programs, self._name, self._order_again)
+        log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
+        self._ready()
+        while not stop.is_set():
+            self._programs.check()
+            unit = self._link.connection().unit
+            try:
+                got = self._link.call(Get(handle=opened.handle, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit))
+                assert isinstance(got, WasGot)
+                self._take(got, unit)
+            except NoMsgAvailable:
+                continue
+            except MQError as error:
+                if not self._may_go_on(error, unit):
+                    raise
+                stop.wait(_PAUSE_S)
+
+    def _may_go_on(self, error: MQError, unit: int) -> bool:
+        """Whether a refused call is no reason to end: the message is put back, and tried again after a pause."""
+        if error.reason in (Reason.Q_DELETED, Reason.OBJECT_CHANGED, Reason.HOBJ_ERROR):
+            return False
+        log.error("a trigger message was not taken", error=str(error))
+        if error.reason != Reason.GET_INHIBITED:
+            self._link.call(Backout(unit=unit))
+        return True
+
+    # -- one trigger message --------------------------------------------------------------------------------
+
+    def _take(self, got: WasGot, unit: int) -> None:
+        """Decides about one message, writes the decision down with the commit of its get, then acts on it."""
+        run_id = ledger.new_run_id(now_ms())
+        trigger = read_trigger(got.descriptor, got.data)
+        if isinstance(trigger, DeadLetter):
+            self._refuse(got, unit, run_id, TriggerMessage(q_name=""), trigger)
+            return
+        order = self._order(run_id, trigger, _occasion(got))
+        verdict, plan = self._judge(order)
+        if isinstance(verdict, DeadLetter):
+            self._refuse(got, unit, run_id, trigger, verdict)
+        elif isinstance(verdict, Hold):
+            self._record(order, unit, state=ledger.HELD, why=verdict.why)
+            self._programs.hold(order)
+            log.info("run held", run=run_id, queue=trigger.q_name, why=verdict.why)
+        elif plan is not None:
+            directory = str(self._programs.directory(run_id))
+            self._record(order, unit, state=ledger.DUE, argv=plan.argv, directory=directory)
+            self._start(order, plan, got)
+
+    def _judge(self, order: Order) -> tuple[Verdict, LaunchPlan | None]:
+        """The verdict, and with :class:`Start` the plan: an order that cannot be planned can never start."""
+        programs = self._programs
+        verdict = judge(
+            order,
+            before_it=programs.before(slot_of(order.trigger)),
+            default_instances=programs.default_instances,
+            appl_types=programs.launchers,
+        )
+        if not isinstance(verdict, Start):
+            return verdict, None
+        try:
+            return verdict, programs.launchers[order.trigger.appl_type].plan(order)
+        except LaunchError as error:
+            return DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error)), None
+
+    def _record(self, order: Order, unit: int, **known: Any) -> None:
+        record = ledger.recorded(
+            order.run_id, order.trigger, monitor=self._name, now_ms=now_ms(), occasion=order.occasion, **known
+        )
+        self._link.call(RecordRun(run_id=order.run_id, record=record, unit=unit))
+
+    def _start(self, order: Order, plan: LaunchPlan, got: WasGot) -> None:
+        try:
+            self._programs.start(order, plan)
+        except OSError as error:  # found, but the kernel would not execute it
+            verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
+            why = self._dead_letter(got, 0, order.run_id, verdict)
+            self._link.call(ChangeRun(run_id=order.run_id, fields=ledger.failed(why, now_ms())))
+
+    def _refuse(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> None:
+        """Dead-letters a message and records the failed run, all in the unit of work of its get."""
+        why = self._dead_letter(got, unit, run_id, verdict)
+        failed = ledger.failed(why, now_ms())
+        record = ledger.recorded(
+            run_id, trigger, monitor=self._name, now_ms=now_ms(), occasion=_occasion(got), **failed
+        )
+        self._link.call(RecordRun(run_id=run_id, record=record, unit=unit))
+
+    def _dead_letter(self, got: WasGot, unit: int, run_id: str, verdict: DeadLetter) -> str:
+        where = put_dead_letter(
+            self._link.call,
+            verdict,
+            got.descriptor,
+            got.data,
+            initiation_q=self._initiation_q,
+            q_mgr_name=self._link.connection().q_mgr_name,
+            now_ms=now_ms(),
+            unit=unit,
+        )
+        log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
+        return f"{verdict.why}; {where}"
+
+    # -- what to start --------------------------------------------------------------------------------------
+
+    def _order(self, run_id: str, trigger: TriggerMessage, occasion: str) -> Order:
+        definition = None
+        if is_object_name(trigger.process_name):
+            reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=trigger.process_name))
+            definition = reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+        return Order(
+            run_id=run_id,
+            q_mgr_name=self._link.connection().q_mgr_name,
+            trigger=trigger,
+            process=process_for(trigger, definition),
+            address=self._address,
+            occasion=occasion,
+        )
+
+    def _order_again(self, record: ledger.Fields) -> Order:
+        return self._order(str(record["run_id"]), ledger.trigger_of(record), str(record["occasion"]))
+
+
+def _occasion(got: WasGot) -> str:
+    """Which row of the law fired: our queue managers say it in ApplOriginData, four characters IBM leaves blank."""
+    descriptor = got.descriptor
+    return descriptor.appl_origin_data.strip() if descriptor.put_appl_type == ApplType.QMGR else ""
