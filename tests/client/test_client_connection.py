@@ -163,7 +163,7 @@ def test_a_forked_child_is_refused_and_harms_nothing(qm):
 
 def test_a_verdict_prints_as_text(qm, q_name):
     said = str(qm.explain(q_name, priority=5))
-    first, *conditions = said.splitlines()
-    assert first.startswith(f"{q_name}: a put would not fire: 6, 7, 8, 9")
-    assert any(line.startswith("  9  NO") for line in conditions)
+    first, _, *conditions = said.splitlines()
+    assert first == (f"A put on {q_name} with priority 5 would NOT write a trigger message: 6, 7, 8 and 9 do not hold.")
+    assert any(line.startswith("   9  NO") for line in conditions)
     assert f"remedy: ALTER QLOCAL({q_name}) TRIGGER" in said

@@ -349,8 +349,9 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         said = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
         if self.fires:
             return f"{said} write a trigger message (by condition {self.occasion})."
-        holds = "does" if len(self.fails) == 1 else "do"
-        return f"{said} NOT write a trigger message: {' and '.join(self.fails)} {holds} not hold."
+        *others, last = self.fails
+        fails = f"{', '.join(others)} and {last} do" if others else f"{last} does"
+        return f"{said} NOT write a trigger message: {fails} not hold."
 
 
 class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):

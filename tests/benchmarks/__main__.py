@@ -1,0 +1,96 @@
+"""``python -m tests.benchmarks``: speed as ratios, everything that is compared measured in turns within one run.
+
+``--quick`` measures little, to see that it works; its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from tests.benchmarks.deciding import microseconds
+from tests.benchmarks.measuring import in_turns, told
+from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
+from tests.benchmarks.starting import Starting
+
+WORKS = {
+    "put": ("put, each durable when answered", ("trigmon", "beanstalkd -f0", "SQLite, a row a commit")),
+    "get": ("get, each durable when answered", ("trigmon", "beanstalkd -f0")),
+    "put_units": ("put, 100 a unit of work, a call each", ("trigmon", "SQLite, 100 rows a commit")),
+    "put_frames": ("put, 100 a unit of work, one frame", ("trigmon", "SQLite, 100 rows a commit")),
+}
+MAKE = {
+    "trigmon": Trigmon,
+    "beanstalkd -f0": Beanstalkd,
+    "SQLite, a row a commit": Sqlite,
+    "SQLite, 100 rows a commit": Sqlite,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="measure little, to see that it works")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (default 5)")
+    parser.add_argument("--directory", type=Path, help="where the data lies, for the disk to be measured")
+    options = parser.parse_args()
+    rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
+    with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
+        deciding(rounds, 20_000 // scale)
+        messages(Path(directory), rounds, scale)
+        starting(Path(directory), rounds * 20 // scale)
+
+
+def deciding(rounds: int, count: int) -> None:
+    def case(fires: bool) -> Callable[[], tuple[float, float]]:
+        return lambda: (microseconds(count, fires=fires), 0.0)
+
+    figures = in_turns(rounds, {"a put that does not fire": case(False), "a put that fires": case(True)}, "us")
+    print(told("deciding one put, all evidence, no store", figures, against="a put that does not fire"), flush=True)
+
+
+def messages(directory: Path, rounds: int, scale: int) -> None:
+    with ExitStack() as stack:
+        servers = {}
+        for name, make in MAKE.items():
+            if make is Beanstalkd and not Beanstalkd.program:
+                print("\n(beanstalkd is not installed: it is left out)")
+                continue
+            home = directory / name.replace(" ", "-")
+            home.mkdir()
+            servers[name] = make(home)
+            stack.callback(servers[name].end)
+        for clients, each in ((1, 2000 // scale), (16, 400 // scale)):
+            for work, (title, names) in WORKS.items():
+                # A single writer is what SQLite has, however many clients stand before it.
+                subjects = {
+                    name: partial(per_second, servers[name], work, 1 if "SQLite" in name else clients, each)
+                    for name in names
+                    if name in servers
+                }
+                figures = in_turns(rounds, subjects, "msg/s")
+                who = "1 client" if clients == 1 else f"{clients} clients"
+                print("\n" + told(f"{title}, {who}", figures, against=names[1], note="server CPU us/msg"), flush=True)
+
+
+def starting(directory: Path, rounds: int) -> None:
+    home = directory / "starting"
+    home.mkdir()
+    it = Starting(home)
+    try:
+        for language in it.argv:
+            spawn, put = f"bare spawn of {language}", f"put to {language}'s first word"
+            subjects = {spawn: partial(it.by_spawn, language), put: partial(it.by_put, language)}
+            print(
+                "\n" + told(f"a program starts: {language}", in_turns(rounds, subjects, "ms"), against=spawn),
+                flush=True,
+            )
+    finally:
+        it.end()
+
+
+if __name__ == "__main__":
+    main()

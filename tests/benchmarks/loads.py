@@ -1,0 +1,40 @@
+"""Clients as they are in life: a process each, that waits for every answer before it asks again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_FORK = multiprocessing.get_context("fork")
+CLOCK_TICK_S = 0.01
+
+Client = Callable[[int, Callable[[], None]], None]
+"""Given its number and what to call once it is connected; returns when its work is done."""
+
+
+def seconds(clients: int, client: Client) -> float:
+    """How long ``clients`` processes took together, from the moment all were connected to the end of the last."""
+    ready = _FORK.Barrier(clients + 1)
+
+    def begin(number: int) -> None:
+        client(number, lambda: ready.wait() and None)
+
+    workers = [_FORK.Process(target=begin, args=(number,)) for number in range(clients)]
+    for worker in workers:
+        worker.start()
+    ready.wait(60)
+    began = time.perf_counter()
+    for worker in workers:
+        worker.join()
+    took = time.perf_counter() - began
+    assert all(worker.exitcode == 0 for worker in workers), "a client failed"
+    return took
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has spent so far, in user and kernel."""
+    fields: list[Any] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * CLOCK_TICK_S

@@ -1,0 +1,53 @@
+"""How figures are taken and shown: subjects in turns within one run, the median of each, ratios beside it.
+
+A machine's noise moves everybody's figure of the same minute, so what is compared is measured in turns, and only ratios
+are worth remembering.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Figures:
+    """What was measured of one subject, a value a round, in ``unit``."""
+
+    unit: str
+    values: list[float] = field(default_factory=list)
+    notes: list[float] = field(default_factory=list)
+    """A second figure of each round, such as the server's CPU per message in microseconds."""
+
+    @property
+    def median(self) -> float:
+        """The middle value."""
+        return statistics.median(self.values)
+
+    @property
+    def spread(self) -> str:
+        """From the lowest to the highest."""
+        return f"{min(self.values):,.4g} to {max(self.values):,.4g}"
+
+
+def in_turns(rounds: int, subjects: Mapping[str, Callable[[], tuple[float, float]]], unit: str) -> dict[str, Figures]:
+    """Runs every subject ``rounds`` times, each round once; a subject returns its figure and its note."""
+    figures = {name: Figures(unit) for name in subjects}
+    for _ in range(rounds):
+        for name, measure in subjects.items():
+            value, note = measure()
+            figures[name].values.append(value)
+            figures[name].notes.append(note)
+    return figures
+
+
+def told(title: str, figures: Mapping[str, Figures], *, against: str, note: str = "") -> str:
+    """The figures as a table; the ratio is to the subject named ``against``."""
+    lines = [title]
+    basis = figures[against].median if against in figures else None
+    for name, it in figures.items():
+        ratio = f"{it.median / basis:>8.2f} x" if basis else " " * 10
+        beside = f"   {note} {statistics.median(it.notes):,.1f}" if note and any(it.notes) else ""
+        lines.append(f"  {name:<34}{it.median:>12,.1f} {it.unit:<10}{ratio}   ({it.spread}){beside}")
+    return "\n".join(lines)

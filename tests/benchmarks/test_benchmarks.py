@@ -1,0 +1,16 @@
+"""The benchmarks run; what they measure is for a quiet machine and a person's eyes."""
+
+import subprocess
+import sys
+
+from tests.benchmarks.__main__ import WORKS
+
+
+def test_every_benchmark_runs_and_prints_its_ratios(tmp_path):
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--directory", str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    titles = ["deciding one put", "a program starts: sh", "a program starts: python"]
+    titles += [f"{title}, {who}" for title, _ in WORKS.values() for who in ("1 client", "16 clients")]
+    assert [title for title in titles if title not in done.stdout] == []
+    assert done.stdout.count(" x ") >= 2 * len(titles)
