@@ -1,10 +1,22 @@
-"""Fixtures that more than one part of the tests needs: real queue managers."""
+"""What more than one part of the tests needs: real queue managers, and slices of what is too long for every day."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.daemons import queue_managers
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
+
+
+def pytest_collection_modifyitems(config, items):
+    if given := config.getoption("--slice"):
+        which, parts = map(int, given.split("/"))
+        kept = [item for number, item in enumerate(items) if number % parts == which % parts]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ _PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 Event = MutableMapping[str, Any]
+_COMMON: dict[str, Any] = {}
 
 
 def configure(level: str = "info", form: str = "auto", stream: TextIO | None = None) -> None:
@@ -37,12 +38,21 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     chosen = _form_for(out) if form == "auto" else form
     make_sink, renderers = _SINKS[chosen](out)
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, *renderers],
+        processors=[_with_common, structlog.processors.add_log_level, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=make_sink,
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_Forward()], level=max(_LEVELS[level], logging.WARNING), force=True)
+
+
+def say_always(**fields: Any) -> None:
+    """From now on every line of this process, whatever thread writes it, has these fields."""
+    _COMMON.update(fields)
+
+
+def _with_common(_logger: Any, _method: str, event: Event) -> Event:
+    return {**_COMMON, **event}
 
 
 def logger(**fields: Any) -> Any:

@@ -268,5 +268,6 @@ def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_p
     assert (logs.stdout, logs.stderr) == ("loaded 842\n", "a warning\n")
     assert trigmon("runs", "logs", "r1", "--stream", "stderr").stdout == "a warning\n"
     assert "no such file" in trigmon("runs", "logs", "r2").stderr
+    assert objects(trigmon("runs", "show", "--output", "json"))[0]["run_id"] == "r2"
     assert trigmon("runs", "show", "nope").exit_code == 3
     assert json.loads(trigmon("runs", "list", "--count", "1", "--output", "json").stdout)["run_id"] == "r2"

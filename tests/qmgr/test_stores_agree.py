@@ -11,7 +11,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.worlds import World
@@ -96,6 +97,7 @@ step = st.one_of(
     st.tuples(st.just("crash")),
 )
 scripts = st.lists(step, min_size=1, max_size=30)
+long_scripts = st.lists(step, min_size=30, max_size=120)
 
 
 class Script:
@@ -274,9 +276,7 @@ class Script:
         self._reset()
 
 
-@settings(max_examples=150, deadline=None)
-@given(scripts)
-def test_both_stores_give_the_same_replies_triggers_and_state(script):
+def check_that_stores_agree(script):
     with tempfile.TemporaryDirectory() as directory:
         memory, sqlite = Script("memory", Path(directory)), Script("sqlite", Path(directory))
         memory.play(script)
@@ -287,9 +287,7 @@ def test_both_stores_give_the_same_replies_triggers_and_state(script):
         sqlite.world.qm.stop()
 
 
-@settings(max_examples=150, deadline=None)
-@given(scripts)
-def test_what_was_committed_is_got_once_and_nothing_else(script):
+def check_that_nothing_is_lost_or_doubled(script):
     with tempfile.TemporaryDirectory() as directory:
         played = Script("memory", Path(directory))
         played.play(script)
@@ -307,3 +305,24 @@ def test_what_was_committed_is_got_once_and_nothing_else(script):
         lasting = {body: played.got[body] for body in played.committed}
         assert lasting == dict(played.committed)
         world.qm.stop()
+
+
+@settings(max_examples=150, deadline=None)
+@given(scripts)
+def test_both_stores_give_the_same_replies_triggers_and_state(script):
+    check_that_stores_agree(script)
+
+
+@settings(max_examples=150, deadline=None)
+@given(scripts)
+def test_what_was_committed_is_got_once_and_nothing_else(script):
+    check_that_nothing_is_lost_or_doubled(script)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("check", [check_that_stores_agree, check_that_nothing_is_lost_or_doubled])
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(script=long_scripts)
+def test_it_holds_for_many_long_scripts(check, script):
+    check(script)

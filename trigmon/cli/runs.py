@@ -32,20 +32,20 @@ def list_(count: int, **where: str | None) -> None:
         output.note("no such runs are on record")
 
 
-@command("show", "trigmon runs show 0198c1f2a3b7e41c", runs)
-@click.argument("run")
-def show(run: str) -> None:
-    """Show everything on record of a run: its cause, its command, its end."""
+@command("show", "trigmon runs show\ntrigmon runs show 0198c1f2a3b7e41c", runs)
+@click.argument("run", required=False)
+def show(run: str | None) -> None:
+    """Show everything on record of a run (default: the newest): its cause, its command, its end."""
     from trigmon.cli import output
 
     output.one(_shown(_one(run)))
 
 
-@command("logs", "trigmon runs logs 0198c1f2a3b7e41c\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
-@click.argument("run")
+@command("logs", "trigmon runs logs\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
+@click.argument("run", required=False)
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), help="Only this one (default: each to its own).")
-def logs(run: str, stream: str | None) -> None:
-    """Print what a run wrote: its output to standard output, its errors to standard error.
+def logs(run: str | None, stream: str | None) -> None:
+    """Print what a run (default: the newest) wrote: output to standard output, errors to standard error.
 
     The files lie on the monitor's host; elsewhere only the end of its errors is known, from the record.
     """
@@ -78,12 +78,12 @@ def _find(where: dict[str, Any], limit: int) -> list[dict[str, Any]]:
         return qm.ask(Runs(where=where, limit=limit), Listing).rows
 
 
-def _one(run: str) -> dict[str, Any]:
+def _one(run: str | None) -> dict[str, Any]:
     from trigmon.mq.errors import UnknownObjectName
 
-    found = _find({"run_id": run}, 1)
+    found = _find({"run_id": run} if run else {}, 1)
     if not found:
-        raise UnknownObjectName(f"run {run}")
+        raise UnknownObjectName(f"run {run}" if run else "a run: none is on record")
     return found[0]
 
 

@@ -16,11 +16,11 @@ def status() -> None:
     from trigmon.mq.enums import ObjectType
 
     with invocation().connected() as qm:
-        said = qm.ask(Status(), Values).values
+        said, version = qm.ask(Status(), Values).values, qm.server_version
     # What the queue manager is comes first, its attributes last; its name was among them twice.
     attributes = {a.name for a in ATTRIBUTES[ObjectType.QMGR].values()}
     drop = {"object_type", "name", "created_ms", "altered_ms"}
-    first = {key: said[key] for key in ("q_mgr_name", "version", "started_ms") if key in said}
+    first = {"q_mgr_name": said["q_mgr_name"], "version": version, "started_ms": said["started_ms"]}
     rest = {key: value for key, value in said.items() if key not in attributes | drop | first.keys()}
     values: dict[str, Any] = first | rest | {key: said[key] for key in said if key in attributes}
     if invocation().is_json:

@@ -17,7 +17,7 @@ from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
 from trigmon.launch.launchers import launchers
-from trigmon.log import logger
+from trigmon.log import logger, say_always
 from trigmon.monitor.books import Books
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.programs import Programs
@@ -54,6 +54,7 @@ def run(
         name = _q_mgr_name(link, stopped)
         if name is None:
             return
+        say_always(qmgr=name)
         directory = places.data_directory(name, data)
         with _numbered(directory / "monitors", initiation_q) as number:
             books = Books(Link(connected), initiation_q)
