@@ -191,12 +191,14 @@ class QueueManager:
             facts = self._store.facts(verb.wants(call, session.connection), verb.is_wide)
             found = self._store.find(verb.look_for(call, facts, now)) if verb.look_for is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
+            # Only expired messages were met, and more may lie behind them: the same call looks again.
+            looks_again = bool(decision.changes) and may_wait(decision.reply)
             if decision.changes:
-                self._store.apply(decision.changes, bool(decision.errands))
+                can_be_undone = looks_again or bool(decision.errands) or depth > 0
+                self._store.apply(decision.changes, can_be_undone)
             self._noted.append((decision.changes, decision))
-            if not (decision.changes and may_wait(decision.reply)):
+            if not looks_again:
                 break
-            # only expired messages were met, and more may lie behind them
         if not decision.errands:
             return decision
         if depth >= DEEPEST_ERRAND:

@@ -167,7 +167,7 @@ class MemoryStore(BaseStore):
                 break
         return Found(tuple(messages), tuple(expired))
 
-    def apply(self, changes: Sequence[c.AnyChange], has_errands: bool) -> None:
+    def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""
         for change in changes:
             write = _WRITE.get(type(change))

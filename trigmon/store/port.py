@@ -51,8 +51,11 @@ class Store(Protocol):
     def find(self, selection: Selection) -> Found:
         """The messages a call looks for, in get order, by an indexed look-up."""
 
-    def apply(self, changes: Sequence[AnyChange], has_errands: bool) -> None:
-        """Writes the changes of one decision; ``has_errands`` says that more follow within the same call."""
+    def apply(self, changes: Sequence[AnyChange], can_be_undone: bool) -> None:
+        """Writes the changes of one decision; ``can_be_undone`` says that more may follow within the same call.
+
+        Without it nothing follows, and :meth:`undo` is not called for this call any more.
+        """
 
     def end(self) -> None:
         """The turn is durable when this returns."""

@@ -34,11 +34,12 @@ CREATE TABLE message (
     data BLOB NOT NULL,
     checksum INTEGER NOT NULL     -- CRC-32 of descriptor and data
 );
-CREATE INDEX message_ready ON message (queue, priority DESC, id) WHERE put_by IS NULL AND taken_by IS NULL;
-CREATE INDEX message_put_by ON message (put_by) WHERE put_by IS NOT NULL;
+-- An index ends with the row's id by itself, so each that ends with the priority is in get order.
+CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL;
+CREATE INDEX message_put_by ON message (put_by, queue, taken_by, priority DESC) WHERE put_by IS NOT NULL;
 CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL;
-CREATE INDEX message_msg_id ON message (queue, msg_id);
-CREATE INDEX message_correl_id ON message (queue, correl_id) WHERE correl_id IS NOT NULL;
+CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC);
+CREATE INDEX message_correl_id ON message (queue, correl_id, priority DESC) WHERE correl_id IS NOT NULL;
 CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset) WHERE group_id IS NOT NULL;
 CREATE INDEX message_volatile ON message (id) WHERE persistent = 0;
 

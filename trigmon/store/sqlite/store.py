@@ -51,6 +51,7 @@ class SqliteStore(BaseStore):
         self._execute = self._cursor.execute
         self._numbers: dict[str, int] = {}
         self._is_full = True
+        self._must_sync = False
         self._in_turn = False
         self._in_call = False
         self._begun: dict[str, int] = {}
@@ -103,7 +104,7 @@ class SqliteStore(BaseStore):
         """See the port. The transaction itself begins with the first write."""
 
     def mark(self) -> None:
-        """See the port. The savepoint itself is set before the call's first write."""
+        """See the port. The savepoint itself is set before the first write of a call that can be undone."""
         if self._in_call:
             self._run_sql("RELEASE call")
             self._in_call = False
@@ -124,6 +125,9 @@ class SqliteStore(BaseStore):
             self._in_call = False
             self._in_turn = False
             self._run_sql("COMMIT")
+            if self._must_sync and not self._is_full:
+                self._sync()
+            self._must_sync = False
             if self._wal_pages >= CHECKPOINT_PAGES:
                 self._checkpoint()
 
@@ -236,35 +240,38 @@ class SqliteStore(BaseStore):
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def apply(self, changes: Sequence[c.AnyChange], has_errands: bool) -> None:
+    def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""
-        for change in changes:
-            write = _WRITE.get(type(change))
-            if write is not None:
-                if not self._in_call:
-                    self._begin_call(has_errands or must_last(changes))
-                try:
+        lasts = must_last(changes)
+        self._must_sync = self._must_sync or lasts
+        try:
+            for change in changes:
+                write = _WRITE.get(type(change))
+                if write is not None:
+                    if not self._in_turn:
+                        self._begin_turn(is_full=lasts)
+                    if can_be_undone and not self._in_call:
+                        self._execute("SAVEPOINT call")
+                        self._in_call = True
                     write(self, change)
-                except apsw.Error as error:
-                    raise StoreBroken(str(error)) from error
-            self.standing.follow(change)
+                self.standing.follow(change)
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
 
-    def _begin_call(self, lasts: bool) -> None:
-        """The call's savepoint, in a transaction that syncs if anything in it must last.
+    def _begin_turn(self, *, is_full: bool) -> None:
+        """The turn's transaction; one whose first call need not last begins without sync."""
+        if is_full is not self._is_full:
+            self._execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
+            self._is_full = is_full
+        self._execute("BEGIN IMMEDIATE")
+        self._in_turn = True
 
-        A turn that began without sync is ended before a call that needs one: nothing has been answered yet.
-        """
-        if self._in_turn and lasts and not self._is_full:
-            self._in_turn = False
-            self._run_sql("COMMIT")
-        if not self._in_turn:
-            if lasts is not self._is_full:
-                self._run_sql("PRAGMA synchronous = FULL" if lasts else "PRAGMA synchronous = NORMAL")
-                self._is_full = lasts
-            self._run_sql("BEGIN IMMEDIATE")
-            self._in_turn = True
-        self._run_sql("SAVEPOINT call")
-        self._in_call = True
+    def _sync(self) -> None:
+        """Makes a turn last that began without sync: the next commit's sync covers what stands before it."""
+        self._begin_turn(is_full=True)
+        self._execute(sql.SET_META, ("synced", 1))
+        self._execute("COMMIT")
+        self._in_turn = False
 
     def _add(self, change: c.AddMessage) -> None:
         descriptor = change.descriptor

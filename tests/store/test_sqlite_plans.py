@@ -1,0 +1,48 @@
+"""Every look-up of messages goes through an index in get order: its cost does not grow with the queue."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+import trigmon.store.sqlite
+from trigmon.store.sqlite import statements
+
+SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
+FRAGMENTS = {"COLUMNS"}
+# What is looked at whole, once at a start: definitions, and what a crash left.
+ONCE = {"OBJECTS", "QUEUES", "DEPTHS", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES"}
+STATEMENTS = {
+    f"{name}.{key}" if key else name: statement
+    for name, value in vars(statements).items()
+    if name.isupper() and not name.startswith("_") and name not in FRAGMENTS
+    for key, statement in (value.items() if isinstance(value, dict) else [("", value)])
+}
+
+
+def plan_of(statement: str) -> list[str]:
+    db = apsw.Connection(":memory:")
+    db.execute(SCHEMA)
+    return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement}", (0,) * statement.count("?"))]
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_a_statement_neither_scans_nor_sorts(name):
+    plan = " | ".join(plan_of(STATEMENTS[name]))
+    assert "TEMP B-TREE" not in plan
+    assert ("SCAN" in plan) == (name in ONCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("FIND_FIRST", "message_ready (queue=?)"),
+        ("FIND_AFTER_SAME", "message_ready (queue=? AND priority=? AND rowid>?)"),
+        ("FIND_AFTER_LOWER", "message_ready (queue=? AND priority<?)"),
+        ("FIND_MSG_ID", "message_msg_id (queue=? AND msg_id=?)"),
+        ("FIND_CORREL_ID", "message_correl_id (queue=? AND correl_id=?)"),
+        ("FIND_OWN", "message_put_by (put_by=? AND queue=? AND taken_by=?)"),
+    ],
+)
+def test_a_look_up_of_messages_uses_all_it_knows(name, index):
+    assert plan_of(STATEMENTS[name]) == [f"SEARCH message USING INDEX {index}"]
