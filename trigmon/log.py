@@ -34,6 +34,7 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
 
     ``form`` is json, text, journal, or auto: the journal when systemd reads the stream, text when a terminal does.
     """
+    _COMMON.clear()
     out = sys.stderr if stream is None else stream
     chosen = _form_for(out) if form == "auto" else form
     make_sink, renderers = _SINKS[chosen](out)
@@ -47,7 +48,7 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
 
 
 def say_always(**fields: Any) -> None:
-    """From now on every line of this process, whatever thread writes it, has these fields."""
+    """From now to the next :func:`configure` every line, whatever thread writes it, has these fields."""
     _COMMON.update(fields)
 
 
