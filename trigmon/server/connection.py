@@ -33,6 +33,10 @@ BYTES_A_SECOND = 1024 * 1024
 
 WAIT = int(GetOption.WAIT)
 
+# All connections read into this one, for each takes what came before the loop goes on. A buffer a read, as asyncio makes
+# it for a plain Protocol, costs more than the read itself: it is so large that the kernel maps and clears it each time.
+_READ = memoryview(bytearray(256 * 1024))
+
 
 class House(Protocol):
     """What a connection needs of the daemon around it."""
@@ -57,7 +61,7 @@ class House(Protocol):
         """A connection is no more; its session may be None, or have disconnected in order."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """The daemon's end of one connection. The moments it keeps are on the loop's clock; 0 says it is not so now."""
 
     def __init__(self, house: House, peer: Peer, loop: asyncio.AbstractEventLoop) -> None:
@@ -90,8 +94,13 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=OUTBOX_BYTES)
         self._house.began(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go."""
+        return _READ
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
+        data = bytes(_READ[:nbytes])
         bodies = 0
         try:
             for body in self._reader.feed(data):

@@ -59,6 +59,22 @@ class BaseStore(ABC):
         """Runs whose record holds every value of ``where``, newest first, from behind the run ``before`` if named."""
 
 
+def can_wait(change: AnyChange) -> bool:
+    """Whether a crash of the process undoes this change by itself: then it need not be written before it is answered.
+
+    A unit's puts are backed out and volatile messages go. A get's mark may not wait: it raises the backout count.
+    """
+    if isinstance(change, c.AddMessage):
+        return bool(change.unit_id) or not change.is_persistent
+    if isinstance(change, c.TakeMessage | c.RemoveMessage):
+        return not change.message.is_persistent
+    return isinstance(change, _STANDS_ONLY)
+
+
+_STANDS_ONLY = (
+    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.MoveCursor),
+    *(c.StampTrigger, c.Connect, c.DropConnection),
+)
 _ALWAYS = (c.SetDefinition, c.DropDefinition, c.WriteRun)
 
 

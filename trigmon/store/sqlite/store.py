@@ -24,13 +24,15 @@ from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.world import Standing
-from trigmon.store.base import ID_BLOCK, SLICE, BaseStore, must_last
+from trigmon.store.base import ID_BLOCK, SLICE, BaseStore, can_wait, must_last
 from trigmon.store.port import StoreBroken
 from trigmon.store.sqlite import statements as sql
 from trigmon.store.sqlite.connection import connect, lock_directory
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
+MOST_DEFERRED = 1000
+"""Turns whose writes may wait in memory for a commit."""
 WEEK_MS = 7 * 86_400_000
 ENOUGH_CLIENTS = 10_000
 BEHIND_ALL = 2**63 - 1
@@ -52,6 +54,8 @@ class SqliteStore(BaseStore):
         self._numbers: dict[str, int] = {}
         self._is_full = True
         self._must_sync = False
+        self._must_commit = False
+        self._deferred = 0
         self._in_turn = False
         self._in_call = False
         self._begun: dict[str, int] = {}
@@ -105,9 +109,7 @@ class SqliteStore(BaseStore):
 
     def mark(self) -> None:
         """See the port. The savepoint itself is set before the first write of a call that can be undone."""
-        if self._in_call:
-            self._run_sql("RELEASE call")
-            self._in_call = False
+        self._release()
         self.standing.mark()
 
     def undo(self) -> None:
@@ -117,28 +119,44 @@ class SqliteStore(BaseStore):
             self._run_sql("RELEASE call")
             self._in_call = False
             self._numbers = {name: number for number, name in self._rows(sql.QUEUES)}
+            self._begun.clear()
         self.standing.undo()
 
     def end(self) -> None:
-        """See the port."""
-        if self._in_turn:
-            self._in_call = False
-            self._in_turn = False
-            self._run_sql("COMMIT")
-            if self._must_sync and not self._is_full:
-                self._sync()
-            self._must_sync = False
+        """See the port. What a crash undoes anyway waits for a later turn's commit: its pages are written once."""
+        self._release()
+        self._deferred += 1
+        if self._in_turn and (self._must_commit or self._deferred >= MOST_DEFERRED):
+            self._commit()
             if self._wal_pages >= CHECKPOINT_PAGES:
                 self._checkpoint()
 
+    def _commit(self) -> None:
+        self._in_turn = False
+        self._run_sql("COMMIT")
+        if self._must_sync and not self._is_full:
+            self._sync()
+        self._must_sync = self._must_commit = False
+        self._deferred = 0
+
+    def _release(self) -> None:
+        """The call is over, and cannot be undone any more."""
+        if self._in_call:
+            self._run_sql("RELEASE call")
+            self._in_call = False
+
     def idle(self) -> None:
         """Moves the WAL into the file while nobody waits."""
+        if self._in_turn:
+            self._commit()
         if self._wal_pages:
             self._checkpoint()
 
     def close(self) -> None:
         """See the port."""
         try:
+            if self._in_turn:
+                self._commit()
             self._checkpoint()
             self.abandon()
         except apsw.Error as error:
@@ -244,6 +262,7 @@ class SqliteStore(BaseStore):
         """See the port."""
         lasts = must_last(changes)
         self._must_sync = self._must_sync or lasts
+        self._must_commit = self._must_commit or lasts or not all(map(can_wait, changes))
         try:
             for change in changes:
                 write = _WRITE.get(type(change))
@@ -259,7 +278,10 @@ class SqliteStore(BaseStore):
             raise StoreBroken(str(error)) from error
 
     def _begin_turn(self, *, is_full: bool) -> None:
-        """The turn's transaction; one whose first call need not last begins without sync."""
+        """The transaction of this turn, and of later ones while nothing must be written yet.
+
+        One whose first call need not last begins without sync.
+        """
         if is_full is not self._is_full:
             self._execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
             self._is_full = is_full
@@ -267,7 +289,7 @@ class SqliteStore(BaseStore):
         self._in_turn = True
 
     def _sync(self) -> None:
-        """Makes a turn last that began without sync: the next commit's sync covers what stands before it."""
+        """Makes last what was committed without sync: the next commit's sync covers what stands before it."""
         self._begin_turn(is_full=True)
         self._execute(sql.SET_META, ("synced", 1))
         self._execute("COMMIT")
@@ -279,6 +301,7 @@ class SqliteStore(BaseStore):
         if change.number >= self._block_end:
             self._block_end = change.number + ID_BLOCK
             self._execute(sql.SET_META, ("next_id", self._block_end))
+            self._must_commit = True
         held = (2 if change.on_backout else 1) if change.is_held else 0
         self._execute(
             sql.ADD_MESSAGE,
@@ -308,11 +331,13 @@ class SqliteStore(BaseStore):
         if change.unit_id >= self._block_end:
             self._block_end = change.unit_id + ID_BLOCK
             self._execute(sql.SET_META, ("next_id", self._block_end))
+            self._must_commit = True
         if len(self._begun) > ENOUGH_CLIENTS:
             self._begun.clear()
         last = self._begun.get(change.client_id)
         if last != change.number - 1:
             self._execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
+            self._must_commit = True
 
     def _end_unit(self, change: c.EndUnit) -> None:
         unit = change.unit

@@ -1,0 +1,93 @@
+"""When the SQLite store writes and when it syncs: what must last at once, what a crash undoes anyway later."""
+
+import pytest
+
+from tests.worlds import World
+from trigmon.mq.calls import Backout, Commit, Get, Outcome, PutMany
+from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
+
+IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World("sqlite", tmp_path)
+    made.define("Q", def_persistence="persistent")
+    made.qm.idle()
+    yield made
+    made.qm.stop()
+
+
+def written(world):
+    return hash((world.directory / "qm.db-wal").read_bytes())
+
+
+def test_puts_of_a_unit_are_written_with_its_commit(world):
+    world.put("Q", unit=1)
+    before = written(world)
+    for _ in range(50):
+        world.put("Q", unit=1)
+    assert written(world) == before
+    world.did(Commit(unit=1))
+    assert written(world) != before
+    world.crash()
+    assert sum(1 for _ in drained(world)) == 51
+
+
+def test_volatile_messages_are_not_written_while_nothing_else_is(world):
+    before = written(world)
+    handle = world.open("Q", IN)
+    for _ in range(50):
+        world.put("Q", persistence=0)
+        world.did(Get(handle=handle))
+    assert written(world) == before
+
+
+def test_a_gets_mark_is_written_at_once_so_that_a_crash_counts_as_a_backout(world):
+    world.put("Q")
+    world.put("Q", b"own", unit=1)
+    world.did(Get(handle=world.open("Q", IN), options=SYNC, unit=1))
+    world.crash()
+    assert [(m.data, m.descriptor.backout_count) for m in drained(world)] == [(b"m", 1)]
+
+
+def test_a_persistent_put_takes_what_waited_with_it(world):
+    world.put("Q", b"in unit", as_="a", unit=1)
+    world.put("Q", b"alone", as_="b")
+    world.crash()
+    assert [m.data for m in drained(world)] == [b"alone"]
+    assert world.did(Outcome(client_id="client-a", unit=1)).outcome is UnitOutcome.BACKED_OUT
+
+
+def test_what_waits_is_written_when_nothing_goes_on(world):
+    world.put("Q", unit=1)
+    world.put("Q", unit=1)
+    before = written(world)
+    world.qm.idle()
+    assert written(world) != before
+
+
+def test_a_later_unit_that_a_crash_cuts_off_is_backed_out_and_known_to_be(world):
+    world.put("Q", unit=1)
+    world.did(Commit(unit=1))
+    world.put("Q", unit=2)
+    world.crash()
+    outcomes = [world.did(Outcome(client_id="client-app", unit=unit)).outcome for unit in (1, 2)]
+    assert outcomes == [UnitOutcome.COMMITTED, UnitOutcome.BACKED_OUT]
+
+
+def test_a_call_of_many_that_is_refused_in_the_middle_leaves_nothing(world):
+    world.define("SMALL", max_q_depth=3)
+    world.put("Q", unit=1)
+    refused = world.do(PutMany(q_name="SMALL", bodies=[b"x"] * 5, options=2, unit=1))
+    assert refused.reason
+    world.did(Backout(unit=1))
+    world.crash()
+    assert list(drained(world)) == []
+
+
+def drained(world):
+    for name in ("Q",):
+        handle = world.open(name, IN, as_="last")
+        while hasattr(reply := world.do(Get(handle=handle), "last"), "data"):
+            yield reply
