@@ -33,8 +33,8 @@ BYTES_A_SECOND = 1024 * 1024
 
 WAIT = int(GetOption.WAIT)
 
-# All connections read into this one, for each takes what came before the loop goes on. A buffer a read, as asyncio makes
-# it for a plain Protocol, costs more than the read itself: it is so large that the kernel maps and clears it each time.
+# All connections read into this one, for each takes what came before the loop goes on. A buffer a read, as asyncio
+# makes it for a plain Protocol, costs more than the read itself: the kernel maps and clears so large a one each time.
 _READ = memoryview(bytearray(256 * 1024))
 
 
