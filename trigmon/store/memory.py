@@ -140,6 +140,8 @@ class MemoryStore(BaseStore):
 
     def find(self, selection: Selection) -> Found:
         """See the port."""
+        if selection.oldest_from is not None:
+            return self._oldest(selection)
         rows = self._rows.of.get(selection.q_name, {})
         order = self._rows.order.get(selection.q_name, [])
         if selection.at is not None:
@@ -166,6 +168,16 @@ class MemoryStore(BaseStore):
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         return Found(tuple(messages), tuple(expired))
+
+    def _oldest(self, selection: Selection) -> Found:
+        messages = [
+            row.message
+            for row in self._rows.of.get(selection.q_name, {}).values()
+            if _is_chosen(row, selection)
+            and row.message.priority >= (selection.oldest_from or 0)
+            and not 0 < row.message.expires_ms <= selection.now
+        ]
+        return Found(tuple(sorted(messages, key=lambda message: message.number)[:1]))
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""

@@ -11,6 +11,7 @@ import pytest
 from tests.build import a_queue, a_situation, an_initiation_queue
 from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType
 from trigmon.rules.triggers import conditions
+from trigmon.rules.triggers.extensions import EXTENSIONS
 from trigmon.rules.triggers.situation import Happened
 from trigmon.rules.triggers.table import OCCASIONS, TABLE, judge
 from trigmon.rules.triggers.wording import FACTS, ORDER, explanations
@@ -42,6 +43,23 @@ def test_code_wording_and_document_have_the_same_order():
 def test_the_table_of_the_document_is_the_table_of_the_code():
     printed = {row[0]: tuple(row[1].split()) for row in re.findall(r"^\| (\d+[abc]?) \| ([\d ]+) \|", page(), re.M)}
     assert printed == {number_of(o): tuple(number_of(r) for r in required) for o, required in TABLE.items()}
+
+
+def test_the_table_of_our_rows_is_the_one_of_the_code():
+    printed = {row[0]: tuple(row[1].split()) for row in re.findall(r"^\| ([A-Z]) \| ([\d ]+) \|", page(), re.M)}
+    ours = {o(a_situation()).number: tuple(map(number_of, required)) for o, required in EXTENSIONS.items()}
+    assert printed == ours
+
+
+@pytest.mark.parametrize("requirement", [None, *["4", "5", "6", "7", "8", "9", "10"]])
+@pytest.mark.parametrize(("row", "happened"), [("B", Happened.BACKSTOP), ("M", Happened.MAX_WAIT)])
+def test_our_rows_ask_for_all_of_theirs(row, happened, requirement):
+    breaks = BREAKS.get(requirement, {})
+    queue = a_queue(waiting=1, backstop_s=1, max_wait_s=1, **breaks.get("queue", {}))
+    given = {"process": None} if requirement == "6" else {}
+    given["initiation"] = an_initiation_queue(**breaks.get("initiation", {}))
+    verdict = judge(a_situation(happened=happened, queue=queue, oldest_ms=1, **given))
+    assert verdict.occasion == ("" if requirement else row)
 
 
 def test_the_table_uses_exactly_the_functions_of_the_file():

@@ -202,6 +202,8 @@ class SqliteStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
+        if selection.oldest_from is not None:
+            return self._oldest(selection, number)
         picked = _Picked(selection)
         for statement, values in _look_ups(selection, number):
             self._pick(statement, values, picked)
@@ -211,6 +213,14 @@ class SqliteStore(BaseStore):
             self._pick(sql.FIND_OWN, (selection.unit_id, number), picked, is_own=True)
             picked.merge()
         return Found(tuple(picked.messages), tuple(picked.expired))
+
+    def _oldest(self, selection: Selection, number: int) -> Found:
+        firsts: list[StoredMessage] = []
+        for priority in range(selection.oldest_from or 0, 10):
+            picked = _Picked(selection)
+            self._pick(sql.FIND_FIRST_OF, (number, priority), picked)
+            firsts += picked.messages
+        return Found(tuple(sorted(firsts, key=lambda message: message.number)[:1]))
 
     def _has_own(self, selection: Selection) -> bool:
         unit = self.standing.units.get(selection.unit_id)
