@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from trigmon.mq.calls import (
     Call,
     Disconnect,
+    Explain,
+    Explained,
     Get,
     GetMany,
     LostConnection,
@@ -32,6 +34,7 @@ from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
+from trigmon.qmgr.looks import Looks
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
@@ -79,6 +82,7 @@ class QueueManager:
         self._told: list[Callable[[], None]] = []
         self._woken: dict[str, None] = {}
         self._noted: list[tuple[Sequence[c.AnyChange], Decision]] = []
+        self._looks = Looks()
         self._define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
@@ -175,9 +179,14 @@ class QueueManager:
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for changes, decision in self._noted:
             self._note(changes, decision)
+            if decision.judged:
+                self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
             more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count}
             reply = replace(reply, values={**reply.values, **more})
+        elif isinstance(call, Explain) and call.why_not and isinstance(reply, Explained):
+            values = {**reply.values, "started_ms": self.started_ms}
+            reply = replace(reply, values=values, last=self._looks.of(reply.q_name))
         return reply
 
     def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
@@ -248,6 +257,10 @@ class QueueManager:
         else:
             self._woken[change.definition.name] = None
 
+    def _note_dropped(self, change: c.DropDefinition) -> None:
+        if change.object_type is ObjectType.QLOCAL:
+            self._looks.forget(change.name)
+
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
         if session is not None:
@@ -301,5 +314,6 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.AddMessage: QueueManager._note_message,
     c.EndUnit: QueueManager._note_unit,
     c.SetDefinition: QueueManager._note_definition,
+    c.DropDefinition: QueueManager._note_dropped,
     c.DropConnection: QueueManager._note_gone,
 }

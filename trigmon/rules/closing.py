@@ -45,7 +45,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         had_readers=queue.open_input_count,
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
-    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told)
+    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
 
 
 def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

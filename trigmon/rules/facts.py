@@ -115,7 +115,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
-    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``. ``counts_expired``
+    asks for no message, but how many committed ones have expired, counted up to so many.
     """
 
     q_name: str
@@ -127,6 +128,7 @@ class Selection(msgspec.Struct, frozen=True):
     msg_id: bytes | None = None
     correl_id: bytes | None = None
     limit_bytes: int = 4 << 20
+    counts_expired: int = 0
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -134,6 +136,7 @@ class Found(msgspec.Struct, frozen=True):
 
     messages: tuple[StoredMessage, ...] = ()
     expired: tuple[StoredMessage, ...] = ()
+    expired_count: int = 0
 
 
 class Wants(msgspec.Struct, frozen=True):

@@ -140,6 +140,8 @@ class MemoryStore(BaseStore):
 
     def find(self, selection: Selection) -> Found:
         """See the port."""
+        if selection.counts_expired:
+            return Found(expired_count=self._count_expired(selection))
         rows = self._rows.of.get(selection.q_name, {})
         order = self._rows.order.get(selection.q_name, [])
         if selection.at is not None:
@@ -166,6 +168,11 @@ class MemoryStore(BaseStore):
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         return Found(tuple(messages), tuple(expired))
+
+    def _count_expired(self, selection: Selection) -> int:
+        rows = self._rows.of.get(selection.q_name, {}).values()
+        count = sum(0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by for row in rows)
+        return min(count, selection.counts_expired)
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""

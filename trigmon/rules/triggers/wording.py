@@ -149,6 +149,21 @@ def _waiting(s: Situation, f: Finding) -> Words:
     return f"{saw} waiting", f"at least {wanted}", "put more messages, or drain those that wait"
 
 
+def _closing(s: Situation, f: Finding) -> Words:
+    readers, waiting = f.saw if isinstance(f.saw, tuple) else (0, f.saw)
+    if s.queue.definition.trigger_type not in (TriggerType.FIRST, TriggerType.DEPTH):
+        return f"TRIGTYPE({_plain(s.queue.definition.trigger_type).upper()})", "FIRST or DEPTH", ""
+    wanted = f.wanted[-1] if isinstance(f.wanted, tuple) else f.wanted
+    remedy = "end the other programs that read it" if readers else ""
+    return f"IPPROCS({readers}) after the close, {waiting} waiting", f"IPPROCS(0), at least {wanted} waiting", remedy
+
+
+def _changed(s: Situation, f: Finding) -> Words:
+    changed, waiting = f.saw if isinstance(f.saw, tuple) else ((), f.saw)
+    seen = f"{' '.join(changed) or 'nothing that counts'} changed, {waiting} waiting"
+    return seen, f"control on, at least {f.wanted} waiting", "put more messages, or turn trigger control on"
+
+
 def _counting(s: Situation, f: Finding) -> Words:
     if not f.applies:
         return f"by its own priority, {f.saw}", "", ""
@@ -175,8 +190,8 @@ _WORDS: dict[str, Callable[[Situation, Finding], Words]] = {
     "9": _control,
     "10": _type,
     "11": _eleven,
-    "12": _waiting,
-    "13": _waiting,
+    "12": _closing,
+    "13": _changed,
     "13a": _waiting,
     "13b": _waiting,
     "13c": _waiting,

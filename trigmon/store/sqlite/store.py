@@ -202,6 +202,9 @@ class SqliteStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
+        if selection.counts_expired:
+            rows = self._rows(sql.EXPIRED, (number, selection.now, selection.counts_expired))
+            return Found(expired_count=len(rows))
         picked = _Picked(selection)
         for statement, values in _look_ups(selection, number):
             self._pick(statement, values, picked)
