@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,52 @@ def test_explain_is_an_object_in_json_and_an_exit_status_when_asked(trigmon: Tri
     assert "9" in verdict["fails"]
     assert trigmon("explain", queue).exit_code == 0
     assert trigmon("explain", queue, "--exit-status").exit_code == 10
+
+
+def test_why_not_tells_of_the_last_put_who_made_it_and_what_was_missing(trigmon: Trigmon, queue: str, qm):
+    trigmon("queue", "alter", queue, "TRIGGER", "PROCESS=ME.P", "INITQ=SYSTEM.DEFAULT.INITIATION.QUEUE")
+    qm.put(queue, b"one")
+    qm.put(queue, b"two", priority=4)
+    text = trigmon("explain", queue, "--why-not").stdout
+    assert "  put by test, pid " in text
+    assert "(put), priority 4: NO trigger message, since 6 and 8 do not hold" in text
+    assert "seen PROCESS(ME.P) is not defined; needed a defined process" in text
+    assert f"A put on {queue} with priority 0 would NOT write" in text.splitlines()[-1]
+    (verdict,) = objects(trigmon("explain", queue, "--why-not", "--output", "json"))
+    look = next(look for look in verdict["last"] if look["happened"] == "put")
+    assert (look["call"], look["application"], look["priority"], look["fires"]) == ("put", "test", 4, False)
+    assert look["at_time"] >= look["since_time"] > verdict["values"]["started_time"]
+    assert len(look["msg_id"]) == 48
+
+
+def test_why_not_of_a_queue_nothing_happened_to_says_since_when(trigmon: Trigmon):
+    trigmon("queue", "define", "ME.QUIET")
+    text = trigmon("explain", "ME.QUIET", "--why-not").stdout
+    assert re.match(r"Nothing has happened to ME.QUIET since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(start\)", text)
+
+
+def test_the_numbers_that_are_taken_for_one_another_stand_side_by_side(trigmon: Trigmon, queue: str, qm):
+    trigmon("queue", "alter", queue, "TRIGMPRI=1")
+    qm.put(queue, b"here")
+    qm.put(queue, b"taken", priority=2)
+    qm.put(queue, b"short", expiry_tenths=1, priority=1)
+    with qm.open(queue, "input_shared", "output") as opened:
+        opened.get(syncpoint=True)
+        opened.put(b"uncommitted", syncpoint=True, priority=1)
+        time.sleep(0.15)
+        text = trigmon("explain", queue).stdout
+        (shown,) = objects(trigmon("queue", "show", queue, "--output", "json"))
+        qm.backout()
+    assert text.splitlines()[2:7] == [
+        "1 available: committed, not got, not expired",
+        "1 put and not yet committed",
+        "1 got and not yet committed, which no longer count",
+        "1 expired and not yet discarded",
+        "2 count for the trigger: priority 1 or more, those not yet committed and the expired among them",
+    ]
+    names = ("available_msgs", "uncommitted_puts", "uncommitted_gets", "expired_msgs", "qualifying_depth")
+    assert [shown[name] for name in names] == [1, 1, 1, 1, 2]
+    assert shown["expired_is_capped"] is False
 
 
 def test_explain_says_what_would_fire(trigmon: Trigmon, queue: str, qm):

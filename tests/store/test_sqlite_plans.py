@@ -46,3 +46,8 @@ def test_a_statement_neither_scans_nor_sorts(name):
 )
 def test_a_look_up_of_messages_uses_all_it_knows(name, index):
     assert plan_of(STATEMENTS[name]) == [f"SEARCH message USING INDEX {index}"]
+
+
+def test_expired_messages_are_counted_in_their_index_alone():
+    index = "COVERING INDEX message_expiring (queue=? AND expires_ms>? AND expires_ms<?)"
+    assert plan_of(STATEMENTS["EXPIRED"]) == [f"SEARCH message USING {index}"]

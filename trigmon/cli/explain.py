@@ -11,30 +11,35 @@ import click
 from trigmon.cli.command import command, invocation, queue_argument
 
 if TYPE_CHECKING:
-    from trigmon.mq.calls import Explained
+    from trigmon.mq.calls import Explained, Explanation
 
 WOULD_NOT_FIRE = 10
 _COLOURS = {"yes": "green", "NO": "red"}
 
 
-@command("explain", "trigmon explain ORDERS\ntrigmon explain ORDERS --priority 5 --exit-status")
+@command(
+    "explain",
+    "trigmon explain ORDERS\ntrigmon explain ORDERS --why-not\ntrigmon explain ORDERS --priority 5 --exit-status",
+)
 @queue_argument
 @click.option("--priority", type=click.IntRange(0, 9), help="Of the message (default: the queue's).")
+@click.option("--why-not", is_flag=True, help="What came of the last put, and of the last close, change and so on.")
 @click.option("--exit-status", is_flag=True, help="Exit 10 when the put would not fire.")
 @click.pass_context
-def explain(ctx: click.Context, queue: str, priority: int | None, exit_status: bool) -> None:
+def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool) -> None:
     """Show whether a put on QUEUE would write a trigger message now, and why.
 
-    The verdict is the queue manager's own, the one a put would get. Nothing is put.
+    The verdict is the queue manager's own, the one a put would get. Nothing is put. With --why-not: the last verdict
+    for each kind of thing that has happened to QUEUE since the queue manager started, by whom and when.
     """
     from trigmon.cli import output
 
     with invocation().connected() as qm:
-        explained = qm.explain(queue, -1 if priority is None else priority)
+        explained = qm.explain(queue, -1 if priority is None else priority, why_not=why_not)
     if invocation().is_json:
         click.echo(output.json_line(output.presentable(as_dict(explained))))
     else:
-        for line in lines(explained):
+        for line in looks(explained) if why_not else lines(explained):
             click.echo(line)
     if exit_status and not explained.fires:
         ctx.exit(WOULD_NOT_FIRE)
@@ -42,14 +47,38 @@ def explain(ctx: click.Context, queue: str, priority: int | None, exit_status: b
 
 def lines(explained: Explained) -> Iterator[str]:
     """A verdict as text, its answers coloured, its evidence wrapped."""
-    yield click.style(explained.headline, fg="green" if explained.fires else "red", bold=True)
+    yield _headline(explained)
+    yield ""
+    yield from explained.counts()
     yield ""
     for condition in explained.conditions:
-        holds = click.style(f"{condition.holds:<14}", fg=_COLOURS.get(condition.holds), bold=condition.holds == "NO")
-        answer, *evidence = condition.lines()
-        yield answer.replace(f"{condition.holds:<14}", holds, 1)
-        for line in evidence:
-            yield from wrap(line.strip(), width=100, initial_indent=" " * 22, subsequent_indent=" " * 24)
+        yield from _condition(condition)
+
+
+def looks(explained: Explained) -> Iterator[str]:
+    """The last verdicts as text, and below them what a put would meet now."""
+    if not explained.last:
+        yield from explained.looks()
+    for look in explained.last:
+        yield click.style(look.headline, fg="green" if look.fires else "red", bold=True)
+        if look.repeated:
+            yield look.repeated
+        for condition in look.failing:
+            yield from _condition(condition)
+        yield ""
+    yield _headline(explained)
+
+
+def _headline(explained: Explained) -> str:
+    return click.style(explained.headline, fg="green" if explained.fires else "red", bold=True)
+
+
+def _condition(condition: Explanation) -> Iterator[str]:
+    holds = click.style(f"{condition.holds:<14}", fg=_COLOURS.get(condition.holds), bold=condition.holds == "NO")
+    answer, *evidence = condition.lines()
+    yield answer.replace(f"{condition.holds:<14}", holds, 1)
+    for line in evidence:
+        yield from wrap(line.strip(), width=100, initial_indent=" " * 22, subsequent_indent=" " * 24)
 
 
 def as_dict(explained: Explained) -> dict[str, object]:
@@ -59,4 +88,8 @@ def as_dict(explained: Explained) -> dict[str, object]:
     shown = msgspec.structs.asdict(explained)
     shown.pop("warning")
     shown["conditions"] = [msgspec.structs.asdict(condition) for condition in explained.conditions]
+    shown["last"] = [
+        msgspec.structs.asdict(look) | {"conditions": [msgspec.structs.asdict(c) for c in look.conditions]}
+        for look in explained.last
+    ]
     return shown

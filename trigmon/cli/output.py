@@ -96,7 +96,19 @@ def _presentable(key: str, value: Any) -> tuple[str, Any]:
 
 _INSTANTS = {
     f"{what}_ms": f"{what}_time"
-    for what in ("created", "altered", "put", "start", "started", "end", "recorded", "now", "trigger_stamp")
+    for what in (
+        "created",
+        "altered",
+        "put",
+        "start",
+        "started",
+        "end",
+        "recorded",
+        "now",
+        "trigger_stamp",
+        "at",
+        "since",
+    )
 }
 
 

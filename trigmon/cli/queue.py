@@ -10,6 +10,10 @@ _COLUMNS = [
     *("name", "object_type", "current_q_depth", "open_input_count", "open_output_count"),
     *("trigger_control", "trigger_type", "process_name"),
 ]
+_COUNTS = [
+    *("available_msgs", "uncommitted_puts", "uncommitted_gets", "expired_msgs", "expired_is_capped"),
+    "qualifying_depth",
+]
 
 
 @group("queue", example="trigmon queue list 'ORDERS*'")
@@ -34,10 +38,14 @@ def list_(pattern: str, system: bool) -> None:
 @command("show", "trigmon queue show ORDERS", queue)
 @queue_argument
 def show(queue: str) -> None:
-    """Show every attribute of a queue."""
-    from trigmon.cli.objects import show_one
+    """Show every attribute of a queue, and how many messages are on it and how they count."""
+    from trigmon.cli import output
+    from trigmon.cli.objects import row
 
-    show_one("queue", queue)
+    with invocation().connected() as qm:
+        shown = row(qm, "queue", queue)
+        values = qm.explain(queue).values if shown["object_type"] == "QLOCAL" else {}
+    output.one(shown | {name: values[name] for name in _COUNTS if name in values})
 
 
 @command(

@@ -232,6 +232,10 @@ class Connection:
         """Puts many messages to a queue that need not be open, as :meth:`Queue.put_many` does."""
         return queue.put_many(self, bodies, options, q_name=q_name)
 
-    def explain(self, q_name: str, priority: int = -1) -> Explained:
-        """What a put of a message of this priority (-1: the queue's) would meet now; ``print`` shows it as text."""
-        return self.ask(Explain(q_name=q_name, priority=priority), Explained)
+    def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
+        """What a put of a message of this priority (-1: the queue's) would meet now; ``print`` shows it as text.
+
+        ``why_not`` asks besides why the last message did or did not fire: ``last`` holds the last verdict for each
+        kind of thing that has happened to the queue since the queue manager started, newest first.
+        """
+        return self.ask(Explain(q_name=q_name, priority=priority, why_not=why_not), Explained)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor, date_and_time
 from trigmon.mq.enums import UnitOutcome
 
 
@@ -196,10 +196,14 @@ class Status(Call, frozen=True, array_like=True, kw_only=True, tag="status"):
 
 
 class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
-    """What a put of a message of this priority (-1: the queue's) would meet now. Answered by Explained."""
+    """What a put of a message of this priority (-1: the queue's) would meet now. Answered by Explained.
+
+    ``why_not`` asks for the last verdicts too: what has come of it when something happened to the queue.
+    """
 
     q_name: str
     priority: int = -1
+    why_not: bool = False
 
 
 class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
@@ -311,7 +315,7 @@ class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome
 
 
 class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One condition of a verdict, for a person: ``holds`` is "yes", "NO" or "does not apply"."""
+    """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet"."""
 
     number: str
     fact: str
@@ -329,8 +333,87 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             yield f"{'':22}remedy: {self.remedy}"
 
 
+class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The last verdict when a thing of one kind happened to a queue: when, by whom, and what came of it.
+
+    ``happened`` is put, close, change, initiation_put_allowed, get_allowed or monitor_opened; ``call`` the call that
+    brought it about. The same conditions have held and failed ``times`` times on end, since ``since_ms``.
+    """
+
+    happened: str
+    at_ms: int
+    since_ms: int
+    times: int
+    call: str
+    application: str
+    pid: int
+    user: str
+    run_id: str
+    fires: bool
+    occasion: str
+    fails: list[str]
+    conditions: list[Explanation]
+    msg_id: bytes = b""
+    priority: int = -1
+
+    @property
+    def headline(self) -> str:
+        """What happened, by whom and when, and what came of it."""
+        what = _HAPPENED.get(self.happened, f"{self.happened} of")
+        who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
+        said = f"{_moment(self.at_ms)}  {what} by {who} ({self.call})"
+        if self.priority >= 0:
+            said += f", priority {self.priority}"
+        if self.fires:
+            return f"{said}: a trigger message was written (by condition {self.occasion})"
+        return f"{said}: NO trigger message, since {_not_holding(self.fails)}"
+
+    def lines(self) -> Iterator[str]:
+        """The headline, how long it has been so, and the conditions that did not hold with their evidence."""
+        yield self.headline
+        if self.repeated:
+            yield self.repeated
+        for condition in self.failing:
+            yield from condition.lines()
+
+    @property
+    def repeated(self) -> str:
+        """How long it has been so; empty when it came once."""
+        return f"{'':22}the same {self.times} times on end, since {_moment(self.since_ms)}" if self.times > 1 else ""
+
+    @property
+    def failing(self) -> list[Explanation]:
+        """What did not hold; nothing for a verdict that fired."""
+        return [] if self.fires else [condition for condition in self.conditions if condition.holds == "NO"]
+
+
+_HAPPENED = {
+    "put": "put",
+    "close": "closed after reading",
+    "change": "trigger attributes changed",
+    "initiation_put_allowed": "puts allowed on the initiation queue",
+    "get_allowed": "gets allowed",
+    "monitor_opened": "initiation queue opened for input",
+}
+
+
+def _moment(ms: int) -> str:
+    day, clock = date_and_time(ms)
+    return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]}:{clock[4:6]} UTC"
+
+
+def _not_holding(fails: list[str]) -> str:
+    if not fails:
+        return "what happened is no occasion for this queue"
+    *others, last = fails
+    return f"{', '.join(others)} and {last} do not hold" if others else f"{last} does not hold"
+
+
 class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explained"):
-    """A verdict: whether a put would fire, by which occasion, which conditions fail, and each with its evidence."""
+    """A verdict: whether a put would fire, by which occasion, which conditions fail, and each with its evidence.
+
+    ``last`` are the verdicts of what has happened, newest first, where they were asked for.
+    """
 
     q_name: str
     fires: bool
@@ -338,10 +421,37 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
     fails: list[str]
     conditions: list[Explanation]
     values: dict[str, Any] = {}
+    last: list[Looked] = []
 
     def __str__(self) -> str:
-        """The verdict as text: what would happen, then each condition with what was seen and what is needed."""
-        return "\n".join((self.headline, "", *(line for condition in self.conditions for line in condition.lines())))
+        """The verdict as text: what would happen, what counts, each condition with what was seen and is needed.
+
+        What was asked for with ``why_not`` stands before it.
+        """
+        before = [*self.looks(), ""] if "started_ms" in self.values else []
+        conditions = (line for condition in self.conditions for line in condition.lines())
+        return "\n".join((*before, self.headline, "", *self.counts(), "", *conditions))
+
+    def looks(self) -> Iterator[str]:
+        """The last verdicts as text."""
+        if not self.last:
+            yield f"Nothing has happened to {self.q_name} since {_moment(self.values.get('started_ms', 0))} (start)."
+        for look in self.last:
+            yield from look.lines()
+
+    def counts(self) -> Iterator[str]:
+        """The numbers that are easily taken for one another, a line each."""
+        capped = bool(self.values.get("expired_is_capped"))
+        least, most = ("at least ", "at most ") if capped else ("", "")
+        said = self.values.get
+        yield f"{most}{said('available_msgs', '?')} available: committed, not got, not expired"
+        yield f"{said('uncommitted_puts', '?')} put and not yet committed"
+        yield f"{said('uncommitted_gets', '?')} got and not yet committed, which no longer count"
+        yield f"{least}{said('expired_msgs', '?')} expired and not yet discarded"
+        yield (
+            f"{said('qualifying_depth', '?')} count for the trigger: priority {said('trigger_msg_priority', '?')} or"
+            " more, those not yet committed and the expired among them"
+        )
 
     @property
     def headline(self) -> str:
@@ -349,9 +459,7 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         said = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
         if self.fires:
             return f"{said} write a trigger message (by condition {self.occasion})."
-        *others, last = self.fails
-        fails = f"{', '.join(others)} and {last} do" if others else f"{last} does"
-        return f"{said} NOT write a trigger message: {fails} not hold."
+        return f"{said} NOT write a trigger message: {_not_holding(self.fails)}."
 
 
 class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):

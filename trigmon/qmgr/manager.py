@@ -17,6 +17,8 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import (
     Call,
     Disconnect,
+    Explain,
+    Explained,
     Get,
     GetMany,
     Listing,
@@ -34,6 +36,7 @@ from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
+from trigmon.qmgr.looks import Looks
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
@@ -85,6 +88,7 @@ class QueueManager:
         self._woken: dict[str, None] = {}
         self._tended: set[str] = set()
         self._noted: list[tuple[Sequence[c.AnyChange], Decision]] = []
+        self._looks = Looks()
         self._define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
@@ -197,9 +201,14 @@ class QueueManager:
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for changes, decision in self._noted:
             self._note(changes, decision)
+            if decision.judged:
+                self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
             more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count}
             reply = replace(reply, values={**reply.values, **more})
+        elif isinstance(call, Explain) and call.why_not and isinstance(reply, Explained):
+            values = {**reply.values, "started_ms": self.started_ms}
+            reply = replace(reply, values=values, last=self._looks.of(reply.q_name))
         return reply
 
     def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
@@ -278,6 +287,7 @@ class QueueManager:
     def _note_dropped(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
             self._tended.discard(change.name)
+            self._looks.forget(change.name)
 
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)

@@ -12,7 +12,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
 from trigmon.mq.enums import Inhibit, ObjectType, TriggerControl
 from trigmon.rules.changes import AnyChange, SetDefinition
-from trigmon.rules.decision import Decision, Fired, Ids
+from trigmon.rules.decision import Decision, Fired, Ids, Judged
 from trigmon.rules.facts import Facts, Neighbour, QueueFacts
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -34,17 +34,19 @@ def altered(
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
     errands: list[Call] = []
     told: list[Fired] = []
+    judged: list[Judged] = []
     placed = 0
     for situations in _situations(facts, queue, neighbour, before, served, now):
         for situation in situations:
             effects = trigger(situation, facts.q_mgr.name, ids, placed=placed)
+            judged += effects.judged
             if effects.told:
                 changes += effects.changes
                 errands += effects.errands
                 told += effects.told
                 placed += 1 - len(effects.errands)
                 break
-    return Decision(changes=changes, errands=errands, told=tuple(told))
+    return Decision(changes=changes, errands=errands, told=tuple(told), judged=tuple(judged))
 
 
 def _situations(

@@ -48,7 +48,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     effects = trigger(situation, facts.q_mgr.name, ids)
     if comes_back(closed):
         changes.append(SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition)))
-    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told)
+    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
 
 
 def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -60,7 +60,7 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
     )
     effects = trigger(put_situation(facts, queue, descriptor.priority, now), name, ids, call.unit_id)
     dropped = tuple(Dropped(queue.definition.name, "a dead letter has no dead letter") for _ in effects.errands)
-    return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped))
+    return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped), judged=effects.judged)
 
 
 def _why_not(facts: Facts, length: int) -> str:

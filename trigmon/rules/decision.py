@@ -9,6 +9,7 @@ import msgspec
 
 from trigmon.mq.calls import Call, Done, Reply
 from trigmon.rules.changes import AnyChange
+from trigmon.rules.triggers.situation import Situation
 from trigmon.rules.triggers.table import Verdict
 
 
@@ -38,6 +39,13 @@ class Fired(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
+class Judged(msgspec.Struct, frozen=True):
+    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` tells afterwards."""
+
+    situation: Situation
+    verdict: Verdict
+
+
 class Dropped(msgspec.Struct, frozen=True):
     """A trigger message that nothing could take."""
 
@@ -48,7 +56,7 @@ class Dropped(msgspec.Struct, frozen=True):
 class Decision(msgspec.Struct, frozen=True):
     """The reply, the changes, and the errands: further calls to perform on the same road after this one.
 
-    ``gather`` makes the reply of a call out of its errands' replies.
+    ``gather`` makes the reply of a call out of its errands' replies. ``judged`` are the verdicts this call brought.
     """
 
     reply: Reply = DONE
@@ -56,3 +64,4 @@ class Decision(msgspec.Struct, frozen=True):
     errands: list[Call] = []
     told: tuple[Fired | Dropped, ...] = ()
     gather: Callable[[list[Reply]], Reply] | None = None
+    judged: tuple[Judged, ...] = ()

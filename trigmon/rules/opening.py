@@ -94,6 +94,7 @@ def _open_queue(name: str, options: int, facts: Facts, now: int, ids: Ids) -> De
         changes,
         [errand for effect in effects for errand in effect.errands],
         tuple(told for effect in effects for told in effect.told),
+        judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 
 

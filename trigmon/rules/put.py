@@ -280,4 +280,5 @@ def _placed(
         put_ms=now,
         warning=warning,
     )
-    return Decision(reply, [*(begins or ()), added, *effects.changes], effects.errands, effects.told)
+    changes = [*(begins or ()), added, *effects.changes]
+    return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)

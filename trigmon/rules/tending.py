@@ -6,7 +6,7 @@ from trigmon.mq.calls import Listing
 from trigmon.mq.enums import ObjectType, Rearm
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
-from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.decision import Decision, Ids, Judged
 from trigmon.rules.errands import Awake, Rearmed, Tend
 from trigmon.rules.facts import Facts, Found, Neighbour, Selection
 from trigmon.rules.triggers.effects import trigger
@@ -46,7 +46,9 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
     if comes_back(queue):
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, rearmed(queue.definition))])
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
-    for happened in (Happened.BACKSTOP, Happened.MAX_WAIT):
+    judged: list[Judged] = []
+    watched = {Happened.BACKSTOP: queue.definition.backstop_s, Happened.MAX_WAIT: queue.definition.max_wait_s}
+    for happened in (happened for happened, seconds in watched.items() if seconds):
         situation = Situation(
             happened,
             queue,
@@ -57,6 +59,7 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
             oldest_ms=oldest_ms,
         )
         effects = trigger(situation, facts.q_mgr.name, ids)
+        judged += effects.judged
         if effects.told:
-            return Decision(changes=effects.changes, errands=effects.errands, told=effects.told)
-    return Decision()
+            return Decision(changes=effects.changes, errands=effects.errands, told=effects.told, judged=tuple(judged))
+    return Decision(judged=tuple(judged))

@@ -34,7 +34,7 @@ from trigmon.rules.displaying import (
     runs_limit,
 )
 from trigmon.rules.errands import Awake, DeadLetter, Deliver, Forget, Rearmed, Tend
-from trigmon.rules.explaining import decide_explain
+from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_open, object_type_of
@@ -133,7 +133,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
-    calls.Explain: Verb(_by_q_name, decide_explain),
+    calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain),
     calls.Ping: Verb(_nothing, decide_ping),
     calls.RecordRun: Verb(_run, decide_record_run, is_wide=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True),

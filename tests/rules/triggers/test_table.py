@@ -14,7 +14,7 @@ from trigmon.rules.triggers import conditions
 from trigmon.rules.triggers.extensions import EXTENSIONS
 from trigmon.rules.triggers.situation import Happened
 from trigmon.rules.triggers.table import OCCASIONS, TABLE, judge
-from trigmon.rules.triggers.wording import FACTS, ORDER, explanations
+from trigmon.rules.triggers.wording import FACTS, ORDER, explanations, what_time_will_bring
 
 FUNCTIONS = [f for name, f in inspect.getmembers(conditions, inspect.isfunction) if name.startswith("condition_")]
 IN_ORDER = sorted(FUNCTIONS, key=lambda f: f.__code__.co_firstlineno)
@@ -150,3 +150,13 @@ def test_an_explanation_has_a_remedy_for_what_fails(requirement):
     assert [number for number, e in shown.items() if e.holds == "NO"] == [requirement]
     assert shown[requirement].remedy
     assert all(e.seen for e in shown.values())
+
+
+def test_what_time_will_bring_says_how_long_it_will_take_still():
+    queue = a_queue(waiting=1, backstop_s=60, max_wait_s=300, trigger_stamp_ms=40_000)
+    shown = {e.number: e for e in what_time_will_bring(a_situation(queue=queue, oldest_ms=20_000))}
+    assert {number: (e.holds, e.seen, e.needed) for number, e in shown.items()} == {
+        "B": ("not yet", "1 waiting, 10.0 s since the last one", "60 s; 50.0 s remain"),
+        "M": ("not yet", "waited 10.0 s", "300 s; 290.0 s remain"),
+    }
+    assert what_time_will_bring(a_situation()) == []

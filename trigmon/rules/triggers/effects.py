@@ -23,7 +23,7 @@ from trigmon.mq.descriptors import (
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
-from trigmon.rules.decision import Fired, Ids
+from trigmon.rules.decision import Fired, Ids, Judged
 from trigmon.rules.errands import DeadLetter
 from trigmon.rules.facts import QueueFacts
 from trigmon.rules.triggers.extensions import disarmed
@@ -32,15 +32,16 @@ from trigmon.rules.triggers.table import judge
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """What triggering adds to a decision. ``in_unit`` counts the messages it adds to the caller's unit of work."""
+    """What triggering adds to a decision. ``in_unit`` counts the messages it adds to the caller's unit of work.
+
+    ``judged`` is there whether it fired or not.
+    """
 
     changes: list[AnyChange] = []
     errands: list[Call] = []
     told: tuple[Fired, ...] = ()
     in_unit: int = 0
-
-
-NOTHING = Effects()
+    judged: tuple[Judged, ...] = ()
 
 
 def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessage:
@@ -84,8 +85,9 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
 def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
     """Judges, and says what follows. ``placed`` counts trigger messages this call already put on the same queue."""
     verdict = judge(situation)
+    judged = (Judged(situation, verdict),)
     if not verdict.fires or situation.initiation is None:
-        return NOTHING
+        return Effects(judged=judged)
     queue, definition = situation.queue, situation.queue.definition
     initiation = situation.initiation.definition
     message = trigger_message(queue, situation.process)
@@ -126,7 +128,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     changes.append(StampTrigger(definition.name, situation.now))
     if definition.trigger_type is TriggerType.DEPTH:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
-    return Effects(changes, errands, (Fired(definition.name, verdict),), 1 if unit_id else 0)
+    return Effects(changes, errands, (Fired(definition.name, verdict),), 1 if unit_id else 0, judged)
 
 
 def _why_not(initiation: QueueFacts, placed: int) -> Reason | None:

@@ -12,7 +12,12 @@ import apsw
 
 from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+# What leads from each version to the next; a new database begins with the last.
+MIGRATIONS = {
+    1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
+    WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;""",
+}
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
 
@@ -79,4 +84,9 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
         connection.execute(schema)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("COMMIT")
+    for old in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(MIGRATIONS[old])
+        connection.execute(f"PRAGMA user_version = {old + 1}")
         connection.execute("COMMIT")

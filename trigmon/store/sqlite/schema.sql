@@ -1,4 +1,4 @@
--- Version 1. Columns that later work fills are here from the start, so it needs no rewrite of large tables:
+-- Version 2. Columns that later work fills are here from the start, so it needs no rewrite of large tables:
 -- group_id to whole belong to groups and segments.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -36,6 +36,8 @@ CREATE TABLE message (
 );
 -- An index ends with the row's id by itself, so each that ends with the priority is in get order.
 CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL;
+CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
+    WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;
 CREATE INDEX message_put_by ON message (put_by, queue, taken_by, priority DESC) WHERE put_by IS NOT NULL;
 CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL;
 CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC);

@@ -22,6 +22,7 @@ FIND_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id = 
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
+EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
 
 COMMIT_GETS = "DELETE FROM message WHERE taken_by = ?"
 COMMIT_PUTS = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"

@@ -202,8 +202,8 @@ class SqliteStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
-        if selection.oldest_from is not None:
-            return self._oldest(selection, number)
+        if selection.oldest_from is not None or selection.counts_expired:
+            return Found(self._oldest(selection, number), expired_count=self._count_expired(selection, number))
         picked = _Picked(selection)
         for statement, values in _look_ups(selection, number):
             self._pick(statement, values, picked)
@@ -214,13 +214,20 @@ class SqliteStore(BaseStore):
             picked.merge()
         return Found(tuple(picked.messages), tuple(picked.expired))
 
-    def _oldest(self, selection: Selection, number: int) -> Found:
+    def _oldest(self, selection: Selection, number: int) -> tuple[StoredMessage, ...]:
+        if selection.oldest_from is None:
+            return ()
         firsts: list[StoredMessage] = []
-        for priority in range(selection.oldest_from or 0, 10):
+        for priority in range(selection.oldest_from, 10):
             picked = _Picked(selection)
             self._pick(sql.FIND_FIRST_OF, (number, priority), picked)
             firsts += picked.messages
-        return Found(tuple(sorted(firsts, key=lambda message: message.number)[:1]))
+        return tuple(sorted(firsts, key=lambda message: message.number)[:1])
+
+    def _count_expired(self, selection: Selection, number: int) -> int:
+        if not selection.counts_expired:
+            return 0
+        return len(self._rows(sql.EXPIRED, (number, selection.now, selection.counts_expired)))
 
     def _has_own(self, selection: Selection) -> bool:
         unit = self.standing.units.get(selection.unit_id)

@@ -1,0 +1,53 @@
+"""A database of an earlier version is brought up to this one and keeps what it holds."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from tests.worlds import World
+from trigmon.mq.calls import Explain
+from trigmon.store.port import StoreTooNew
+from trigmon.store.sqlite import connection
+
+
+def set_back(directory, version, *statements):
+    db = apsw.Connection(str(directory / "qm.db"))
+    for statement in (*statements, f"PRAGMA user_version = {version}"):
+        db.execute(statement)
+    db.close()
+
+
+def schema_of(directory):
+    db = apsw.Connection(str(directory / "qm.db"))
+    found = sorted(
+        " ".join(sql.split()) for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    )
+    db.close()
+    return found
+
+
+def test_version_1_gets_the_index_of_expiring_messages_and_keeps_its_messages(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.define("Q")
+    world.put("Q", persistence=1, expiry=10)
+    world.qm.stop()
+    wanted = schema_of(tmp_path)
+    set_back(tmp_path, 1, "DROP INDEX message_expiring")
+    assert schema_of(tmp_path) != wanted
+    world = World("sqlite", tmp_path)
+    world.clock.advance(1000)
+    assert world.did(Explain(q_name="Q")).values["expired_msgs"] == 1
+    world.qm.stop()
+    assert schema_of(tmp_path) == wanted
+
+
+def test_every_version_leads_to_the_next():
+    assert list(connection.MIGRATIONS) == list(range(1, connection.SCHEMA_VERSION))
+
+
+def test_a_later_version_is_refused(tmp_path):
+    World("sqlite", tmp_path).qm.stop()
+    set_back(tmp_path, connection.SCHEMA_VERSION + 1)
+    with pytest.raises(StoreTooNew, match="install a later one"):
+        World("sqlite", tmp_path)

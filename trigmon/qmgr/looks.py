@@ -1,0 +1,97 @@
+"""The last verdict for each kind of thing that happened to each queue, for ``explain --why-not``.
+
+Kept in memory by the manager, one for a queue and a kind of happening, and forgotten at its end. A put pays for it
+with a look-up and a comparison; sentences are made when somebody asks.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.mq.calls import Call, Looked, Reply, WasPut
+from trigmon.qmgr.sessions import Identity
+from trigmon.rules.decision import Decision, Judged
+from trigmon.rules.triggers.situation import Happened
+from trigmon.rules.triggers.table import Verdict
+from trigmon.rules.triggers.wording import explanations
+
+
+class _Look(msgspec.Struct):
+    """The newest of a row of equal verdicts, the moment of the first and how many they are.
+
+    ``number`` counts all that was ever judged: the clock may not tell two calls of one turn apart.
+    """
+
+    judged: Judged
+    who: Identity
+    call: type[Call]
+    reply: Reply
+    since_ms: int
+    number: int
+    times: int = 1
+
+
+class Looks:
+    """What was judged last, by queue and happening."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, dict[Happened, _Look]] = {}
+        self._number = 0
+
+    def note(self, decision: Decision, who: Identity, call: Call) -> None:
+        """Keeps what a performed decision judged. ``call`` is the one that was made, of which it may be an errand."""
+        for judged in decision.judged:
+            situation = judged.situation
+            self._number += 1
+            of_queue = self._looks.setdefault(situation.queue.definition.name, {})
+            last = of_queue.get(situation.happened)
+            if last is not None and _are_alike(last.judged.verdict, judged.verdict):
+                last.judged, last.who, last.call, last.reply = judged, who, type(call), decision.reply
+                last.number = self._number
+                last.times += 1
+            else:
+                look = _Look(judged, who, type(call), decision.reply, situation.now, self._number)
+                of_queue[situation.happened] = look
+
+    def forget(self, q_name: str) -> None:
+        """The queue is deleted; one defined later by its name begins anew."""
+        self._looks.pop(q_name, None)
+
+    def of(self, q_name: str) -> list[Looked]:
+        """What is known of a queue, newest first."""
+        looks = self._looks.get(q_name, {}).values()
+        return [_told(look) for look in sorted(looks, key=lambda look: -look.number)]
+
+
+def _are_alike(one: Verdict, other: Verdict) -> bool:
+    """Whether the same occasion fired, or none, and the same conditions held. What they counted may differ."""
+    if one.occasion != other.occasion:
+        return False
+    for a, b in zip(one.findings, other.findings, strict=True):  # noqa: SIM110 - each put pays for it
+        if a.holds is not b.holds:
+            return False
+    return True
+
+
+def _told(look: _Look) -> Looked:
+    situation, verdict = look.judged.situation, look.judged.verdict
+    is_put = situation.happened is Happened.PUT
+    conditions = explanations(situation, verdict)
+    fails = verdict.fails if is_put else [c.number for c in conditions if c.holds == "NO"]
+    return Looked(
+        happened=situation.happened.name.lower(),
+        at_ms=situation.now,
+        since_ms=look.since_ms,
+        times=look.times,
+        call=str(look.call.__struct_config__.tag or look.call.__name__.lower()),
+        application=look.who.application,
+        pid=look.who.pid,
+        user=look.who.user,
+        run_id=look.who.run_id,
+        fires=verdict.fires,
+        occasion=verdict.occasion,
+        fails=[] if verdict.fires else fails,
+        conditions=conditions,
+        msg_id=look.reply.msg_id if is_put and isinstance(look.reply, WasPut) else b"",
+        priority=situation.put_priority if is_put else -1,
+    )
