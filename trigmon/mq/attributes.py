@@ -84,7 +84,7 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
-        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+        if isinstance(value, str) and _is_number(value):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise self._refusal(value, where)
@@ -112,7 +112,7 @@ class Attribute(msgspec.Struct, frozen=True):
             member = self._word(value.strip().upper(), kind)
             if member is not None:
                 return member
-            value = int(value) if value.strip().lstrip("-").isdigit() else value
+            value = int(value) if _is_number(value) else value
         if isinstance(value, int) and not (isinstance(value, bool) and not self.flags):
             if value in kind._value2member_map_ and self._is_allowed(kind(value)):
                 return kind(value)
@@ -148,6 +148,11 @@ class Attribute(msgspec.Struct, frozen=True):
     def _refusal(self, value: object, where: str) -> AttrValueError:
         shown = value if isinstance(value, (int, str)) else repr(value)
         return AttrValueError(f"{where} {self.mqsc}({shown}): {self.name} must be {self.allowed}")
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a whole number of a length that can be meant."""
+    return len(text) <= 20 and text.strip().removeprefix("-").isdecimal()
 
 
 def _words(kind: type[IntEnum], **other: str) -> MappingProxyType[str, IntEnum]:

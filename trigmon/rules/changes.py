@@ -7,7 +7,7 @@ import msgspec
 from trigmon.mq.attributes import AliasQueue, LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.rules.facts import ConnectionFacts, Cursor, HandleFacts, StoredMessage, UnitFacts
+from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, StoredMessage, UnitFacts
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -43,6 +43,12 @@ class TakeMessage(Change, frozen=True):
 
 class RemoveMessage(Change, frozen=True):
     """A message goes at once: got outside syncpoint, expired, cleared or moved."""
+
+    message: StoredMessage
+
+
+class SetAside(Change, frozen=True):
+    """A message that is not what was written any more leaves its queue; its row stays for whoever can read it."""
 
     message: StoredMessage
 
@@ -135,6 +141,7 @@ AnyChange = (
     AddMessage
     | TakeMessage
     | RemoveMessage
+    | SetAside
     | BeginUnit
     | SkipUnit
     | EndUnit
@@ -148,3 +155,8 @@ AnyChange = (
     | DropConnection
     | WriteRun
 )
+
+
+def met_on_the_way(found: Found) -> list[AnyChange]:
+    """What a look discards: messages that had expired, and those that are not what was written any more."""
+    return [*map(RemoveMessage, found.expired), *map(SetAside, found.damaged)]

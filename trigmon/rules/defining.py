@@ -22,7 +22,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import is_object_name
 from trigmon.rules.altering import altered
-from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition
+from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
 from trigmon.rules.facts import Facts, Found, Neighbour, QueueFacts, Selection
@@ -87,6 +87,8 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
             raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
     elif object_type is ObjectType.QMGR:
         raise ObjectTypeError("a queue manager cannot be deleted by a command")
+    elif facts.world is not None and any(handle.object_name == call.name for handle in facts.world.handles):
+        raise ObjectInUse(f"{where} is open")
     return Decision(Done(), [DropDefinition(object_type, call.name)])
 
 
@@ -101,10 +103,11 @@ def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
 
 def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """CLEAR QLOCAL, a slice at a time."""
-    messages = (*found.messages, *found.expired) if found is not None else ()
-    changes: list[AnyChange] = [RemoveMessage(message) for message in messages]
-    more = facts.queue is not None and facts.queue.depth > len(messages)
-    return Decision(Counted(count=len(messages), more=more), changes)
+    if found is None:
+        return Decision(Counted(count=0))
+    changes = [*map(RemoveMessage, found.messages), *met_on_the_way(found)]
+    more = facts.queue is not None and facts.queue.depth > len(changes)
+    return Decision(Counted(count=len(changes), more=more), changes)
 
 
 def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
@@ -112,7 +115,7 @@ def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
     _local(call.q_name, facts)
     if not facts.target_exists:
         raise UnknownObjectName(call.to_q_name)
-    if call.q_name == call.to_q_name:
+    if call.q_name in (call.to_q_name, facts.target_q_name):
         raise ObjectNameError(f"{call.q_name} cannot be moved onto itself")
     return Selection(q_name=call.q_name, now=now, limit=max(1, min(call.count, SLICE)))
 
@@ -120,8 +123,8 @@ def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
 def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Messages leave one queue and are delivered to another in one step; expired ones are discarded on the way."""
     moved = found.messages if found is not None else ()
-    expired = found.expired if found is not None else ()
-    changes: list[AnyChange] = [RemoveMessage(message) for message in (*expired, *moved)]
+    discarded = met_on_the_way(found) if found is not None else []
+    changes: list[AnyChange] = [*discarded, *map(RemoveMessage, moved)]
     errands: list[Call] = [
         Deliver(
             q_name=call.to_q_name,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+import msgspec
+
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import (
     Call,
@@ -30,6 +32,7 @@ from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts, World
 from trigmon.rules.opening import object_type_of
 
 SLICE = 256
+LARGEST_RECORD = 65_536
 
 
 def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -165,6 +168,8 @@ def _checked_record(fields: dict[str, Any]) -> dict[str, Any]:
     for name in ("state", "q_name"):
         if not isinstance(fields.get(name, ""), str):
             raise OptionsError(f"the run's {name} is a text")
+    if len(msgspec.msgpack.encode(fields)) > LARGEST_RECORD:
+        raise OptionsError(f"a run's record has at most {LARGEST_RECORD} bytes")
     return fields
 
 

@@ -136,10 +136,11 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The messages a selection found, and the expired ones that it met on the way."""
+    """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known."""
 
     messages: tuple[StoredMessage, ...] = ()
     expired: tuple[StoredMessage, ...] = ()
+    damaged: tuple[StoredMessage, ...] = ()
     expired_count: int = 0
 
 
@@ -193,6 +194,7 @@ class Facts(msgspec.Struct, frozen=True):
     initiation: QueueFacts | None = None
     unit: UnitFacts | None = None
     target_exists: bool = False
+    target_q_name: str = ""
     named: AnyDefinition | None = None
     like: AnyDefinition | None = None
     served: tuple[Neighbour, ...] = ()

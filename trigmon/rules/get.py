@@ -25,7 +25,7 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage
+from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
 from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
@@ -80,7 +80,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     handle = facts.handle
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
-    discards: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
+    discards = met_on_the_way(found)
     if not found.messages:
         reason = Reason.NO_MSG_UNDER_CURSOR if call.options & _HERE else Reason.NO_MSG_AVAILABLE
         return Decision(Refused(reason=int(reason), about=handle.object_name), discards)
@@ -117,7 +117,7 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     """Every message found that one reply can carry, taken; 2033 for none."""
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
-    changes: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
+    changes = met_on_the_way(found)
     if not found.messages:
         return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
     messages = _carried(found.messages)

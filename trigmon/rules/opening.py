@@ -120,6 +120,7 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list
     if queue.open_input_count:
         return effects
     opened = replace(queue, open_input_count=1)
+    placed = 0
     for neighbour in facts.served:
         itself = neighbour.queue.definition.name == queue.definition.name
         situation = Situation(
@@ -131,10 +132,7 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list
             now,
             had_monitor=queue.open_input_count,
         )
-        effects.append(trigger(situation, facts.q_mgr.name, ids, placed=_placed(effects)))
+        effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
+        placed += len(effect.told) - len(effect.errands)
+        effects.append(effect)
     return effects
-
-
-def _placed(effects: list[Effects]) -> int:
-    """How many trigger messages these effects put on the initiation queue."""
-    return sum(len(effect.told) - len(effect.errands) for effect in effects)

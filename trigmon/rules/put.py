@@ -257,7 +257,9 @@ def _placed(
     """The message on the queue, and what its arrival triggers."""
     priority = min(descriptor.priority, facts.q_mgr.max_priority)
     situation = put_situation(facts, queue, priority, now)
-    effects = trigger(situation, facts.q_mgr.name, ids, unit_id)
+    # A queue may be its own initiation queue: then this message lies on it before the trigger message does.
+    placed = int(queue.definition.initiation_q_name == queue.definition.name)
+    effects = trigger(situation, facts.q_mgr.name, ids, unit_id, placed)
     if unit_id:
         check_limit(facts, 1 + effects.in_unit)
     if expires_ms is None:

@@ -44,6 +44,8 @@ class Standing:
         self.connections: dict[int, ConnectionFacts] = {}
         self.units: dict[int, UnitFacts] = {}
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
+        # Which queues name which initiation queue; None when definitions have changed since it was looked up.
+        self._serving: dict[str, list[str]] | None = None
 
     # -- taking back ------------------------------------------------------------------------------------
 
@@ -53,6 +55,7 @@ class Standing:
 
     def undo(self) -> None:
         """Puts everything back to the last mark."""
+        self._serving = None
         for table, key, before in reversed(self._notes):
             if before is _GONE:
                 del table[key]
@@ -109,6 +112,7 @@ class Standing:
             target_exists=wants.target in self.queues or wants.target in self.aliases
             if wants.target
             else facts.target_exists,
+            target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,
             served=self._served(facts.queue.definition.name) if facts.queue is not None else (),
             world=self.world() if wants.everything else None,
         )
@@ -129,12 +133,13 @@ class Standing:
 
         The order is that of the names, so that a restart does not change in which order they are triggered.
         """
+        if self._serving is None:
+            self._serving = {}
+            for name in sorted(self.queues):
+                self._serving.setdefault(self.queues[name].definition.initiation_q_name, []).append(name)
         initiation = self.queues.get(initiation_q)
-        return tuple(
-            Neighbour(queue, self.processes.get(queue.definition.process_name), initiation)
-            for _, queue in sorted(self.queues.items())
-            if queue.definition.initiation_q_name == initiation_q
-        )
+        queues = [self.queues[name] for name in self._serving.get(initiation_q, ())]
+        return tuple(Neighbour(q, self.processes.get(q.definition.process_name), initiation) for q in queues)
 
     def world(self) -> World:
         """Everything that stands, for the verbs that list."""
@@ -213,6 +218,9 @@ class Standing:
     def _remove_message(self, change: c.RemoveMessage) -> None:
         self._count(change.message.q_name, change.message.priority, -1)
 
+    def _set_aside(self, change: c.SetAside) -> None:
+        self._count(change.message.q_name, change.message.priority, -1)
+
     def _begin_unit(self, change: c.BeginUnit) -> None:
         unit = UnitFacts(change.unit_id, change.number, change.connection, change.client_id)
         self._write(self.units, change.unit_id, unit)
@@ -286,6 +294,8 @@ class Standing:
         if isinstance(definition, LocalQueue):
             queue = self.queues.get(definition.name)
             facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
+            if queue is None or queue.definition.initiation_q_name != definition.initiation_q_name:
+                self._serving = None
             self._write(self.queues, definition.name, facts)
         elif isinstance(definition, AliasQueue):
             self._write(self.aliases, definition.name, definition)
@@ -295,6 +305,7 @@ class Standing:
             self._write(self.q_mgr, "", definition)
 
     def _drop_definition(self, change: c.DropDefinition) -> None:
+        self._serving = None
         tables: dict[ObjectType, dict[str, Any]] = {
             ObjectType.QLOCAL: self.queues,
             ObjectType.QALIAS: self.aliases,
@@ -319,6 +330,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.AddMessage: Standing._add_message,
     c.TakeMessage: Standing._take_message,
     c.RemoveMessage: Standing._remove_message,
+    c.SetAside: Standing._set_aside,
     c.BeginUnit: Standing._begin_unit,
     c.SkipUnit: Standing._skip_unit,
     c.EndUnit: Standing._end_unit,

@@ -41,10 +41,13 @@ class BaseStore(ABC):
         return facts
 
     def _outcome(self, client_id: str, unit: int) -> UnitOutcome:
-        for open_unit in self.standing.units.values():
-            if open_unit.client_id == client_id and open_unit.number == unit:
-                return UnitOutcome.OPEN
-        return outcome_of(self._recorded(client_id), unit)
+        recorded = self._recorded(client_id)
+        for connection in self.standing.connections.values():
+            if connection.client_id != client_id or unit in recorded:
+                continue
+            if unit > connection.unit_number or (unit == connection.unit_number and connection.unit_id):
+                return UnitOutcome.OPEN  # it may still come: its client is there
+        return outcome_of(recorded, unit)
 
     @abstractmethod
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
@@ -75,7 +78,7 @@ _STANDS_ONLY = (
     *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.MoveCursor),
     *(c.StampTrigger, c.Connect, c.DropConnection),
 )
-_ALWAYS = (c.SetDefinition, c.DropDefinition, c.WriteRun)
+_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.WriteRun)
 
 
 def must_last(changes: Sequence[AnyChange]) -> bool:
