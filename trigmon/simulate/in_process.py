@@ -61,8 +61,8 @@ class InProcess:
         """See :class:`trigmon.simulate.stage.Stage`."""
         connection = self._connections.get(application)
         if connection is None:
-            connection = self._connections[application] = _Connection(self._connect(application))
-        reply = self._ask(connection.session, numbered(call, connection.unit))
+            connection = self._connections[application] = _Connection(self.connect(application))
+        reply = self.ask(connection.session, numbered(call, connection.unit))
         if isinstance(call, Commit | Backout):
             connection.unit += 1
         elif isinstance(call, Disconnect):
@@ -71,7 +71,7 @@ class InProcess:
 
     def command(self, q_mgr: str, call: Call) -> Reply:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        return self._ask(self._operator, call)
+        return self.ask(self._operator, call)
 
     def kill(self, application: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`. An application that has not connected loses nothing."""
@@ -112,7 +112,7 @@ class InProcess:
 
     def _start(self) -> None:
         self._manager = QueueManager(self._name, self._store, self._clock, telling=self._listener)
-        self._operator = self._connect("operator", administrator=True)
+        self._operator = self.connect("operator", administrator=True)
 
     def _start_again(self) -> None:
         self._connections.clear()
@@ -121,7 +121,8 @@ class InProcess:
             self._store = self._new_store()
         self._start()
 
-    def _connect(self, application: str, *, administrator: bool = False) -> Session:
+    def connect(self, application: str, *, administrator: bool = False) -> Session:
+        """A session for who makes calls by :meth:`ask` and numbers units of work himself."""
         self._sequence += 1
         return self._manager.connect(
             Identity(
@@ -135,7 +136,7 @@ class InProcess:
             )
         )
 
-    def _ask(self, session: Session, call: Call) -> Reply:
+    def ask(self, session: Session, call: Call) -> Reply:
         """The reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
         if isinstance(call, Get) and call.wait_interval_ms < 0:
             return self._ask_without_end(session, call)
@@ -153,7 +154,7 @@ class InProcess:
     def _ask_without_end(self, session: Session, call: Get) -> Reply:
         """The reply to a get that may wait without end, which in a scenario nobody could ever end."""
         try:
-            return self._ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
+            return self.ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
         except NoMsgAvailable:
             raise UnexpectedError("it waits without end: in a scenario nothing can happen meanwhile") from None
 
