@@ -81,7 +81,9 @@ def test_an_attribute_has_mqs_word_selector_and_default(which, word, name, selec
 
 
 def test_the_table_of_a_local_queue_has_no_attribute_beside_those_told_here():
-    assert {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values()} == {row[0] for row in QLOCAL}
+    ours = {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values() if a.ours}
+    assert ours == {"REARM", "BACKSTOP", "MAXWAIT"}
+    assert ours | {row[0] for row in QLOCAL} == {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values()}
 
 
 def test_what_a_process_has_beyond_mq_is_marked_as_ours():

@@ -71,6 +71,9 @@ CHANGES = (
     {"inhibit_get": "allowed"},
     {"inhibit_put": "inhibited"},
     {"inhibit_put": "allowed"},
+    {"rearm": "auto"},
+    {"backstop_s": 1},
+    {"max_wait_s": 1},
 )
 
 app = st.sampled_from(APPS)
@@ -91,6 +94,7 @@ step = st.one_of(
     st.tuples(st.just("alter"), queue, st.sampled_from(CHANGES)),
     st.tuples(st.just("monitor"), st.booleans()),
     st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
+    st.tuples(st.just("tend")),
     st.tuples(st.just("disconnect"), app),
     st.tuples(st.just("lose"), app),
     st.tuples(st.just("restart")),
@@ -252,6 +256,9 @@ class Script:
     def _advance(self, ms) -> None:
         self.world.clock.advance(ms)
         self._note_ended_waits(self.world.qm.turn([]))
+
+    def _tend(self) -> None:
+        self._note_ended_waits(self.world.qm.tend())
 
     def _disconnect(self, name) -> None:
         self._end(name, None, True)

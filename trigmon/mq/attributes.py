@@ -24,6 +24,7 @@ from trigmon.mq.enums import (
     ObjectType,
     Persistence,
     QType,
+    Rearm,
     Shareability,
     TriggerControl,
     TriggerType,
@@ -179,7 +180,10 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
-    """DEFINE QLOCAL: a queue that holds messages."""
+    """DEFINE QLOCAL: a queue that holds messages. The attributes from ``rearm`` on are ours.
+
+    ``is_disarmed`` is no attribute: control is off because DEPTH fired, and REARM(AUTO) is to turn it on again.
+    """
 
     description: Description = ""
     inhibit_get: GetInhibited = Inhibit.ALLOWED
@@ -217,6 +221,10 @@ class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     trigger_data: Annotated[str, Attribute("TRIGDATA", 2023, length=64, settable=True)] = ""
     process_name: Annotated[str, Attribute("PROCESS", 2012, is_name=True)] = ""
     initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
+    rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
+    backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
+    max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
+    is_disarmed: bool = False
 
 
 class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):

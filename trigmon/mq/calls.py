@@ -315,7 +315,7 @@ class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome
 
 
 class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One condition of a verdict, for a person: ``holds`` is "yes", "NO" or "does not apply"."""
+    """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet"."""
 
     number: str
     fact: str

@@ -36,6 +36,13 @@ class TriggerControl(IntEnum):
     ON = 1
 
 
+class Rearm(IntEnum):
+    """Ours: whether the control that DEPTH switches off when it fires comes back on by itself."""
+
+    MQ = 0
+    AUTO = 1
+
+
 class TriggerType(IntEnum):
     """``MQTT_*``: on what a trigger event rests."""
 

@@ -6,24 +6,32 @@ from collections.abc import Callable
 
 import msgspec
 
-from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.manager import Answer, QueueManager
 
 
 class Job(msgspec.Struct, frozen=True):
     """Something to do again and again. A late run is done late, never dropped; several missed are done once.
 
-    ``can_rest``: it is left out in a period in which calls were performed.
+    ``work`` returns what may now be answered. ``can_rest``: it is left out in a period in which calls were performed.
     """
 
     name: str
     period_ms: int
-    work: Callable[[QueueManager], None]
+    work: Callable[[QueueManager], list[Answer]]
     can_rest: bool = False
 
 
-JOBS: tuple[Job, ...] = (Job("upkeep of the store", 1000, QueueManager.idle, can_rest=True),)
+JOBS: tuple[Job, ...] = (
+    Job("upkeep of the store", 1000, QueueManager.idle, can_rest=True),
+    Job("what time brings to queues", 1000, QueueManager.tend),
+)
 
 
 def due(last_ms: dict[str, int], now: int) -> list[Job]:
     """The jobs whose period has passed since they last ran; one that never ran is due."""
     return [job for job in JOBS if now - last_ms.get(job.name, now - job.period_ms) >= job.period_ms]
+
+
+def next_ring(last_ms: dict[str, int], now: int) -> int:
+    """When the next of the jobs is due."""
+    return min(last_ms.get(job.name, now - job.period_ms) + job.period_ms for job in JOBS)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import (
     Call,
     Disconnect,
@@ -20,6 +21,7 @@ from trigmon.mq.calls import (
     Explained,
     Get,
     GetMany,
+    Listing,
     LostConnection,
     Put,
     PutMany,
@@ -41,13 +43,16 @@ from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import Waiters
 from trigmon.rules import changes as c
 from trigmon.rules.decision import Decision, Fired
-from trigmon.rules.errands import Deliver
+from trigmon.rules.errands import Awake, Deliver, Tend
 from trigmon.rules.facts import ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
+from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
 DEEPEST_ERRAND = 3
+SLICE = 256
+_ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
 
@@ -81,6 +86,7 @@ class QueueManager:
         self._ids = Counter(name, store.open(name, self.started_ms))
         self._told: list[Callable[[], None]] = []
         self._woken: dict[str, None] = {}
+        self._tended: set[str] = set()
         self._noted: list[tuple[Sequence[c.AnyChange], Decision]] = []
         self._looks = Looks()
         self._define_system_objects()
@@ -141,9 +147,25 @@ class QueueManager:
         """When :meth:`turn` must be called again at the latest, by the clock's time."""
         return self._waiters.next_deadline_ms()
 
-    def idle(self) -> None:
+    def idle(self) -> list[Answer]:
         """Nothing is going on: the store may tidy up."""
         self._store.idle()
+        return []
+
+    @property
+    def watches_the_clock(self) -> bool:
+        """Whether any queue has to be tended."""
+        return bool(self._tended)
+
+    def tend(self) -> list[Answer]:
+        """Looks at the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them a turn."""
+        answers: list[Answer] = []
+        names = sorted(self._tended)
+        for start in range(0, len(names), SLICE):
+            session = self.connect(_ITSELF)
+            looks: list[Call] = [Tend(q_name=name) for name in names[start : start + SLICE]]
+            answers += self.turn([(session, 0, call) for call in (*looks, Disconnect())])
+        return answers
 
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
         if session.is_gone:
@@ -198,7 +220,8 @@ class QueueManager:
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
             facts = self._store.facts(verb.wants(call, session.connection), verb.is_wide)
-            found = self._store.find(verb.look_for(call, facts, now)) if verb.look_for is not None else None
+            selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
+            found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
             # Only expired messages were met, and more may lie behind them: the same call looks again.
             looks_again = bool(decision.changes) and may_wait(decision.reply)
@@ -250,6 +273,10 @@ class QueueManager:
                     self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:
+        if isinstance(change.definition, LocalQueue):
+            self._tended.discard(change.definition.name)
+            if watches_the_clock(change.definition):
+                self._tended.add(change.definition.name)
         if change.object_type is ObjectType.QALIAS:
             for session in self._waiters.all():
                 if session.parked is not None:
@@ -259,6 +286,7 @@ class QueueManager:
 
     def _note_dropped(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
+            self._tended.discard(change.name)
             self._looks.forget(change.name)
 
     def _note_gone(self, change: c.DropConnection) -> None:
@@ -305,9 +333,12 @@ class QueueManager:
 
     def _define_system_objects(self) -> None:
         """Defines what is missing; what an operator changed stays as it is."""
-        session = self.connect(Identity(client_id="", application="trigmon", administrator=True))
+        session = self.connect(_ITSELF)
         self.turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
-        self.turn([(session, 0, Disconnect())])
+        awake = self.turn([(session, 1, Awake()), (session, 0, Disconnect())])
+        for answer in awake:
+            if isinstance(answer.reply, Listing):
+                self._tended = {str(row["name"]) for row in answer.reply.rows}
 
 
 _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {

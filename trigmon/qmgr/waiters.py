@@ -6,13 +6,16 @@ would find nothing either. Browses and gets that match a field are all asked.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+import itertools
+from heapq import heapify, heappop, heappush
 
 from trigmon.mq.calls import Get
 from trigmon.mq.enums import GetOption
 from trigmon.qmgr.sessions import Parked, Session
 
 _BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
+
+MOST_STALE = 64
 
 
 class Waiters:
@@ -22,6 +25,7 @@ class Waiters:
         self._special: dict[str, dict[int, Session]] = {}
         self._general: dict[str, dict[int, Session]] = {}
         self._deadlines: list[tuple[int, int, Session, Parked]] = []
+        self._numbers = itertools.count()
         self.count = 0
 
     def park(self, session: Session, parked: Parked) -> None:
@@ -31,7 +35,10 @@ class Waiters:
         table.setdefault(parked.q_name, {})[session.connection] = session
         self.count += 1
         if parked.deadline_ms is not None:
-            heappush(self._deadlines, (parked.deadline_ms, session.connection, session, parked))
+            # The number decides between equal deadlines: one session may have waited twice until the same moment.
+            heappush(self._deadlines, (parked.deadline_ms, next(self._numbers), session, parked))
+            if len(self._deadlines) > 2 * self.count + MOST_STALE:
+                self._forget_answered()
 
     def release(self, session: Session) -> None:
         """The session waits no longer."""
@@ -57,6 +64,11 @@ class Waiters:
         """Everybody who waits."""
         tables = (*self._special.values(), *self._general.values())
         return [session for of_queue in tables for session in of_queue.values()]
+
+    def _forget_answered(self) -> None:
+        """Waits that were answered before their time leave the heap when they are the most of it."""
+        self._deadlines = [entry for entry in self._deadlines if entry[2].parked is entry[3]]
+        heapify(self._deadlines)
 
     def next_deadline_ms(self) -> int | None:
         """When the first wait runs out."""

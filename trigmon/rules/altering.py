@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
-from trigmon.mq.enums import Inhibit, ObjectType
+from trigmon.mq.enums import Inhibit, ObjectType, TriggerControl
 from trigmon.rules.changes import AnyChange, SetDefinition
 from trigmon.rules.decision import Decision, Fired, Ids, Judged
 from trigmon.rules.facts import Facts, Neighbour, QueueFacts
@@ -28,6 +28,8 @@ def altered(
     ``neighbour`` is the queue as it was, with the process and the initiation queue that its *new* definition names.
     """
     before = neighbour.queue.definition
+    if definition.trigger_control is TriggerControl.ON and definition.is_disarmed:
+        definition = replace(definition, is_disarmed=False)
     queue = replace(neighbour.queue, definition=definition)
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
     errands: list[Call] = []

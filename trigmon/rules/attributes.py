@@ -77,6 +77,8 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
     changed = replace(definition, **values)
     if isinstance(changed, AliasQueue):
         return Decision(Done(), [SetDefinition(ObjectType.QALIAS, changed)])
+    if "trigger_control" in values:
+        changed = replace(changed, is_disarmed=False)
     if facts.queue is None:
         raise HobjError(f"handle {call.handle}")
     return altered(facts, Neighbour(facts.queue, facts.process, facts.initiation), changed, facts.served, now, ids)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Backout, Call, Close, Commit, Disconnect, Done, LostConnection
-from trigmon.mq.enums import OpenOption
+from trigmon.mq.enums import ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError
-from trigmon.rules.changes import AnyChange, CloseHandle, DropConnection
+from trigmon.rules.changes import AnyChange, CloseHandle, DropConnection, SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Forget
 from trigmon.rules.facts import Facts, Found
 from trigmon.rules.triggers.effects import trigger
+from trigmon.rules.triggers.extensions import comes_back, rearmed
 from trigmon.rules.triggers.situation import Happened, Situation
 
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
@@ -45,6 +46,8 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         had_readers=queue.open_input_count,
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
+    if comes_back(closed):
+        changes.append(SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition)))
     return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
 
 

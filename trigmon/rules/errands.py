@@ -28,5 +28,21 @@ class DeadLetter(Call, frozen=True, kw_only=True):
     on_backout: bool = False
 
 
+class Awake(Call, frozen=True, kw_only=True):
+    """The queue manager has started. Answered by Listing: the queues that are to be tended, by name."""
+
+
+class Rearmed(Call, frozen=True, kw_only=True):
+    """A DEPTH queue that switched its control off is armed again at a start."""
+
+    q_name: str
+
+
+class Tend(Call, frozen=True, kw_only=True):
+    """Time has passed for a queue with BACKSTOP, MAXWAIT or REARM(AUTO)."""
+
+    q_name: str
+
+
 class Forget(Call, frozen=True, kw_only=True):
     """The last errand of a connection's end: it is struck off."""

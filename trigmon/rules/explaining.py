@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from trigmon.mq.calls import Explain, Explained
 from trigmon.mq.errors import PriorityError
 from trigmon.rules.decision import Decision, Ids
@@ -9,16 +11,19 @@ from trigmon.rules.facts import Facts, Found, Selection
 from trigmon.rules.opening import base_queue
 from trigmon.rules.put import put_situation
 from trigmon.rules.triggers.table import judge
-from trigmon.rules.triggers.wording import explanations
+from trigmon.rules.triggers.wording import explanations, what_time_will_bring
 
 MOST_EXPIRED = 1000
 """Expired messages are counted up to so many, so that a question costs no more than a few puts."""
 
 
 def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection:
-    """How many of the queue's messages have expired."""
-    q_name = facts.queue.definition.name if facts.queue is not None else ""
-    return Selection(q_name, now, counts_expired=MOST_EXPIRED)
+    """How many of the queue's messages have expired, and which has waited longest where MAXWAIT asks."""
+    if facts.queue is None:
+        return Selection("", now, counts_expired=MOST_EXPIRED)
+    definition = facts.queue.definition
+    oldest_from = definition.trigger_msg_priority if definition.max_wait_s else None
+    return Selection(definition.name, now, counts_expired=MOST_EXPIRED, oldest_from=oldest_from)
 
 
 def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -32,6 +37,7 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
     verdict = judge(situation)
     definition = queue.definition
     expired = min(found.expired_count if found is not None else 0, queue.depth)
+    oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     values = {
         "priority": priority,
         "counted_priority": situation.priority,
@@ -54,7 +60,7 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
             fires=verdict.fires,
             occasion=verdict.occasion,
             fails=verdict.fails,
-            conditions=explanations(situation, verdict),
+            conditions=explanations(situation, verdict) + what_time_will_bring(replace(situation, oldest_ms=oldest_ms)),
             values=values,
         )
     )

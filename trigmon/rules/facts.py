@@ -115,8 +115,11 @@ class Selection(msgspec.Struct, frozen=True):
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
-    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``. ``counts_expired``
-    asks for no message, but how many committed ones have expired, counted up to so many.
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
+
+    Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
+    committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
+    have expired, counted up to so many.
     """
 
     q_name: str
@@ -128,6 +131,7 @@ class Selection(msgspec.Struct, frozen=True):
     msg_id: bytes | None = None
     correl_id: bytes | None = None
     limit_bytes: int = 4 << 20
+    oldest_from: int | None = None
     counts_expired: int = 0
 
 

@@ -33,16 +33,17 @@ from trigmon.rules.displaying import (
     decide_status,
     runs_limit,
 )
-from trigmon.rules.errands import DeadLetter, Deliver, Forget
+from trigmon.rules.errands import Awake, DeadLetter, Deliver, Forget, Rearmed, Tend
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_open, object_type_of
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
+from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.units import decide_backout, decide_commit, decide_outcome
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
-LookFor = Callable[[Any, Facts, int], Selection]
+LookFor = Callable[[Any, Facts, int], Selection | None]
 
 
 class Verb(msgspec.Struct, frozen=True):
@@ -139,5 +140,8 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
+    Awake: Verb(_everything, decide_awake, is_wide=True),
+    Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
+    Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     Forget: Verb(_nothing, decide_forget),
 }

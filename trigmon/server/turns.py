@@ -242,7 +242,7 @@ class Turns:
         if self._is_over or (job.can_rest and was_busy):
             return
         try:
-            job.work(self._manager)
+            self._send(job.work(self._manager))
         except Exception as error:
             self._break(error)
 

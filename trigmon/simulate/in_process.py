@@ -13,7 +13,7 @@ from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, Refused, Re
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.housekeeping import due
+from trigmon.qmgr.housekeeping import due, next_ring
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
@@ -92,9 +92,16 @@ class InProcess:
     def advance(self, milliseconds: int) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
         end = self._clock.now() + milliseconds
-        while (deadline := self._manager.next_deadline_ms()) is not None and deadline <= end:
-            self._go_on_to(deadline)
+        while (moment := self._next_moment()) is not None and moment <= end:
+            self._go_on_to(moment)
         self._go_on_to(end)
+
+    def _next_moment(self) -> int | None:
+        """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
+        moments = [self._manager.next_deadline_ms()]
+        if self._manager.watches_the_clock:
+            moments.append(next_ring(self._rung, self._clock.now()))
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def became_available(self) -> list[Available]:
         """See :class:`trigmon.simulate.stage.Stage`."""
@@ -161,10 +168,11 @@ class InProcess:
     def _go_on_to(self, moment: int) -> list[Answer]:
         """Lets the time come to a moment, and what is due then happen: ends of waits, and the chores."""
         self._clock.advance(max(0, moment - self._clock.now()))
+        answers: list[Answer] = []
         for job in due(self._rung, moment):
             self._rung[job.name] = moment
-            job.work(self._manager)
-        return self._manager.turn([])
+            answers += job.work(self._manager)
+        return [*answers, *self._manager.turn([])]
 
 
 def _reply_to(answers: list[Answer], session: Session, sequence: int) -> Reply | None:

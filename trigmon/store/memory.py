@@ -140,8 +140,8 @@ class MemoryStore(BaseStore):
 
     def find(self, selection: Selection) -> Found:
         """See the port."""
-        if selection.counts_expired:
-            return Found(expired_count=self._count_expired(selection))
+        if selection.oldest_from is not None or selection.counts_expired:
+            return Found(self._oldest(selection), expired_count=self._count_expired(selection))
         rows = self._rows.of.get(selection.q_name, {})
         order = self._rows.order.get(selection.q_name, [])
         if selection.at is not None:
@@ -168,6 +168,18 @@ class MemoryStore(BaseStore):
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         return Found(tuple(messages), tuple(expired))
+
+    def _oldest(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        if selection.oldest_from is None:
+            return ()
+        messages = [
+            row.message
+            for row in self._rows.of.get(selection.q_name, {}).values()
+            if _is_chosen(row, selection)
+            and row.message.priority >= selection.oldest_from
+            and not 0 < row.message.expires_ms <= selection.now
+        ]
+        return tuple(sorted(messages, key=lambda message: message.number)[:1])
 
     def _count_expired(self, selection: Selection) -> int:
         rows = self._rows.of.get(selection.q_name, {}).values()

@@ -11,9 +11,10 @@ import pytest
 from tests.build import a_queue, a_situation, an_initiation_queue
 from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType
 from trigmon.rules.triggers import conditions
+from trigmon.rules.triggers.extensions import EXTENSIONS
 from trigmon.rules.triggers.situation import Happened
 from trigmon.rules.triggers.table import OCCASIONS, TABLE, judge
-from trigmon.rules.triggers.wording import FACTS, ORDER, explanations
+from trigmon.rules.triggers.wording import FACTS, ORDER, explanations, what_time_will_bring
 
 FUNCTIONS = [f for name, f in inspect.getmembers(conditions, inspect.isfunction) if name.startswith("condition_")]
 IN_ORDER = sorted(FUNCTIONS, key=lambda f: f.__code__.co_firstlineno)
@@ -42,6 +43,23 @@ def test_code_wording_and_document_have_the_same_order():
 def test_the_table_of_the_document_is_the_table_of_the_code():
     printed = {row[0]: tuple(row[1].split()) for row in re.findall(r"^\| (\d+[abc]?) \| ([\d ]+) \|", page(), re.M)}
     assert printed == {number_of(o): tuple(number_of(r) for r in required) for o, required in TABLE.items()}
+
+
+def test_the_table_of_our_rows_is_the_one_of_the_code():
+    printed = {row[0]: tuple(row[1].split()) for row in re.findall(r"^\| ([A-Z]) \| ([\d ]+) \|", page(), re.M)}
+    ours = {o(a_situation()).number: tuple(map(number_of, required)) for o, required in EXTENSIONS.items()}
+    assert printed == ours
+
+
+@pytest.mark.parametrize("requirement", [None, *["4", "5", "6", "7", "8", "9", "10"]])
+@pytest.mark.parametrize(("row", "happened"), [("B", Happened.BACKSTOP), ("M", Happened.MAX_WAIT)])
+def test_our_rows_ask_for_all_of_theirs(row, happened, requirement):
+    breaks = BREAKS.get(requirement, {})
+    queue = a_queue(waiting=1, backstop_s=1, max_wait_s=1, **breaks.get("queue", {}))
+    given = {"process": None} if requirement == "6" else {}
+    given["initiation"] = an_initiation_queue(**breaks.get("initiation", {}))
+    verdict = judge(a_situation(happened=happened, queue=queue, oldest_ms=1, **given))
+    assert verdict.occasion == ("" if requirement else row)
 
 
 def test_the_table_uses_exactly_the_functions_of_the_file():
@@ -132,3 +150,13 @@ def test_an_explanation_has_a_remedy_for_what_fails(requirement):
     assert [number for number, e in shown.items() if e.holds == "NO"] == [requirement]
     assert shown[requirement].remedy
     assert all(e.seen for e in shown.values())
+
+
+def test_what_time_will_bring_says_how_long_it_will_take_still():
+    queue = a_queue(waiting=1, backstop_s=60, max_wait_s=300, trigger_stamp_ms=40_000)
+    shown = {e.number: e for e in what_time_will_bring(a_situation(queue=queue, oldest_ms=20_000))}
+    assert {number: (e.holds, e.seen, e.needed) for number, e in shown.items()} == {
+        "B": ("not yet", "1 waiting, 10.0 s since the last one", "60 s; 50.0 s remain"),
+        "M": ("not yet", "waited 10.0 s", "300 s; 290.0 s remain"),
+    }
+    assert what_time_will_bring(a_situation()) == []

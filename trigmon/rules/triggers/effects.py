@@ -20,12 +20,13 @@ from trigmon.mq.descriptors import (
     TriggerMessage,
     pack_tm,
 )
-from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerControl, TriggerType
+from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
 from trigmon.rules.decision import Fired, Ids, Judged
 from trigmon.rules.errands import DeadLetter
 from trigmon.rules.facts import QueueFacts
+from trigmon.rules.triggers.extensions import disarmed
 from trigmon.rules.triggers.situation import Situation
 from trigmon.rules.triggers.table import judge
 
@@ -126,8 +127,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         )
     changes.append(StampTrigger(definition.name, situation.now))
     if definition.trigger_type is TriggerType.DEPTH:
-        disarmed = msgspec.structs.replace(definition, trigger_control=TriggerControl.OFF)
-        changes.append(SetDefinition(ObjectType.QLOCAL, disarmed))
+        changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
     return Effects(changes, errands, (Fired(definition.name, verdict),), 1 if unit_id else 0, judged)
 
 

@@ -19,6 +19,8 @@ class Happened(Enum):
     INITIATION_PUT_ALLOWED = "puts became allowed on the initiation queue"
     GET_ALLOWED = "gets became allowed on the queue"
     MONITOR_OPENED = "a monitor opened the initiation queue"
+    BACKSTOP = "the backstop looked"
+    MAX_WAIT = "the longest wait was looked at"
 
 
 class Situation(msgspec.Struct, frozen=True):
@@ -26,7 +28,8 @@ class Situation(msgspec.Struct, frozen=True):
 
     For a put ``queue`` is as it was before the message, ``put_priority`` what the message was put with and
     ``priority`` what it counts as. ``was`` holds the values that a change replaced, by attribute name.
-    ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open.
+    ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open. ``oldest_ms`` is when the
+    oldest qualifying message arrived, where that was looked for.
     """
 
     happened: Happened
@@ -40,3 +43,4 @@ class Situation(msgspec.Struct, frozen=True):
     was: dict[str, object] = {}
     had_readers: int = 0
     had_monitor: int = 0
+    oldest_ms: int | None = None

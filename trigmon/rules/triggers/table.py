@@ -2,7 +2,7 @@
 
 Sources: seed 001, conditions 1 to 14; 13a, 13b and 13c are the three followers of its 13. Every condition that a
 happening asks for is evaluated, so a verdict always tells the whole story; at most one occasion fires for one
-happening to one queue.
+happening to one queue. The rows that are ours stand in :mod:`trigmon.rules.triggers.extensions`.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ from trigmon.rules.triggers.conditions import (
 from trigmon.rules.triggers.conditions import (
     condition_14_priority_as_counted as c14,
 )
+from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
 from trigmon.rules.triggers.situation import Happened, Situation
 
 TABLE: dict[Condition, tuple[Condition, ...]] = {
@@ -85,14 +86,22 @@ OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
     Happened.MONITOR_OPENED: (c13c,),
 }
 
-# Each happening's conditions once, with the places of every occasion and of its requirements among them.
-_PLAN: dict[Happened, tuple[tuple[Condition, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = {}
-for _happened, _occasions in OCCASIONS.items():
-    _asked = tuple(dict.fromkeys(c for occasion in _occasions for c in (occasion, *TABLE[occasion])))
-    _PLAN[_happened] = (
-        _asked,
-        tuple((_asked.index(o), tuple(_asked.index(c) for c in TABLE[o])) for o in _occasions),
-    )
+Law = dict[Condition, tuple[Condition, ...]]
+Plan = dict[Happened, tuple[tuple[Condition, ...], tuple[tuple[int, tuple[int, ...]], ...]]]
+
+
+def plan_of(law: Law, occasions: dict[Happened, tuple[Condition, ...]]) -> Plan:
+    """Each happening's conditions once, with the places of every occasion and of its requirements among them."""
+    plan: Plan = {}
+    for happened, candidates in occasions.items():
+        asked = tuple(dict.fromkeys(c for occasion in candidates for c in (occasion, *law[occasion])))
+        rows = tuple((asked.index(o), tuple(asked.index(c) for c in law[o])) for o in candidates)
+        plan[happened] = (asked, rows)
+    return plan
+
+
+_PLAN = plan_of(TABLE, OCCASIONS)
+_OUR_PLAN = plan_of(EXTENSIONS, OUR_OCCASIONS)
 
 REQUIREMENTS = ("2", "3", "4", "5", "6", "7", "8", "9", "10", "14")
 
@@ -125,7 +134,8 @@ def _all_hold(findings: tuple[Finding, ...], places: tuple[int, ...]) -> bool:
 
 def judge(situation: Situation) -> Verdict:
     """Evaluates every condition that the happening asks for, and says which occasion fires."""
-    asked, plan = _PLAN[situation.happened]
+    happened = situation.happened
+    asked, plan = _PLAN.get(happened) or _OUR_PLAN[happened]
     findings = tuple([condition(situation) for condition in asked])
     for occasion, required in plan:
         if findings[occasion].holds and _all_hold(findings, required):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from trigmon.mq.calls import Explanation
 from trigmon.mq.enums import TriggerType, word
 from trigmon.rules.triggers.conditions import Finding
-from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.triggers.extensions import backstop_passed, oldest_has_waited
+from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.triggers.table import Verdict
 
 ORDER = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "13a", "13b", "13c", "14")
@@ -32,6 +35,10 @@ FACTS = {
     "13c": "the first monitor opened the initiation queue and enough messages wait",
     "14": "messages count at a priority that can reach TRIGMPRI",
 }
+OUR_FACTS = {
+    "B": "messages wait, and BACKSTOP has passed since the last trigger message",
+    "M": "the oldest qualifying message has waited MAXWAIT",
+}
 
 
 def explanations(situation: Situation, verdict: Verdict) -> list[Explanation]:
@@ -39,7 +46,7 @@ def explanations(situation: Situation, verdict: Verdict) -> list[Explanation]:
 
     Of 1 and 11 the one that does not concern this put is shown as not applying: a put fires by one of them.
     """
-    ordered = sorted(verdict.findings, key=lambda finding: ORDER.index(finding.number))
+    ordered = sorted(verdict.findings, key=lambda finding: (*ORDER, *OUR_FACTS).index(finding.number))
     eleven = any(f.number == "11" and f.holds for f in ordered)
     shown = []
     for finding in ordered:
@@ -53,7 +60,7 @@ def explanations(situation: Situation, verdict: Verdict) -> list[Explanation]:
         shown.append(
             Explanation(
                 number=finding.number,
-                fact=FACTS[finding.number],
+                fact=FACTS.get(finding.number) or OUR_FACTS[finding.number],
                 holds=holds,
                 seen=seen,
                 needed=needed,
@@ -126,7 +133,11 @@ def _monitor(s: Situation, f: Finding) -> Words:
 def _control(s: Situation, f: Finding) -> Words:
     name = s.queue.definition.name
     again = " (DEPTH switches it off when it fires)" if s.queue.definition.trigger_type is TriggerType.DEPTH else ""
-    return f"trigger control {_plain(f.saw)}", f"on{again}", f"ALTER QLOCAL({name}) TRIGGER"
+    remedy = f"ALTER QLOCAL({name}) TRIGGER"
+    if s.queue.definition.is_disarmed:
+        depth = s.queue.definition.trigger_depth
+        remedy += f"; by itself (REARM(AUTO)) when fewer than {depth} wait and nobody reads the queue"
+    return f"trigger control {_plain(f.saw)}", f"on{again}", remedy
 
 
 def _type(s: Situation, f: Finding) -> Words:
@@ -174,6 +185,46 @@ def _counting(s: Situation, f: Finding) -> Words:
     )
 
 
+def what_time_will_bring(situation: Situation) -> list[Explanation]:
+    """The rows B and M of a queue that has them, and how long each will take still."""
+    definition = situation.queue.definition
+    rows = []
+    if definition.backstop_s and definition.trigger_type is TriggerType.FIRST:
+        rows.append(backstop_passed(replace(situation, happened=Happened.BACKSTOP)))
+    if definition.max_wait_s:
+        rows.append(oldest_has_waited(replace(situation, happened=Happened.MAX_WAIT)))
+    shown = []
+    for finding in rows:
+        seen, needed, _ = _WORDS[finding.number](situation, finding)
+        holds = "yes" if finding.holds else "not yet"
+        fact = OUR_FACTS[finding.number]
+        shown.append(Explanation(number=finding.number, fact=fact, holds=holds, seen=seen, needed=needed))
+    return shown
+
+
+def _backstop(s: Situation, f: Finding) -> Words:
+    waiting, passed = f.saw if isinstance(f.saw, tuple) else (0, None)
+    since = "no trigger message since the start" if passed is None else f"{_seconds(passed)} since the last one"
+    return f"{waiting} waiting, {since}", _remaining(s.queue.definition.backstop_s, passed if waiting else None), ""
+
+
+def _max_wait(s: Situation, f: Finding) -> Words:
+    if not isinstance(f.saw, int):
+        return "no qualifying message waits", _remaining(s.queue.definition.max_wait_s, None), ""
+    return f"waited {_seconds(f.saw)}", _remaining(s.queue.definition.max_wait_s, f.saw), ""
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.1f} s"
+
+
+def _remaining(wanted_s: int, passed_ms: int | None) -> str:
+    left = (
+        "" if passed_ms is None or passed_ms >= wanted_s * 1000 else f"; {_seconds(wanted_s * 1000 - passed_ms)} remain"
+    )
+    return f"{wanted_s} s{left}"
+
+
 def _plain(value: Any) -> str:
     return word(value) if hasattr(value, "name") else str(value)
 
@@ -196,4 +247,6 @@ _WORDS: dict[str, Callable[[Situation, Finding], Words]] = {
     "13b": _waiting,
     "13c": _waiting,
     "14": _counting,
+    "B": _backstop,
+    "M": _max_wait,
 }

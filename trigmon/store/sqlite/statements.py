@@ -13,6 +13,7 @@ REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
 CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
 
 FIND_FIRST = f"SELECT {COLUMNS} FROM message WHERE {_READY} {_ORDER}"
+FIND_FIRST_OF = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? ORDER BY id"
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
 FIND_AFTER_SAME = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id > ? ORDER BY id"
 FIND_AFTER_LOWER = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority < ? {_ORDER}"

@@ -202,9 +202,8 @@ class SqliteStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
-        if selection.counts_expired:
-            rows = self._rows(sql.EXPIRED, (number, selection.now, selection.counts_expired))
-            return Found(expired_count=len(rows))
+        if selection.oldest_from is not None or selection.counts_expired:
+            return Found(self._oldest(selection, number), expired_count=self._count_expired(selection, number))
         picked = _Picked(selection)
         for statement, values in _look_ups(selection, number):
             self._pick(statement, values, picked)
@@ -214,6 +213,21 @@ class SqliteStore(BaseStore):
             self._pick(sql.FIND_OWN, (selection.unit_id, number), picked, is_own=True)
             picked.merge()
         return Found(tuple(picked.messages), tuple(picked.expired))
+
+    def _oldest(self, selection: Selection, number: int) -> tuple[StoredMessage, ...]:
+        if selection.oldest_from is None:
+            return ()
+        firsts: list[StoredMessage] = []
+        for priority in range(selection.oldest_from, 10):
+            picked = _Picked(selection)
+            self._pick(sql.FIND_FIRST_OF, (number, priority), picked)
+            firsts += picked.messages
+        return tuple(sorted(firsts, key=lambda message: message.number)[:1])
+
+    def _count_expired(self, selection: Selection, number: int) -> int:
+        if not selection.counts_expired:
+            return 0
+        return len(self._rows(sql.EXPIRED, (number, selection.now, selection.counts_expired)))
 
     def _has_own(self, selection: Selection) -> bool:
         unit = self.standing.units.get(selection.unit_id)

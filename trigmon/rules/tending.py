@@ -1,0 +1,65 @@
+"""What time brings to a queue, and a start: the rows B and M of the law, and the control that comes back by itself."""
+
+from __future__ import annotations
+
+from trigmon.mq.calls import Listing
+from trigmon.mq.enums import ObjectType, Rearm
+from trigmon.rules.altering import altered
+from trigmon.rules.changes import SetDefinition
+from trigmon.rules.decision import Decision, Ids, Judged
+from trigmon.rules.errands import Awake, Rearmed, Tend
+from trigmon.rules.facts import Facts, Found, Neighbour, Selection
+from trigmon.rules.triggers.effects import trigger
+from trigmon.rules.triggers.extensions import comes_back, rearmed, watches_the_clock
+from trigmon.rules.triggers.situation import Happened, Situation
+
+
+def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The queue manager starts: names the queues to tend, and turns on what a DEPTH queue switched off."""
+    queues = facts.world.queues if facts.world is not None else ()
+    definitions = [queue.definition for queue in queues]
+    rows = [{"name": d.name} for d in definitions if watches_the_clock(d)]
+    again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
+    return Decision(Listing(rows=rows), errands=[Rearmed(q_name=name) for name in again])
+
+
+def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Control is turned on at a start, which is occasion 13 where enough messages wait."""
+    if facts.queue is None:
+        return Decision()
+    neighbour = Neighbour(facts.queue, facts.process, facts.initiation)
+    return altered(facts, neighbour, rearmed(facts.queue.definition), facts.served, now, ids)
+
+
+def look_for_tend(call: Tend, facts: Facts, now: int) -> Selection | None:
+    """The oldest qualifying message, where MAXWAIT asks for it."""
+    if facts.queue is None or not facts.queue.definition.max_wait_s:
+        return None
+    return Selection(call.q_name, now, oldest_from=facts.queue.definition.trigger_msg_priority)
+
+
+def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Control comes back, or the backstop or the longest wait fires."""
+    queue = facts.queue
+    if queue is None:
+        return Decision()
+    if comes_back(queue):
+        return Decision(changes=[SetDefinition(ObjectType.QLOCAL, rearmed(queue.definition))])
+    oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
+    judged: list[Judged] = []
+    watched = {Happened.BACKSTOP: queue.definition.backstop_s, Happened.MAX_WAIT: queue.definition.max_wait_s}
+    for happened in (happened for happened, seconds in watched.items() if seconds):
+        situation = Situation(
+            happened,
+            queue,
+            facts.process,
+            facts.initiation,
+            facts.q_mgr.trigger_interval,
+            now,
+            oldest_ms=oldest_ms,
+        )
+        effects = trigger(situation, facts.q_mgr.name, ids)
+        judged += effects.judged
+        if effects.told:
+            return Decision(changes=effects.changes, errands=effects.errands, told=effects.told, judged=tuple(judged))
+    return Decision(judged=tuple(judged))

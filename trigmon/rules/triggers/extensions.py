@@ -1,0 +1,94 @@
+"""What trigmon adds to MQ's triggering, all of it off by default: REARM, BACKSTOP and MAXWAIT of a local queue.
+
+BACKSTOP(seconds), row B: a FIRST queue on which messages wait is triggered again when so long has passed since its
+last trigger message, without a new put. MAXWAIT(seconds), row M: a queue is triggered when its oldest qualifying
+message has waited so long, whatever its depth, and again when so long has passed since that trigger. REARM(AUTO): the
+control that DEPTH switched off when it fired comes back on.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import Rearm, TriggerControl, TriggerType
+from trigmon.rules.facts import QueueFacts
+from trigmon.rules.triggers.conditions import (
+    Condition,
+    Finding,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_04_nobody_reads_the_queue as c04,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_05_get_is_allowed as c05,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_06_process_is_defined as c06,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_07_initiation_queue_is_usable as c07,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_08_a_monitor_listens as c08,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_09_trigger_control_is_on as c09,
+)
+from trigmon.rules.triggers.conditions import (
+    condition_10_trigger_type_is_set as c10,
+)
+from trigmon.rules.triggers.situation import Happened, Situation
+
+
+def backstop_passed(s: Situation) -> Finding:
+    """B: FIRST, messages wait, and BACKSTOP has passed since the last trigger message; none counts as passed."""
+    definition = s.queue.definition
+    wanted = definition.backstop_s * 1000
+    passed = None if s.queue.trigger_stamp_ms is None else s.now - s.queue.trigger_stamp_ms
+    applies = definition.trigger_type is TriggerType.FIRST and wanted > 0
+    waiting = s.queue.waiting(definition.trigger_msg_priority)
+    holds = applies and s.happened is Happened.BACKSTOP and waiting > 0 and (passed is None or passed >= wanted)
+    return Finding("B", holds, (waiting, passed), (1, wanted), applies)
+
+
+def oldest_has_waited(s: Situation) -> Finding:
+    """M: MAXWAIT has passed since the oldest qualifying message arrived, and since the last trigger message."""
+    wanted = s.queue.definition.max_wait_s * 1000
+    waited = None if s.oldest_ms is None else s.now - max(s.oldest_ms, s.queue.trigger_stamp_ms or 0)
+    holds = s.happened is Happened.MAX_WAIT and 0 < wanted <= (waited or 0)
+    return Finding("M", holds, waited, wanted, wanted > 0)
+
+
+EXTENSIONS: dict[Condition, tuple[Condition, ...]] = {
+    backstop_passed: (c04, c05, c06, c07, c08, c09, c10),
+    oldest_has_waited: (c04, c05, c06, c07, c08, c09, c10),
+}
+OUR_OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
+    Happened.BACKSTOP: (backstop_passed,),
+    Happened.MAX_WAIT: (oldest_has_waited,),
+}
+
+
+def disarmed(definition: LocalQueue) -> LocalQueue:
+    """A DEPTH queue that has fired. That it did so itself is remembered where it is to come back by itself."""
+    is_remembered = definition.rearm is Rearm.AUTO
+    return replace(definition, trigger_control=TriggerControl.OFF, is_disarmed=is_remembered)
+
+
+def rearmed(definition: LocalQueue) -> LocalQueue:
+    """A DEPTH queue whose control has come back on."""
+    return replace(definition, trigger_control=TriggerControl.ON, is_disarmed=False)
+
+
+def comes_back(queue: QueueFacts) -> bool:
+    """Whether REARM(AUTO) turns control on now: fewer wait than the depth, and nobody reads."""
+    definition = queue.definition
+    if not definition.is_disarmed or definition.rearm is not Rearm.AUTO or queue.open_input_count:
+        return False
+    return queue.waiting(definition.trigger_msg_priority) < definition.trigger_depth
+
+
+def watches_the_clock(definition: LocalQueue) -> bool:
+    """Whether a queue has to be looked at when nothing happens to it but time."""
+    return definition.backstop_s > 0 or definition.max_wait_s > 0 or definition.is_disarmed
