@@ -58,8 +58,17 @@ BROKEN = {
         ),
     ],
     "depth-without-rearming": [
-        ("ALTER QLOCAL(Q) TRIGTYPE(DEPTH) TRIGDPTH(7)", "QLOCAL Q", "TRIGTYPE(DEPTH) TRIGDPTH(7)"),
-        ("ALTER QLOCAL(Q) TRIGTYPE(DEPTH) NOTRIGGER", "QLOCAL Q", "TRIGTYPE(DEPTH) TRIGDPTH(1)"),
+        ("ALTER QLOCAL(Q) TRIGTYPE(DEPTH) TRIGDPTH(7)", "QLOCAL Q", "TRIGTYPE(DEPTH) TRIGDPTH(7) REARM(MQ)"),
+        ("ALTER QLOCAL(Q) TRIGTYPE(DEPTH) NOTRIGGER", "QLOCAL Q", "TRIGTYPE(DEPTH) TRIGDPTH(1) REARM(MQ)"),
+    ],
+    "extension-without-effect": [
+        ("ALTER QLOCAL(Q) REARM(AUTO)", "QLOCAL Q", "TRIGTYPE(FIRST) REARM(AUTO)"),
+        ("ALTER QLOCAL(Q) TRIGTYPE(EVERY) BACKSTOP(5)", "QLOCAL Q", "TRIGTYPE(EVERY) BACKSTOP(5)"),
+        (
+            "ALTER QLOCAL(Q) TRIGTYPE(EVERY) BACKSTOP(5) REARM(AUTO)",
+            "QLOCAL Q",
+            "TRIGTYPE(EVERY) REARM(AUTO) BACKSTOP(5)",
+        ),
     ],
     "initiation-queue-too-small": [
         (
@@ -163,6 +172,12 @@ def test_a_transmission_queue_may_do_without_a_process(sound):
 
 def test_trigint_is_no_worry_without_a_queue_of_type_first(sound):
     did(sound, "ALTER QMGR TRIGINT(999999999)\nALTER QLOCAL(Q) TRIGTYPE(EVERY)")
+    assert found(sound) == []
+
+
+@pytest.mark.parametrize("ours", ["BACKSTOP(60)", "MAXWAIT(60)"])
+def test_trigint_is_no_worry_where_time_itself_triggers_again(sound, ours):
+    did(sound, f"ALTER QMGR TRIGINT(999999999)\nALTER QLOCAL(Q) {ours}")
     assert found(sound) == []
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from trigmon.mq.attributes import ATTRIBUTES, BILLION, KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.descriptors import TM_LENGTH
-from trigmon.mq.enums import MsgDeliverySequence, ObjectType, Persistence, TriggerControl, TriggerType, Usage
+from trigmon.mq.enums import MsgDeliverySequence, ObjectType, Persistence, Rearm, TriggerControl, TriggerType, Usage
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.rules.defining import DEFAULT_OBJECTS
 
@@ -138,8 +138,9 @@ def priority_never_reached(given: Definitions) -> Iterator[Found]:
 
 
 def first_without_interval(given: Definitions) -> Iterator[Found]:
-    """TRIGINT at its default of 999 999 999 ms with a queue of type FIRST."""
-    first = sorted(queue.name for queue in given.triggered() if queue.trigger_type is TriggerType.FIRST)
+    """TRIGINT at its default of 999 999 999 ms with a queue of type FIRST that has neither BACKSTOP nor MAXWAIT."""
+    watched = [queue for queue in given.triggered() if not queue.backstop_s and not queue.max_wait_s]
+    first = sorted(queue.name for queue in watched if queue.trigger_type is TriggerType.FIRST)
     if first and given.q_mgr.trigger_interval == BILLION:
         more = f" and {len(first) - 3} more" if len(first) > 3 else ""
         said = f"TRIGINT({BILLION}), and TRIGTYPE(FIRST) on {', '.join(first[:3])}{more}"
@@ -160,11 +161,29 @@ def every_without_cap(given: Definitions) -> Iterator[Found]:
 
 
 def depth_without_rearming(given: Definitions) -> Iterator[Found]:
-    """TRIGTYPE(DEPTH), which switches its own control off and leaves it to the program to switch it on again."""
+    """TRIGTYPE(DEPTH), which switches its own control off, without REARM(AUTO), which turns it on again."""
     for queue in given.triggered():
-        if queue.trigger_type is TriggerType.DEPTH:
-            said = f"TRIGTYPE(DEPTH) TRIGDPTH({queue.trigger_depth})"
-            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) TRIGTYPE(FIRST)")
+        if queue.trigger_type is TriggerType.DEPTH and queue.rearm is Rearm.MQ:
+            said = f"TRIGTYPE(DEPTH) TRIGDPTH({queue.trigger_depth}) REARM(MQ)"
+            # Of a queue that has fired already only TRIGGER says that it is meant to fire again.
+            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) REARM(AUTO) TRIGGER")
+
+
+def extension_without_effect(given: Definitions) -> Iterator[Found]:
+    """REARM(AUTO) on a queue that is not of type DEPTH, BACKSTOP on one that is not of type FIRST."""
+    for queue in given.triggered():
+        idle = {
+            "REARM(AUTO)": ("REARM(MQ)", queue.rearm is Rearm.AUTO and queue.trigger_type is not TriggerType.DEPTH),
+            f"BACKSTOP({queue.backstop_s})": (
+                "BACKSTOP(0)",
+                queue.backstop_s > 0 and queue.trigger_type is not TriggerType.FIRST,
+            ),
+        }
+        said = [word for word, (_, is_idle) in idle.items() if is_idle]
+        if said:
+            without = " ".join(idle[word][0] for word in said)
+            found = f"TRIGTYPE({queue.trigger_type.name}) {' '.join(said)}"
+            yield _of_queue(queue, found, f"ALTER QLOCAL({_q(queue.name)}) {without}")
 
 
 def initiation_queue_too_small(given: Definitions) -> Iterator[Found]:
@@ -250,6 +269,8 @@ RULES: dict[Rule, str] = {
     " part of the definitions, keeps a burst from starting as many as there are messages.",
     depth_without_rearming: "It fires once: firing switches trigger control off, and if the program does not switch it"
     " on again, or its trigger message is lost in a restart, nothing starts any more and nothing says so.",
+    extension_without_effect: "What was to bring the trigger back does nothing: REARM is for type DEPTH, BACKSTOP for"
+    " FIRST; MAXWAIT is for every type.",
     initiation_queue_too_small: "No trigger message fits: each goes to the dead-letter queue, or is dropped.",
     triggered_work_not_persistent: "A message put without saying otherwise is gone after a restart.",
     no_dead_letter_queue: "A trigger message that its initiation queue cannot take is dropped, and nothing starts.",
