@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, Refused, Reply
+from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany, Refused, Reply
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.qmgr.clock import VirtualClock
@@ -145,7 +145,7 @@ class InProcess:
 
     def ask(self, session: Session, call: Call) -> Reply:
         """The reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
-        if isinstance(call, Get) and call.wait_interval_ms < 0:
+        if isinstance(call, Get | GetMany) and call.wait_interval_ms < 0:
             return self._ask_without_end(session, call)
         self._sequence += 1
         mine = self._sequence
@@ -158,7 +158,11 @@ class InProcess:
             raise MQError.of(reply.reason, reply.about)
         return reply
 
-    def _ask_without_end(self, session: Session, call: Get) -> Reply:
+    def lose(self, session: Session) -> None:
+        """The connection of a session from :meth:`connect` is lost."""
+        self._manager.lost([session])
+
+    def _ask_without_end(self, session: Session, call: Get | GetMany) -> Reply:
         """The reply to a get that may wait without end, which in a scenario nobody could ever end."""
         try:
             return self.ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
