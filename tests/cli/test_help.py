@@ -14,7 +14,7 @@ from trigmon.cli.main import COMMANDS, cli
 
 PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "status", "explain"),
-    *("simulate", "mqsc", "export", "config", "completion"),
+    *("lint", "simulate", "mqsc", "export", "config", "completion"),
 }
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "runs": "trigmon.cli.runs:runs",
     "status": "trigmon.cli.status:status",
     "explain": "trigmon.cli.explain:explain",
+    "lint": "trigmon.cli.lint:lint",
     "simulate": "trigmon.cli.simulate:simulate",
     "mqsc": "trigmon.cli.mqsc:mqsc",
     "export": "trigmon.cli.export:export",

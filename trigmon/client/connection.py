@@ -12,7 +12,7 @@ from typing import Final, TypeVar, Unpack
 from trigmon.client import queue, words
 from trigmon.client.message import Receipt
 from trigmon.client.queue import Queue
-from trigmon.client.transport import Transport
+from trigmon.client.transport import Link
 from trigmon.client.words import Data, PutWords
 from trigmon.mq.calls import (
     Backout,
@@ -44,7 +44,7 @@ class Connection:
     raises ConnectionBroken, and a new connection may ask what became of ``unit`` by this one's ``client_id``.
     """
 
-    def __init__(self, transport: Transport, client_id: str) -> None:
+    def __init__(self, transport: Link, client_id: str) -> None:
         self._transport = transport
         self._owner = (get_ident(), os.getpid())
         self._ended = False

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections import deque
+from typing import Protocol
 
 from trigmon.mq.calls import Call, Refused, Reply
 from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr, NotAuthorized, QMgrNotAvailable
@@ -19,6 +20,32 @@ from trigmon.wire.frames import HELLO_LIMIT, MAX_LENGTH, FrameReader, ProtocolEr
 
 _RECEIVE = 262_144
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # a host that fell silent: a minute
+
+
+class Link(Protocol):
+    """What a connection speaks to: a :class:`Transport`, or what stands for one in a test."""
+
+    broken: str
+
+    @property
+    def where(self) -> str:
+        """Its address as people write it."""
+
+    @property
+    def welcome(self) -> codec.Welcome:
+        """What the queue manager said first."""
+
+    def send(self, call: Call) -> int:
+        """Sends a call and returns its number."""
+
+    def receive(self, sequence: int) -> Reply:
+        """The reply to the call of that number."""
+
+    def exchange(self, call: Call) -> Reply:
+        """A call and its reply."""
+
+    def close(self) -> None:
+        """Ends the link without a word."""
 
 
 class Transport:

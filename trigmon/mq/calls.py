@@ -336,8 +336,9 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The last verdict when a thing of one kind happened to a queue: when, by whom, and what came of it.
 
-    ``happened`` is put, close, change, initiation_put_allowed, get_allowed or monitor_opened; ``call`` the call that
-    brought it about. The same conditions have held and failed ``times`` times on end, since ``since_ms``.
+    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop or max_wait;
+    ``call`` the call that brought it about. The same conditions have held and failed ``times`` times on end, since
+    ``since_ms``.
     """
 
     happened: str
@@ -394,6 +395,8 @@ _HAPPENED = {
     "initiation_put_allowed": "puts allowed on the initiation queue",
     "get_allowed": "gets allowed",
     "monitor_opened": "initiation queue opened for input",
+    "backstop": "looked at for BACKSTOP",
+    "max_wait": "looked at for MAXWAIT",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, Refused, Reply
+from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany, Refused, Reply
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.qmgr.clock import VirtualClock
@@ -61,8 +61,8 @@ class InProcess:
         """See :class:`trigmon.simulate.stage.Stage`."""
         connection = self._connections.get(application)
         if connection is None:
-            connection = self._connections[application] = _Connection(self._connect(application))
-        reply = self._ask(connection.session, numbered(call, connection.unit))
+            connection = self._connections[application] = _Connection(self.connect(application))
+        reply = self.ask(connection.session, numbered(call, connection.unit))
         if isinstance(call, Commit | Backout):
             connection.unit += 1
         elif isinstance(call, Disconnect):
@@ -71,7 +71,7 @@ class InProcess:
 
     def command(self, q_mgr: str, call: Call) -> Reply:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        return self._ask(self._operator, call)
+        return self.ask(self._operator, call)
 
     def kill(self, application: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`. An application that has not connected loses nothing."""
@@ -119,7 +119,7 @@ class InProcess:
 
     def _start(self) -> None:
         self._manager = QueueManager(self._name, self._store, self._clock, telling=self._listener)
-        self._operator = self._connect("operator", administrator=True)
+        self._operator = self.connect("operator", administrator=True)
 
     def _start_again(self) -> None:
         self._connections.clear()
@@ -128,7 +128,8 @@ class InProcess:
             self._store = self._new_store()
         self._start()
 
-    def _connect(self, application: str, *, administrator: bool = False) -> Session:
+    def connect(self, application: str, *, administrator: bool = False) -> Session:
+        """A session for who makes calls by :meth:`ask` and numbers units of work himself."""
         self._sequence += 1
         return self._manager.connect(
             Identity(
@@ -142,9 +143,9 @@ class InProcess:
             )
         )
 
-    def _ask(self, session: Session, call: Call) -> Reply:
+    def ask(self, session: Session, call: Call) -> Reply:
         """The reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
-        if isinstance(call, Get) and call.wait_interval_ms < 0:
+        if isinstance(call, Get | GetMany) and call.wait_interval_ms < 0:
             return self._ask_without_end(session, call)
         self._sequence += 1
         mine = self._sequence
@@ -157,10 +158,14 @@ class InProcess:
             raise MQError.of(reply.reason, reply.about)
         return reply
 
-    def _ask_without_end(self, session: Session, call: Get) -> Reply:
+    def lose(self, session: Session) -> None:
+        """The connection of a session from :meth:`connect` is lost."""
+        self._manager.lost([session])
+
+    def _ask_without_end(self, session: Session, call: Get | GetMany) -> Reply:
         """The reply to a get that may wait without end, which in a scenario nobody could ever end."""
         try:
-            return self._ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
+            return self.ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
         except NoMsgAvailable:
             raise UnexpectedError("it waits without end: in a scenario nothing can happen meanwhile") from None
 

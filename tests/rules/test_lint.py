@@ -1,0 +1,217 @@
+"""Each rule finds what it is about and nothing else, and its remedy ends the finding."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+
+from tests.any_objects import commands
+from tests.in_process import InProcess
+from trigmon.mq.errors import MQError
+from trigmon.mqsc.commands import read_script
+from trigmon.mqsc.script import run
+from trigmon.rules.lint import RULES, definitions, lint, name_of
+
+NAMES = [name_of(rule) for rule in RULES]
+
+# What every rule is content with.
+SOUND = """
+DEFINE PROCESS(P) APPLICID('program') INSTANCES(2)
+DEFINE QLOCAL(ASIDE) DEFPSIST(YES)
+DEFINE QLOCAL(Q) TRIGGER TRIGTYPE(FIRST) PROCESS(P) INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) DEFPSIST(YES) +
+    BOTHRESH(3) BOQNAME(ASIDE)
+DEFINE QALIAS(A) TARGET(Q)
+ALTER QMGR TRIGINT(1000) DEADQ(SYSTEM.DEAD.LETTER.QUEUE)
+"""
+
+# For each rule, what breaks it and nothing else; on which object it is found, and what is said to be there.
+BROKEN = {
+    "trigger-without-process": [
+        ("ALTER QLOCAL(Q) PROCESS(' ')", "QLOCAL Q", "PROCESS is blank"),
+        ("ALTER QLOCAL(Q) PROCESS(p.none)", "QLOCAL Q", "PROCESS(P.NONE) is not defined"),
+        ("ALTER QLOCAL(Q) PROCESS('p/lower%')", "QLOCAL Q", "PROCESS(p/lower%) is not defined"),
+    ],
+    "trigger-without-initiation-queue": [
+        ("ALTER QLOCAL(Q) INITQ(' ')", "QLOCAL Q", "INITQ is blank"),
+        ("ALTER QLOCAL(Q) INITQ(NO.INITQ)", "QLOCAL Q", "INITQ(NO.INITQ) is no local queue"),
+        ("ALTER QLOCAL(Q) INITQ(A)", "QLOCAL Q", "INITQ(A) is no local queue"),
+        ("DEFINE QLOCAL(X) USAGE(XMITQ)\nALTER QLOCAL(Q) INITQ(X)", "QLOCAL Q", "INITQ(X) has USAGE(XMITQ)"),
+    ],
+    "priority-never-reached": [
+        (
+            "ALTER QLOCAL(Q) MSGDLVSQ(FIFO) TRIGMPRI(4) DEFPRTY(3)",
+            "QLOCAL Q",
+            "MSGDLVSQ(FIFO) DEFPRTY(3) TRIGMPRI(4)",
+        ),
+    ],
+    "first-without-interval": [
+        ("ALTER QMGR TRIGINT(999999999)", "QMGR QM1", "TRIGINT(999999999), and TRIGTYPE(FIRST) on Q"),
+    ],
+    "every-without-cap": [
+        (
+            "ALTER QLOCAL(Q) TRIGTYPE(EVERY)\nALTER PROCESS(P) INSTANCES(0)",
+            "PROCESS P",
+            "INSTANCES(0), and TRIGTYPE(EVERY) on Q",
+        ),
+    ],
+    "depth-without-rearming": [
+        ("ALTER QLOCAL(Q) TRIGTYPE(DEPTH) TRIGDPTH(7)", "QLOCAL Q", "TRIGTYPE(DEPTH) TRIGDPTH(7) REARM(MQ)"),
+        ("ALTER QLOCAL(Q) TRIGTYPE(DEPTH) NOTRIGGER", "QLOCAL Q", "TRIGTYPE(DEPTH) TRIGDPTH(1) REARM(MQ)"),
+    ],
+    "extension-without-effect": [
+        ("ALTER QLOCAL(Q) REARM(AUTO)", "QLOCAL Q", "TRIGTYPE(FIRST) REARM(AUTO)"),
+        ("ALTER QLOCAL(Q) TRIGTYPE(EVERY) BACKSTOP(5)", "QLOCAL Q", "TRIGTYPE(EVERY) BACKSTOP(5)"),
+        (
+            "ALTER QLOCAL(Q) TRIGTYPE(EVERY) BACKSTOP(5) REARM(AUTO)",
+            "QLOCAL Q",
+            "TRIGTYPE(EVERY) REARM(AUTO) BACKSTOP(5)",
+        ),
+    ],
+    "initiation-queue-too-small": [
+        (
+            "DEFINE QLOCAL('small') MAXMSGL(683)\nALTER QLOCAL(Q) INITQ('small')",
+            "QLOCAL small",
+            "MAXMSGL(683)",
+        ),
+    ],
+    "triggered-work-not-persistent": [("ALTER QLOCAL(Q) DEFPSIST(NO)", "QLOCAL Q", "DEFPSIST(NO)")],
+    "no-dead-letter-queue": [
+        ("ALTER QMGR DEADQ(' ')", "QMGR QM1", "DEADQ is blank"),
+        ("ALTER QMGR DEADQ(NO.DEADQ)", "QMGR QM1", "DEADQ(NO.DEADQ) is no local queue"),
+        ("ALTER QMGR DEADQ(A)", "QMGR QM1", "DEADQ(A) is no local queue"),
+    ],
+    "no-backout-threshold": [
+        ("ALTER QLOCAL(Q) BOTHRESH(0)", "QLOCAL Q", "BOTHRESH(0)"),
+        ("ALTER QLOCAL(Q) BOTHRESH(0) BOQNAME(' ')", "QLOCAL Q", "BOTHRESH(0)"),
+        ("ALTER QLOCAL(Q) BOTHRESH(5) BOQNAME(' ')", "QLOCAL Q", "BOTHRESH(5) and BOQNAME is blank"),
+        ("ALTER QLOCAL(Q) BOTHRESH(5) BOQNAME(NOWHERE)", "QLOCAL Q", "BOTHRESH(5) and BOQNAME(NOWHERE) is no queue"),
+    ],
+    "alias-to-nothing": [
+        ("ALTER QALIAS(A) TARGET(' ')", "QALIAS A", "TARGET is blank"),
+        ("ALTER QALIAS(A) TARGET(NOTHING)", "QALIAS A", "TARGET(NOTHING) is not defined"),
+        ("DEFINE QALIAS(B) TARGET(A)", "QALIAS B", "TARGET(A) is an alias itself"),
+    ],
+    "trailing-ampersand": [
+        ("ALTER PROCESS(P) ENVRDATA('it''s &  ')", "PROCESS P", "ENVRDATA('it''s &')"),
+        ("ALTER PROCESS(P) APPLICID('run &') ENVRDATA('&')", "PROCESS P", "APPLICID('run &') ENVRDATA('&')"),
+    ],
+}
+CASES = [(rule, *case) for rule, cases in BROKEN.items() for case in cases]
+
+
+def did(qm, text):
+    said = []
+    assert run(text.splitlines(), qm, said.append, "QM1") == 0, said
+
+
+def found(qm):
+    return lint(definitions(qm.rows()))
+
+
+@pytest.fixture
+def sound():
+    qm = InProcess()
+    did(qm, SOUND)
+    return qm
+
+
+def page():
+    return files("trigmon.rules").joinpath("LINT.md").read_text()
+
+
+def test_code_document_and_tests_have_the_same_rules_in_the_same_order():
+    assert NAMES == re.findall(r"^## (.*)$", page(), re.M) == list(BROKEN)
+
+
+def test_the_document_tells_each_risk_and_a_remedy_that_mqsc_can_read():
+    sections = page().split("\n## ")[1:]
+    for section, risk in zip(sections, RULES.values(), strict=True):
+        assert f"Risk: {risk}" in " ".join(section.split())
+        remedy = re.findall(r"^    (.*)$", section, re.M)
+        assert remedy
+        assert all(re.match(r"(DEFINE|ALTER|DELETE) (QLOCAL|QALIAS|PROCESS|QMGR)\b", line) for line in remedy)
+
+
+def test_what_is_sound_has_no_finding(sound):
+    assert found(sound) == []
+
+
+def test_a_new_queue_manager_has_no_finding():
+    assert found(InProcess()) == []
+
+
+@pytest.mark.parametrize(("rule", "breaks", "where", "said"), CASES, ids=lambda value: str(value)[:40])
+def test_a_rule_finds_what_it_is_about_and_no_other_rule_does(sound, rule, breaks, where, said):
+    did(sound, breaks)
+    (one,) = found(sound)
+    assert (one.rule, f"{one.object_type} {one.name}", one.found) == (rule, where, said)
+    assert one.risk == dict(zip(NAMES, RULES.values(), strict=True))[rule]
+
+
+@pytest.mark.parametrize(("rule", "breaks", "where", "said"), CASES, ids=lambda value: str(value)[:40])
+def test_a_remedy_pasted_ends_the_finding_and_makes_no_other(sound, rule, breaks, where, said):
+    did(sound, breaks)
+    (one,) = found(sound)
+    did(sound, one.remedy)
+    assert found(sound) == []
+
+
+def test_what_does_not_trigger_is_nobodys_worry(sound):
+    did(sound, "ALTER QLOCAL(Q) NOTRIGGER DEFPSIST(NO) BOTHRESH(0) PROCESS(' ')\nALTER QMGR DEADQ(' ')")
+    did(sound, "DEFINE QLOCAL(N) TRIGGER TRIGTYPE(NONE) DEFPSIST(NO)\nDEFINE QLOCAL(D) TRIGTYPE(DEPTH)")
+    assert found(sound) == []
+
+
+def test_a_transmission_queue_may_do_without_a_process(sound):
+    did(sound, "ALTER QLOCAL(Q) PROCESS(' ') USAGE(XMITQ)")
+    assert found(sound) == []
+
+
+def test_trigint_is_no_worry_without_a_queue_of_type_first(sound):
+    did(sound, "ALTER QMGR TRIGINT(999999999)\nALTER QLOCAL(Q) TRIGTYPE(EVERY)")
+    assert found(sound) == []
+
+
+@pytest.mark.parametrize("ours", ["BACKSTOP(60)", "MAXWAIT(60)"])
+def test_trigint_is_no_worry_where_time_itself_triggers_again(sound, ours):
+    did(sound, f"ALTER QMGR TRIGINT(999999999)\nALTER QLOCAL(Q) {ours}")
+    assert found(sound) == []
+
+
+def test_a_process_is_named_once_however_many_queues_start_it(sound):
+    did(sound, "ALTER PROCESS(P) INSTANCES(0)\nALTER QLOCAL(Q) TRIGTYPE(EVERY)\nDEFINE QLOCAL(R) LIKE(Q)")
+    assert [(one.rule, one.name) for one in found(sound)] == [("every-without-cap", "P")]
+
+
+def test_many_queues_are_not_all_listed(sound):
+    did(sound, "ALTER QMGR TRIGINT(999999999)\n" + "\n".join(f"DEFINE QLOCAL(R{n}) LIKE(Q)" for n in range(4)))
+    assert [one.found for one in found(sound)] == ["TRIGINT(999999999), and TRIGTYPE(FIRST) on Q, R0, R1 and 2 more"]
+
+
+def test_a_name_of_full_length_has_a_backout_queue_of_legal_length(sound):
+    name = "N" * 48
+    did(sound, f"DEFINE QLOCAL({name}) LIKE(Q) BOTHRESH(0) BOQNAME(' ')")
+    (one,) = found(sound)
+    did(sound, one.remedy)
+    assert found(sound) == []
+
+
+def test_an_attribute_or_a_kind_of_a_later_release_is_passed_over(sound):
+    rows = [row | {"invented": 1} for row in sound.rows()]
+    assert lint(definitions([*rows, {"object_type": "QINVENTED", "name": "X"}])) == []
+
+
+@given(commands)
+def test_whatever_is_defined_can_be_linted_and_every_remedy_be_read(given_commands):
+    qm = InProcess()
+    for command in given_commands:
+        try:
+            qm(command)
+        except MQError:
+            continue
+    for one in found(qm):
+        for command in read_script(one.remedy):
+            assert command.error is None, one

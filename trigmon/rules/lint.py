@@ -1,0 +1,299 @@
+"""What should worry somebody about definitions that are all valid: one small function a rule, in one table.
+
+Pure: definitions in, findings out. LINT.md beside this file is the manual, a section a rule in the table's order; a
+test holds the two and the tests equal. Each remedy is MQSC that can be pasted, and ends its finding; where only the
+user knows the program, it says PROGRAM.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from trigmon.mq.attributes import ATTRIBUTES, BILLION, KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.descriptors import TM_LENGTH
+from trigmon.mq.enums import MsgDeliverySequence, ObjectType, Persistence, Rearm, TriggerControl, TriggerType, Usage
+from trigmon.mq.names import NAME_LENGTH
+from trigmon.rules.defining import DEFAULT_OBJECTS
+
+_BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+_INITIATION_Q_LENGTH = 1000
+_DEAD_LETTER_Q = "SYSTEM.DEAD.LETTER.QUEUE"
+_INTERVAL_MS = 60_000
+_THRESHOLD = 3
+_INSTANCES = 4
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a rule found on one object: what is there, what may come of it, and the MQSC that ends it."""
+
+    rule: str
+    object_type: str
+    name: str
+    found: str
+    risk: str
+    remedy: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a rule's function says; the table adds the rule's name and its risk."""
+
+    object_type: ObjectType
+    name: str
+    found: str
+    remedy: str
+
+
+class Definitions(msgspec.Struct, frozen=True):
+    """All objects of a queue manager, by name. ``queue_names`` are those of all kinds of queue."""
+
+    q_mgr: QueueManagerDefinition
+    queues: dict[str, LocalQueue]
+    aliases: dict[str, AliasQueue]
+    processes: dict[str, Process]
+    queue_names: frozenset[str]
+
+    def triggered(self) -> Iterator[LocalQueue]:
+        """The queues that are to start programs. DEPTH switches its own control off, and is meant all the same."""
+        for queue in self.queues.values():
+            is_on = queue.trigger_control is TriggerControl.ON and queue.trigger_type is not TriggerType.NONE
+            fired = queue.trigger_type is TriggerType.DEPTH and queue.process_name and queue.initiation_q_name
+            if is_on or fired:
+                yield queue
+
+
+def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
+    """The objects of these rows of DISPLAY. Attributes that are not known here are left out."""
+    found: dict[ObjectType, dict[str, Any]] = {which: {} for which in KINDS}
+    names = set()
+    for row in rows:
+        which = ObjectType.__members__.get(str(row["object_type"]))
+        if which is None or which not in KINDS:
+            continue
+        table = ATTRIBUTES[which]
+        said = {name: table[name].read(value, row["name"]) for name, value in row.items() if name in table}
+        found[which][row["name"]] = KINDS[which](name=row["name"], **said)
+        if which not in (ObjectType.QMGR, ObjectType.PROCESS):
+            names.add(row["name"])
+    q_mgr = next(iter(found[ObjectType.QMGR].values()), QueueManagerDefinition(name=""))
+    return Definitions(
+        q_mgr, found[ObjectType.QLOCAL], found[ObjectType.QALIAS], found[ObjectType.PROCESS], frozenset(names)
+    )
+
+
+def lint(given: Definitions) -> list[Finding]:
+    """Everything the rules find, in the table's order and by name within a rule."""
+    return [
+        Finding(name_of(rule), found.object_type.name, found.name, found.found, risk, found.remedy)
+        for rule, risk in RULES.items()
+        for found in sorted(rule(given), key=lambda found: found.name)
+    ]
+
+
+def name_of(rule: Rule) -> str:
+    """A rule's name, as it is shown and as it is said to ``--ignore``."""
+    return rule.__name__.replace("_", "-")
+
+
+Rule = Callable[[Definitions], Iterator[Found]]
+
+
+def trigger_without_process(given: Definitions) -> Iterator[Found]:
+    """TRIGGER with a blank or missing PROCESS; a transmission queue may do without a name."""
+    for queue in given.triggered():
+        name, process = queue.name, queue.process_name
+        if process in given.processes or (not process and queue.usage is Usage.TRANSMISSION):
+            continue
+        define = _define_process(given, process or name)
+        alter = "" if process else f"ALTER QLOCAL({_q(name)}) PROCESS({_q(name)})"
+        said = f"PROCESS({process}) is not defined" if process else "PROCESS is blank"
+        yield _of_queue(queue, said, define, alter)
+
+
+def trigger_without_initiation_queue(given: Definitions) -> Iterator[Found]:
+    """TRIGGER with an INITQ that is blank, missing, no local queue or a transmission queue."""
+    for queue in given.triggered():
+        name = queue.initiation_q_name
+        initiation = given.queues.get(name)
+        if initiation is None:
+            if name and name not in given.queue_names:
+                remedy = f"DEFINE QLOCAL({_q(name)}) MAXMSGL({_INITIATION_Q_LENGTH})"
+            else:
+                remedy = f"ALTER QLOCAL({_q(queue.name)}) INITQ({_BORN_WITH})"
+            yield _of_queue(queue, f"INITQ({name}) is no local queue" if name else "INITQ is blank", remedy)
+        elif initiation.usage is not Usage.NORMAL:
+            yield _of_queue(queue, f"INITQ({name}) has USAGE(XMITQ)", f"ALTER QLOCAL({_q(name)}) USAGE(NORMAL)")
+
+
+def priority_never_reached(given: Definitions) -> Iterator[Found]:
+    """TRIGMPRI above DEFPRTY on a FIFO queue, where every message counts at DEFPRTY (condition 14)."""
+    for queue in given.triggered():
+        wanted, counted = queue.trigger_msg_priority, queue.def_priority
+        if queue.msg_delivery_sequence is MsgDeliverySequence.FIFO and wanted > counted:
+            said = f"MSGDLVSQ(FIFO) DEFPRTY({counted}) TRIGMPRI({wanted})"
+            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) TRIGMPRI({counted})")
+
+
+def first_without_interval(given: Definitions) -> Iterator[Found]:
+    """TRIGINT at its default of 999 999 999 ms with a queue of type FIRST that has neither BACKSTOP nor MAXWAIT."""
+    watched = [queue for queue in given.triggered() if not queue.backstop_s and not queue.max_wait_s]
+    first = sorted(queue.name for queue in watched if queue.trigger_type is TriggerType.FIRST)
+    if first and given.q_mgr.trigger_interval == BILLION:
+        more = f" and {len(first) - 3} more" if len(first) > 3 else ""
+        said = f"TRIGINT({BILLION}), and TRIGTYPE(FIRST) on {', '.join(first[:3])}{more}"
+        yield Found(ObjectType.QMGR, given.q_mgr.name, said, f"ALTER QMGR TRIGINT({_INTERVAL_MS})")
+
+
+def every_without_cap(given: Definitions) -> Iterator[Found]:
+    """A process without INSTANCES that a queue of type EVERY starts."""
+    starts: dict[str, str] = {}
+    for queue in given.triggered():
+        if queue.trigger_type is TriggerType.EVERY:
+            starts.setdefault(queue.process_name, queue.name)
+    for name, q_name in starts.items():
+        process = given.processes.get(name)
+        if process is not None and not process.instances:
+            said = f"INSTANCES(0), and TRIGTYPE(EVERY) on {q_name}"
+            yield Found(ObjectType.PROCESS, name, said, f"ALTER PROCESS({_q(name)}) INSTANCES({_INSTANCES})")
+
+
+def depth_without_rearming(given: Definitions) -> Iterator[Found]:
+    """TRIGTYPE(DEPTH), which switches its own control off, without REARM(AUTO), which turns it on again."""
+    for queue in given.triggered():
+        if queue.trigger_type is TriggerType.DEPTH and queue.rearm is Rearm.MQ:
+            said = f"TRIGTYPE(DEPTH) TRIGDPTH({queue.trigger_depth}) REARM(MQ)"
+            # Of a queue that has fired already only TRIGGER says that it is meant to fire again.
+            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) REARM(AUTO) TRIGGER")
+
+
+def extension_without_effect(given: Definitions) -> Iterator[Found]:
+    """REARM(AUTO) on a queue that is not of type DEPTH, BACKSTOP on one that is not of type FIRST."""
+    for queue in given.triggered():
+        idle = {
+            "REARM(AUTO)": ("REARM(MQ)", queue.rearm is Rearm.AUTO and queue.trigger_type is not TriggerType.DEPTH),
+            f"BACKSTOP({queue.backstop_s})": (
+                "BACKSTOP(0)",
+                queue.backstop_s > 0 and queue.trigger_type is not TriggerType.FIRST,
+            ),
+        }
+        said = [word for word, (_, is_idle) in idle.items() if is_idle]
+        if said:
+            without = " ".join(idle[word][0] for word in said)
+            found = f"TRIGTYPE({queue.trigger_type.name}) {' '.join(said)}"
+            yield _of_queue(queue, found, f"ALTER QLOCAL({_q(queue.name)}) {without}")
+
+
+def initiation_queue_too_small(given: Definitions) -> Iterator[Found]:
+    """A queue named as INITQ whose MAXMSGL is under the 684 bytes of a trigger message."""
+    for name in {queue.initiation_q_name for queue in given.queues.values()}:
+        initiation = given.queues.get(name)
+        if initiation is not None and initiation.max_msg_length < TM_LENGTH:
+            said = f"MAXMSGL({initiation.max_msg_length})"
+            yield _of_queue(initiation, said, f"ALTER QLOCAL({_q(name)}) MAXMSGL({_INITIATION_Q_LENGTH})")
+
+
+def triggered_work_not_persistent(given: Definitions) -> Iterator[Found]:
+    """DEFPSIST(NO) on a queue that starts programs."""
+    for queue in given.triggered():
+        if queue.def_persistence is Persistence.NOT_PERSISTENT:
+            yield _of_queue(queue, "DEFPSIST(NO)", f"ALTER QLOCAL({_q(queue.name)}) DEFPSIST(YES)")
+
+
+def no_dead_letter_queue(given: Definitions) -> Iterator[Found]:
+    """DEADQ blank, or naming no local queue, on a queue manager that triggers."""
+    name = given.q_mgr.dead_letter_q_name
+    if name in given.queues or not any(given.triggered()):
+        return
+    if name and name not in given.queue_names:
+        remedy = f"DEFINE QLOCAL({_q(name)}) MAXDEPTH({BILLION})"
+    else:
+        remedy = f"ALTER QMGR DEADQ({_DEAD_LETTER_Q})"
+    said = f"DEADQ({name}) is no local queue" if name else "DEADQ is blank"
+    yield Found(ObjectType.QMGR, given.q_mgr.name, said, remedy)
+
+
+def no_backout_threshold(given: Definitions) -> Iterator[Found]:
+    """BOTHRESH(0), or a threshold without a queue to put aside to, on a queue that starts programs."""
+    for queue in given.triggered():
+        aside = queue.backout_requeue_q_name
+        if queue.backout_threshold and aside in given.queue_names:
+            continue
+        said = f"BOTHRESH({queue.backout_threshold})"
+        if queue.backout_threshold:
+            said += f" and BOQNAME({aside}) is no queue" if aside else " and BOQNAME is blank"
+        target = aside or f"{queue.name[: NAME_LENGTH - len('.FAILED')]}.FAILED"
+        define = "" if target in given.queue_names else f"DEFINE QLOCAL({_q(target)}) DEFPSIST(YES)"
+        threshold = queue.backout_threshold or _THRESHOLD
+        alter = f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({threshold}) BOQNAME({_q(target)})"
+        yield _of_queue(queue, said, define, alter)
+
+
+def alias_to_nothing(given: Definitions) -> Iterator[Found]:
+    """An alias whose TARGET is blank, does not exist, or is an alias itself."""
+    for alias in given.aliases.values():
+        target = alias.base_q_name
+        if alias.name == DEFAULT_OBJECTS[ObjectType.QALIAS]:
+            continue
+        if not target:
+            said, remedy = "TARGET is blank", f"DELETE QALIAS({_q(alias.name)})"
+        elif target in given.aliases:
+            said, remedy = f"TARGET({target}) is an alias itself", f"DELETE QALIAS({_q(alias.name)})"
+        elif target not in given.queue_names:
+            said, remedy = f"TARGET({target}) is not defined", f"DEFINE QLOCAL({_q(target)})"
+        else:
+            continue
+        yield Found(ObjectType.QALIAS, alias.name, said, remedy)
+
+
+def trailing_ampersand(given: Definitions) -> Iterator[Found]:
+    """ENVRDATA or APPLICID that ends in ``&``."""
+    for process in given.processes.values():
+        ends = {"APPLICID": process.appl_id.rstrip(), "ENVRDATA": process.env_data.rstrip()}
+        said = [word for word, text in ends.items() if text.endswith("&")]
+        if said:
+            without = " ".join(f"{word}({_text(ends[word].rstrip(' &'))})" for word in said)
+            found = " ".join(f"{word}({_text(ends[word])})" for word in said)
+            yield Found(ObjectType.PROCESS, process.name, found, f"ALTER PROCESS({_q(process.name)}) {without}")
+
+
+RULES: dict[Rule, str] = {
+    trigger_without_process: "Nothing starts: no trigger message is written while the process is not defined.",
+    trigger_without_initiation_queue: "Nothing starts: there is no queue for the trigger message to go to.",
+    priority_never_reached: "Nothing ever starts: a FIFO queue counts every message at DEFPRTY, under TRIGMPRI.",
+    first_without_interval: "When one start comes to nothing (the program fails before it opens the queue, the trigger"
+    " message is lost), no message after it starts another for 11.6 days, since others wait already.",
+    every_without_cap: "Each message starts a program of its own; nothing but the monitor's own setting, which is not"
+    " part of the definitions, keeps a burst from starting as many as there are messages.",
+    depth_without_rearming: "It fires once: firing switches trigger control off, and if the program does not switch it"
+    " on again, or its trigger message is lost in a restart, nothing starts any more and nothing says so.",
+    extension_without_effect: "What was to bring the trigger back does nothing: REARM is for type DEPTH, BACKSTOP for"
+    " FIRST; MAXWAIT is for every type.",
+    initiation_queue_too_small: "No trigger message fits: each goes to the dead-letter queue, or is dropped.",
+    triggered_work_not_persistent: "A message put without saying otherwise is gone after a restart.",
+    no_dead_letter_queue: "A trigger message that its initiation queue cannot take is dropped, and nothing starts.",
+    no_backout_threshold: "A message that makes its program fail makes the next one fail too, for ever, with all that"
+    " lies behind it.",
+    alias_to_nothing: "Whoever opens the alias is refused (2082 or 2001).",
+    trailing_ampersand: "IBM's way to say that the monitor shall not wait: no shell is run here, so in ENVRDATA it is"
+    " dropped, and in APPLICID it is part of what is started.",
+}
+
+
+def _of_queue(queue: LocalQueue, found: str, *remedy: str) -> Found:
+    return Found(ObjectType.QLOCAL, queue.name, found, "\n".join(line for line in remedy if line))
+
+
+def _define_process(given: Definitions, name: str) -> str:
+    return "" if name in given.processes else f"DEFINE PROCESS({_q(name)}) APPLICID('PROGRAM')"
+
+
+def _q(name: str) -> str:
+    """A name as MQSC reads it: in quotes where it would be folded to capitals."""
+    return name if re.fullmatch(r"[A-Z0-9._]+", name) else f"'{name}'"
+
+
+def _text(text: str) -> str:
+    return "'" + (text.replace("'", "''") or " ") + "'"

@@ -1,0 +1,324 @@
+"""A queue manager in memory on a virtual clock, for tests of your own: no daemon, no socket, no waiting.
+
+The rules, the manager and the client are the real ones; only the store is memory and only the test moves the clock.
+Nothing is started: a monitor listens on SYSTEM.DEFAULT.INITIATION.QUEUE and keeps what it would have started for
+:meth:`InMemory.triggers`. The fixture is imported where it is wanted, in a ``conftest.py``::
+
+    from trigmon.testing import mq  # noqa: F401 - a fixture
+
+A worked example: an orders queue starts its program with the first order, once, and again when it left some behind::
+
+    import trigmon
+
+
+    def total(connect):
+        "The program under test: it takes ten orders and adds up their prices."
+        with connect() as qm, qm.open("ORDERS", "input_shared") as orders:
+            prices = []
+            try:
+                while len(prices) < 10:
+                    prices.append(int(orders.get(syncpoint=True).data))
+            except trigmon.NoMsgAvailable:
+                pass
+            qm.commit()
+        return sum(prices)
+
+
+    def test_the_first_order_starts_the_program_once(mq):
+        mq.mqsc('''
+            DEFINE PROCESS(TOTAL) APPLICID('python total.py')
+            DEFINE QLOCAL(ORDERS) TRIGGER TRIGTYPE(FIRST) PROCESS(TOTAL) +
+                INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) DEFPSIST(YES)
+            ALTER QMGR TRIGINT(60000)
+        ''')
+        for price in range(12):
+            mq.put("ORDERS", str(price))
+        assert [trigger.process_name for trigger in mq.triggers()] == ["TOTAL"]
+
+        assert mq.explain("ORDERS").fails == ["3"]  # others wait, and TRIGINT has not passed
+        mq.advance(60_000)
+        assert mq.explain("ORDERS").fires
+
+        assert total(mq.connect) == sum(range(10))
+        assert [trigger.q_name for trigger in mq.triggers()] == ["ORDERS"]  # two are left behind
+        assert total(mq.connect) == 10 + 11
+        assert mq.triggers() == []
+
+        mq.put("ORDERS", "5")
+        mq.crash()
+        assert [message.text for message in mq.messages("ORDERS")] == ["5"]
+        assert len(mq.triggers()) == 2  # the put, and the monitor that came back
+
+A program that calls :func:`trigmon.connect` itself is given this one by ``monkeypatch.setattr(trigmon, "connect",
+mq.connect)``. Without pytest, ``with InMemory() as mq:`` is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Unpack
+
+from trigmon.client.connection import Connection
+from trigmon.client.message import Message, Receipt
+from trigmon.client.words import Data, GetWords, Match, PutWords
+from trigmon.definitions.models import long_name
+from trigmon.definitions.plan import plan
+from trigmon.definitions.read import read_files
+from trigmon.mq.calls import Alter, Call, Define, Display, Explained, Get, Open, Opened, Refused, Reply
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ObjectType, OpenOption
+from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr
+from trigmon.mqsc.script import all_rows, run
+from trigmon.qmgr.sessions import Session
+from trigmon.simulate.in_process import InProcess
+from trigmon.simulate.stage import Available
+from trigmon.wire import codec
+
+INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+
+
+class InMemory:
+    """A queue manager of a test's own. ``monitor`` is the initiation queue that is listened to; blank: none is."""
+
+    def __init__(self, name: str = "QM1", *, monitor: str = INITIATION_Q) -> None:
+        self.name = name
+        self._stage = InProcess(name, "memory")
+        self._links: list[_Link] = []
+        self._monitors: dict[str, tuple[Session, int]] = {}
+        self._heard: list[Available] = []
+        self._own: Connection | None = None
+        if monitor:
+            self.monitor(monitor)
+
+    def __enter__(self) -> InMemory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends it; nothing of it is left."""
+        self._cut_off()
+        self._stage.close()
+
+    # -- connections and messages ---------------------------------------------------------------------------
+
+    def connect(
+        self,
+        address: str | None = None,
+        *,
+        application: str | None = None,
+        run_id: str | None = None,
+        timeout_s: float = 10.0,
+    ) -> Connection:
+        """A client's connection, as :func:`trigmon.connect` makes it; the address is not looked at."""
+        link = _Link(self, self._stage, application or "test")
+        self._links.append(link)
+        return Connection(link, link.client_id)
+
+    def put(self, q_name: str, data: Data, **options: Unpack[PutWords]) -> Receipt:
+        """Puts one message, under the test's own connection; with ``syncpoint`` :meth:`commit` is to follow."""
+        return self._connection().put(q_name, data, **options)
+
+    def get(
+        self,
+        q_name: str,
+        *,
+        wait_interval_ms: int | None = None,
+        match: Match | None = None,
+        **options: Unpack[GetWords],
+    ) -> Message:
+        """Opens the queue, gets a message and closes it: a last reader's close, so what is left may trigger.
+
+        Waiting moves the clock. Raises NoMsgAvailable.
+        """
+        with self._connection().open(q_name, "input_shared") as queue:
+            return queue.get(wait_interval_ms=wait_interval_ms, match=match, **options)
+
+    def messages(self, q_name: str) -> list[Message]:
+        """What lies on a queue, browsed in the order of getting: neither taken nor an occasion of anything."""
+        with self._connection().open(q_name, "browse") as queue:
+            return list(queue.browse())
+
+    def commit(self) -> None:
+        """Commits the test's own unit of work."""
+        self._connection().commit()
+
+    def backout(self) -> None:
+        """Backs the test's own unit of work out."""
+        self._connection().backout()
+
+    # -- objects --------------------------------------------------------------------------------------------
+
+    def define(self, name: str, kind: str = "QLOCAL", **attributes: Any) -> None:
+        """Defines an object; attributes as in a definition file. Raises MQError."""
+        self._command(Define(object_type=kind, name=name, attributes=_by_long_name(kind, attributes)))
+
+    def alter(self, name: str, kind: str = "QLOCAL", **attributes: Any) -> None:
+        """Alters the named attributes. Raises MQError."""
+        self._command(Alter(object_type=kind, name=name, attributes=_by_long_name(kind, attributes)))
+
+    def mqsc(self, text: str) -> str:
+        """Runs MQSC and returns what it answers. Raises ValueError with the answer when a command failed."""
+        said: list[str] = []
+        if run(text.splitlines(), self._command, said.append, self.name):
+            raise ValueError("\n".join(said))
+        return "\n".join(said)
+
+    def apply(self, *paths: str | Path) -> None:
+        """Makes the objects equal to definition files, as ``trigmon apply``. Raises DefinitionError, MQError."""
+        kinds = ("queue", "PROCESS", "QMGR")
+        existing = [row for kind in kinds for row in all_rows(self._command, Display(object_type=kind))]
+        for step in plan(read_files(Path(path) for path in paths), existing):
+            self._command(step.call)
+
+    # -- triggering -----------------------------------------------------------------------------------------
+
+    def triggers(self) -> list[TriggerMessage]:
+        """The trigger messages that became available since the last question: what would have been started."""
+        self._listen()
+        heard, self._heard = self._heard, []
+        return [available.message for available in heard]
+
+    def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
+        """What a put would meet now; with ``why_not`` what came of the last one, too. ``print`` shows it as text."""
+        return self._connection().explain(q_name, priority, why_not=why_not)
+
+    def monitor(self, initiation_q: str) -> None:
+        """One more monitor, which reads this initiation queue from now on and after every restart."""
+        session = self._stage.connect("monitor", administrator=True)
+        opened = self._stage.ask(session, Open(object_name=initiation_q, options=OpenOption.INPUT_SHARED.value))
+        assert isinstance(opened, Opened)
+        self._monitors[initiation_q] = (session, opened.handle)
+        self._listen()
+
+    # -- time and ends --------------------------------------------------------------------------------------
+
+    def advance(self, milliseconds: int) -> None:
+        """Lets time pass; what is due meanwhile happens at its own instant."""
+        self._stage.advance(milliseconds)
+        self._listen()
+
+    def restart(self) -> None:
+        """Ends the queue manager in order and starts it again. Connections are lost, persistent messages stay."""
+        self._cut_off()
+        self._stage.restart(self.name)
+        self._come_back()
+
+    def crash(self) -> None:
+        """Kills the queue manager and starts it again. Connections are lost, persistent messages stay."""
+        self._cut_off()
+        self._stage.crash(self.name)
+        self._come_back()
+
+    def _cut_off(self) -> None:
+        """Every connection finds out at its next call, as from a socket that was closed."""
+        for link in self._links:
+            link.broken = link.broken or f"the connection to {self.name} has ended"
+        self._links.clear()
+        self._own = None
+
+    def _come_back(self) -> None:
+        for initiation_q in list(self._monitors):
+            self.monitor(initiation_q)
+
+    def _connection(self) -> Connection:
+        if self._own is None or not self._own.alive:
+            self._own = self.connect()
+        return self._own
+
+    def _command(self, call: Call) -> Reply:
+        reply = self._stage.command(self.name, call)
+        self._listen()
+        return reply
+
+    def _listen(self) -> None:
+        """Notes what became available, and lets the monitors take theirs, as they would at once."""
+        while news := self._stage.became_available():
+            self._heard += news
+            for initiation_q in {available.initiation_q for available in news} & self._monitors.keys():
+                session, handle = self._monitors[initiation_q]
+                try:
+                    while True:
+                        self._stage.ask(session, Get(handle=handle))
+                except MQError:
+                    continue  # it is empty, or closed for gets
+
+
+def _by_long_name(kind: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes by any name that a definition file knows them by."""
+    return {long_name(ObjectType[kind], name) or name: value for name, value in attributes.items()}
+
+
+class _Link:
+    """What a connection speaks to instead of a socket: each call is encoded and read again, as on a wire."""
+
+    def __init__(self, house: InMemory, stage: InProcess, application: str) -> None:
+        self.where = f"{house.name} in memory"
+        self.broken = ""
+        self.welcome = codec.Welcome(protocol=codec.PROTOCOL_VERSION, q_mgr_name=house.name, administrator=True)
+        self._house = house
+        self._stage = stage
+        self._session = stage.connect(application, administrator=True)
+        self.client_id = self._session.identity.client_id
+        self._replies: dict[int, Reply] = {}
+        self._sequence = 0
+
+    def send(self, call: Call) -> int:
+        """Performs a call and keeps its reply for :meth:`receive`."""
+        if self.broken:
+            raise ConnectionBroken(self.broken)
+        sequence, body = self._sequence + 1, codec.encode_request(self._sequence + 1, call)[4:]
+        if len(body) > self.welcome.frame_limit:
+            raise MsgTooBigForQMgr(f"a call of {len(body)} bytes, where at most {self.welcome.frame_limit} are read")
+        self._sequence = sequence
+        try:
+            reply = self._stage.ask(self._session, codec.decode_request(body)[1])
+        except MQError as error:
+            reply = Refused(reason=int(error.reason), about=error.about)
+        self._house._listen()
+        self._replies[sequence] = codec.decode_response(codec.encode_response(sequence, reply)[4:])[1]
+        return sequence
+
+    def receive(self, sequence: int) -> Reply:
+        """The reply to the call of that number."""
+        return self._replies.pop(sequence)
+
+    def exchange(self, call: Call) -> Reply:
+        """A call and its reply."""
+        return self.receive(self.send(call))
+
+    def close(self) -> None:
+        """A lost connection, unless a Disconnect went before."""
+        if not self.broken:
+            self.broken = f"the connection to {self.where} has ended"
+            self._stage.lose(self._session)
+            self._house._listen()
+
+
+def _fixture() -> Any:
+    import pytest
+
+    @pytest.fixture
+    def mq() -> Iterator[InMemory]:
+        """A queue manager in memory on a virtual clock, with a monitor on the default initiation queue."""
+        with InMemory() as house:
+            yield house
+
+    return mq
+
+
+def __getattr__(name: str) -> Any:
+    """The fixture, made when it is imported: who uses :class:`InMemory` alone needs no pytest."""
+    if name != "mq":
+        raise AttributeError(f"module 'trigmon.testing' has no attribute {name!r}")
+    globals()["mq"] = made = _fixture()
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "mq"})
