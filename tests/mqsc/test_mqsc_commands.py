@@ -97,7 +97,7 @@ def test_a_wrong_command_stops_no_other():
     [
         ("DEFIN QL(A)", None, 0, ""),
         ("DEFN QL(A)", ParmSyntaxError, 8405, "did you mean DEFINE"),
-        ("DEFINE", ParmMissing, 8405, "QLOCAL or QALIAS or PROCESS"),
+        ("DEFINE", ParmMissing, 8405, "QLOCAL or QALIAS or QREMOTE or QMODEL or PROCESS"),
         ("DEF QL", ParmMissing, 8405, "needs a name"),
         ("DEF QL(A B)", ObjectNameError, 8424, "holds no blanks"),
         ("DEF QL('A B')", ObjectNameError, 8424, "1 to 48"),
@@ -136,8 +136,6 @@ def test_what_is_wrong_is_said_with_its_line_and_number(text: str, kind: type[MQ
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("DEFINE QREMOTE(A)", "QREMOTE"),
-        ("DEF QM(A)", "QMODEL"),
         ("DEF QL(A) QSGDISP(SHARED)", "QSGDISP"),
         ("DIS Q(*) WHERE(CURDEPTH GT 0)", "WHERE"),
         ("DEF CHANNEL(A) CHLTYPE(SVRCONN)", "CHANNEL"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, Attribute, find_attribute, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
@@ -116,8 +116,9 @@ def _display(reading: Reading, command: Command) -> Command:
         return _display_status(reading, command)
     object_type = "queue" if reading.noun == "QUEUE" else reading.noun
     q_type = ""
-    if reading.noun in ("QUEUE", "QLOCAL", "QALIAS"):
-        q_type = _choice(reading, "TYPE", ("ALL", "QLOCAL", "QALIAS"), "ALL", bare=True)
+    queues = tuple(kind.name for kind in QUEUE_KINDS)
+    if reading.noun in ("QUEUE", *queues):
+        q_type = _choice(reading, "TYPE", ("ALL", *queues), "ALL", bare=True)
         q_type = "" if q_type == "ALL" else q_type
     shows = _shown(reading, words.words_shown(reading.noun))
     return replace(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trigmon.mq.attributes import ATTRIBUTES, STATUS
+from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, STATUS
 from trigmon.mq.calls import Define
 from trigmon.mq.descriptors import date_and_time
 from trigmon.mq.enums import ObjectType
@@ -21,12 +21,9 @@ COLUMN = 40
 
 _DONE = {
     ("ALTER", "QMGR"): (8005, "trigmon queue manager changed."),
-    ("DEFINE", "QLOCAL"): (8006, "trigmon queue created."),
-    ("DEFINE", "QALIAS"): (8006, "trigmon queue created."),
-    ("DELETE", "QLOCAL"): (8007, "trigmon queue deleted."),
-    ("DELETE", "QALIAS"): (8007, "trigmon queue deleted."),
-    ("ALTER", "QLOCAL"): (8008, "trigmon queue changed."),
-    ("ALTER", "QALIAS"): (8008, "trigmon queue changed."),
+    **{("DEFINE", kind.name): (8006, "trigmon queue created.") for kind in QUEUE_KINDS},
+    **{("DELETE", kind.name): (8007, "trigmon queue deleted.") for kind in QUEUE_KINDS},
+    **{("ALTER", kind.name): (8008, "trigmon queue changed.") for kind in QUEUE_KINDS},
     ("DEFINE", "PROCESS"): (8010, "trigmon process created."),
     ("DELETE", "PROCESS"): (8011, "trigmon process deleted."),
     ("ALTER", "PROCESS"): (8012, "trigmon process changed."),
@@ -169,8 +166,6 @@ def object_words(row: dict[str, Any]) -> dict[str, str]:
         if attribute.name in row and attribute.name not in ("q_type", "uncommitted_msgs"):
             written = attribute.write(attribute.read(row[attribute.name], row["name"]))
             words[attribute.mqsc] = written if attribute.flags else f"{attribute.mqsc}({written or ' '})"
-    if which is ObjectType.QLOCAL:
-        words.setdefault("DEFTYPE", "DEFTYPE(PREDEFINED)")
     for begin, key in (("CR", "created_ms"), ("ALT", "altered_ms")):
         if row.get(key):
             words |= _time_words(begin, int(row[key]))

@@ -10,14 +10,14 @@ from trigmon.mq.enums import ObjectType
 # The full word, and the fewest letters that mean it (the manual's synonyms: DEF, ALT, DEL, DIS, QL, QA, PRO, QS).
 VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4}
 ENDINGS = ("END", "EXIT", "QUIT")
-NOUNS = {"QLOCAL": 2, "QALIAS": 2, "PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
+NOUNS = {"QLOCAL": 2, "QALIAS": 2, "QREMOTE": 2, "QMODEL": 2, "PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
 
 NOUNS_OF = {
-    "ALTER": ("QLOCAL", "QALIAS", "PROCESS", "QMGR"),
+    "ALTER": ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "QMGR"),
     "CLEAR": ("QLOCAL",),
-    "DEFINE": ("QLOCAL", "QALIAS", "PROCESS"),
-    "DELETE": ("QLOCAL", "QALIAS", "PROCESS"),
-    "DISPLAY": ("QLOCAL", "QALIAS", "PROCESS", "QMGR", "QUEUE", "QSTATUS"),
+    "DEFINE": ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS"),
+    "DELETE": ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS"),
+    "DISPLAY": ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "QMGR", "QUEUE", "QSTATUS"),
     "PING": ("QMGR",),
 }
 
@@ -26,7 +26,7 @@ OTHER_VERBS = (
     *("ARCHIVE", "BACKUP", "MOVE", "PURGE", "RECOVER", "RESET", "RESOLVE", "RESUME"),
     *("RVERIFY", "SET", "START", "STOP", "SUSPEND"),
 )
-LATER_NOUNS = {"QREMOTE": 2, "QMODEL": 2}
+LATER_NOUNS: dict[str, int] = {}
 
 
 def _set(text: str) -> frozenset[str]:
@@ -44,7 +44,7 @@ OTHER_NOUNS = dict.fromkeys(
     3,
 )
 LATER_WORDS = _set("""
-    WHERE QSGDISP CMDSCOPE CFSTRUCT INDXTYPE DEFTYPE DEFXMITQ CAPEXPRY EXPRYINT RNAME RQMNAME XMITQ TARGTYPE FORCE
+    WHERE QSGDISP CMDSCOPE CFSTRUCT INDXTYPE CAPEXPRY EXPRYINT TARGTYPE FORCE
     REARM BACKSTOP MAXWAIT QDEPTHHI QDEPTHLO QDPMAXEV QDPHIEV QDPLOEV QSVCIEV QSVCINT COALESCE OPENTYPE
     LGETDATE LGETTIME LPUTDATE LPUTTIME MSGAGE QTIME MONQ ASTATE
     """)
@@ -73,7 +73,7 @@ def words_shown(noun: str) -> frozenset[str]:
     shown = {a.mqsc for kind in kinds for a in ATTRIBUTES[kind].values()} | set(TIME_WORDS)
     if noun in ("QUEUE", "QLOCAL"):
         shown |= {a.mqsc for a in STATUS.values()} - {"UNCOM"}
-    if noun in ("QUEUE", "QLOCAL", "QALIAS"):
+    if noun == "QUEUE" or noun in (kind.name for kind in QUEUE_KINDS):
         shown |= {"TYPE"}
     return frozenset(shown)
 

@@ -276,7 +276,7 @@ class QueueManager:
         for held in unit.held:
             if committed or held.on_backout:
                 self._woken[held.q_name] = ANY
-                if held.message is not None:
+                if held.message is not None and held.q_name not in change.deleted:
                     self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:
@@ -298,6 +298,9 @@ class QueueManager:
 
     def _note_damaged(self, change: c.SetAside) -> None:
         self._told.append(partial(self._telling.message_damaged, change.message.q_name, change.message.number))
+
+    def _note_deleted(self, change: c.DeleteLogically) -> None:
+        self._woken[change.q_name] = ANY
 
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
@@ -358,5 +361,6 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.SetDefinition: QueueManager._note_definition,
     c.DropDefinition: QueueManager._note_dropped,
     c.SetAside: QueueManager._note_damaged,
+    c.DeleteLogically: QueueManager._note_deleted,
     c.DropConnection: QueueManager._note_gone,
 }

@@ -17,9 +17,9 @@ import apsw
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.world import Standing
@@ -81,6 +81,9 @@ class SqliteStore(BaseStore):
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
+        self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
+        self._execute(sql.CLEAR_DELETED)
+        self._execute(sql.DROP_DELETED)
         self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
         first = self._meta("next_id") or 1
         self._block_end = first + ID_BLOCK
@@ -106,12 +109,8 @@ class SqliteStore(BaseStore):
             if isinstance(definition, LocalQueue):
                 counted = tuple(depths.get(definition.name, [0] * 10))
                 standing.queues[definition.name] = QueueFacts(definition, counted)
-            elif isinstance(definition, AliasQueue):
-                standing.aliases[definition.name] = definition
-            elif isinstance(definition, Process):
-                standing.processes[definition.name] = definition
             else:
-                standing.q_mgr[""] = cast(QueueManagerDefinition, definition)
+                standing.define(cast(AnyDefinition, definition))
 
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
@@ -416,6 +415,10 @@ class SqliteStore(BaseStore):
             self._execute(sql.CLEAR_QUEUE, (number,))
             self._execute(sql.DROP_QUEUE, (number,))
 
+    def _delete_logically(self, change: c.DeleteLogically) -> None:
+        """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
+        self._execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
+
     def _write_run(self, change: c.WriteRun) -> None:
         record = change.record
         text = msgspec.json.encode(record).decode()
@@ -432,6 +435,7 @@ _WRITE: dict[type[c.Change], Any] = {
     c.EndUnit: SqliteStore._end_unit,
     c.SetDefinition: SqliteStore._set_definition,
     c.DropDefinition: SqliteStore._drop_definition,
+    c.DeleteLogically: SqliteStore._delete_logically,
     c.WriteRun: SqliteStore._write_run,
 }
 
