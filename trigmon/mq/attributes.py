@@ -8,6 +8,7 @@ Sources: the manual's pages of DEFINE QLOCAL, QALIAS, PROCESS and ALTER QMGR, an
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
@@ -35,6 +36,7 @@ from trigmon.mq.names import NAME_LENGTH, is_object_name
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
 BILLION = 999_999_999
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _YES_OR_NO = {"YES": 1, "TRUE": 1, "NO": 0, "FALSE": 0}
 
 
@@ -83,7 +85,7 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
-        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+        if isinstance(value, str) and _WHOLE.match(value.strip()):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise self._refusal(value, where)
@@ -111,7 +113,7 @@ class Attribute(msgspec.Struct, frozen=True):
             member = self._word(value.strip().upper(), kind)
             if member is not None:
                 return member
-            value = int(value) if value.strip().lstrip("-").isdigit() else value
+            value = int(value) if _WHOLE.match(value.strip()) else value
         if isinstance(value, int) and not (isinstance(value, bool) and not self.flags):
             if value in kind._value2member_map_ and self._is_allowed(kind(value)):
                 return kind(value)
