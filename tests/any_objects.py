@@ -49,5 +49,5 @@ def defines(which: ObjectType) -> st.SearchStrategy[Call]:
 
 
 alterations = attributes(ObjectType.QMGR).map(lambda given: Alter(object_type="QMGR", name="", attributes=given))
-kinds = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS)
+kinds = tuple(kind for kind in ObjectType if kind is not ObjectType.QMGR)
 commands = st.lists(st.one_of(*(defines(which) for which in kinds), alterations), max_size=6)

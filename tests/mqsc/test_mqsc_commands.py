@@ -97,7 +97,7 @@ def test_a_wrong_command_stops_no_other():
     [
         ("DEFIN QL(A)", None, 0, ""),
         ("DEFN QL(A)", ParmSyntaxError, 8405, "did you mean DEFINE"),
-        ("DEFINE", ParmMissing, 8405, "QLOCAL or QALIAS or PROCESS"),
+        ("DEFINE", ParmMissing, 8405, "QLOCAL or QALIAS or QREMOTE or QMODEL or PROCESS"),
         ("DEF QL", ParmMissing, 8405, "needs a name"),
         ("DEF QL(A B)", ObjectNameError, 8424, "holds no blanks"),
         ("DEF QL('A B')", ObjectNameError, 8424, "1 to 48"),

@@ -27,7 +27,7 @@ from trigmon.simulate import scenario as act
 from trigmon.simulate.stage import Available, numbered
 
 LONGEST_WAIT_MS = 600
-DEFAULTS = {"TRIGINT": 999_999_999, "DEADQ": "", "MAXUMSGS": 10_000, "MAXMSGL": 4_194_304}
+DEFAULTS = {"TRIGINT": 999_999_999, "DEADQ": "", "DEFXMITQ": "", "MAXUMSGS": 10_000, "MAXMSGL": 4_194_304}
 
 
 def is_playable(scenario) -> bool:
@@ -94,7 +94,7 @@ class OverSocket:
         """Takes away what the scenario before has left."""
         self.seen = set()
         self.initiation_queues = set()
-        for kind in ("QALIAS", "QLOCAL", "PROCESS"):
+        for kind in ("QALIAS", "QREMOTE", "QMODEL", "QLOCAL", "PROCESS"):
             for row in self._rows(kind):
                 name = row["name"]
                 if not name.startswith("SYSTEM."):

@@ -3,12 +3,14 @@
 A field's name is the long MQI name in snake_case, its type is what a rule reads, its default is MQ's, and the
 ``Attribute`` beside it says the rest: MQSC's word, IBM's selector, what is allowed, whether MQSET may change it.
 Definitions, MQSC, MQINQ, MQSET and the command line all read this table and no other.
-Sources: the manual's pages of DEFINE QLOCAL, QALIAS, PROCESS and ALTER QMGR, and the header's selectors.
+Sources: the manual's pages of DEFINE QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS and ALTER QMGR, and the header's
+selectors.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
@@ -169,6 +171,7 @@ DefPersistence = Annotated[
     ),
 ]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
+DEFINITION_TYPES = _words(DefinitionType, PERMANENT_DYNAMIC="PERMDYN", TEMPORARY_DYNAMIC="TEMPDYN")
 When = Annotated[int, Attribute("", read_only=True, high=2**62)]
 
 
@@ -180,8 +183,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     altered_ms: When = 0
 
 
-class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
-    """DEFINE QLOCAL: a queue that holds messages."""
+class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """What a local queue and the model of one have in common."""
 
     description: Description = ""
     inhibit_get: GetInhibited = Inhibit.ALLOWED
@@ -221,6 +224,39 @@ class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
 
 
+class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QLOCAL: a queue that holds messages. Opening a model queue makes one that is dynamic."""
+
+    definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
+        DefinitionType.PREDEFINED
+    )
+
+
+class ModelQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QMODEL: what the local queues look like that opening it makes."""
+
+    definition_type: Annotated[
+        DefinitionType,
+        Attribute(
+            "DEFTYPE",
+            7,
+            words=MappingProxyType({w: d for w, d in DEFINITION_TYPES.items() if w != "PREDEFINED"}),
+        ),
+    ] = DefinitionType.TEMPORARY_DYNAMIC
+
+
+class RemoteQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QREMOTE: a queue of another queue manager; what is put goes to a transmission queue here."""
+
+    remote_q_name: Annotated[str, Attribute("RNAME", 2018, is_name=True)] = ""
+    remote_q_mgr_name: Annotated[str, Attribute("RQMNAME", 2017, is_name=True)] = ""
+    xmit_q_name: Annotated[str, Attribute("XMITQ", 2024, is_name=True)] = ""
+    description: Description = ""
+    inhibit_put: PutInhibited = Inhibit.ALLOWED
+    def_priority: DefPriority = 0
+    def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+
+
 class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE QALIAS: another name, with its own defaults, for a queue."""
 
@@ -257,21 +293,26 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
     description: Description = ""
     trigger_interval: Annotated[int, Attribute("TRIGINT", 25)] = BILLION
     dead_letter_q_name: Annotated[str, Attribute("DEADQ", 2006, is_name=True)] = ""
+    def_xmit_q_name: Annotated[str, Attribute("DEFXMITQ", 2025, is_name=True)] = ""
     max_uncommitted_msgs: Annotated[int, Attribute("MAXUMSGS", 33, low=1)] = 10_000
     max_handles: Annotated[int, Attribute("MAXHANDS", 11)] = 256
     max_msg_length: Annotated[int, Attribute("MAXMSGL", 13, low=32_768, high=104_857_600)] = 4_194_304
     max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
 
 
-AnyDefinition = LocalQueue | AliasQueue | Process | QueueManagerDefinition
+AnyQueue = LocalQueue | AliasQueue | RemoteQueue | ModelQueue
+AnyDefinition = AnyQueue | Process | QueueManagerDefinition
 
 KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.QLOCAL: LocalQueue,
     ObjectType.QALIAS: AliasQueue,
+    ObjectType.QREMOTE: RemoteQueue,
+    ObjectType.QMODEL: ModelQueue,
     ObjectType.PROCESS: Process,
     ObjectType.QMGR: QueueManagerDefinition,
 }
-QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS)
+OBJECT_TYPES = {kind: which for which, kind in KINDS.items()}
+QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.QREMOTE, ObjectType.QMODEL)
 
 
 def _table(kind: type[Definition]) -> dict[str, Attribute]:
@@ -295,16 +336,13 @@ STATUS: dict[str, Attribute] = {
         Attribute("OPPROCS", 18, read_only=True, name="open_output_count", default=0),
         Attribute("UNCOM", read_only=True, name="uncommitted_msgs", default=0),
         Attribute("TYPE", 20, read_only=True, words=_words(QType), name="q_type", default=QType.LOCAL),
-        Attribute(
-            "DEFTYPE",
-            7,
-            read_only=True,
-            words=_words(DefinitionType),
-            name="definition_type",
-            default=DefinitionType.PREDEFINED,
-        ),
     )
 }
+
+
+def is_dynamic(row: Mapping[str, Any]) -> bool:
+    """Whether a row of DISPLAY is a queue that a program made by opening a model queue, and no file defines."""
+    return bool(row["object_type"] == "QLOCAL" and row.get("definition_type", "predefined") != "predefined")
 
 
 def find_attribute(which: ObjectType, name: str) -> Attribute:

@@ -150,9 +150,6 @@ def _noun(reading: Reading, second: Parameter) -> str:
     way = elsewhere.OURS_BUT_NOT_AS_MQSC.get(f"{reading.verb} {said}")
     if way is not None:
         raise reading.error(second, f"{reading.verb} {said} is no command here: {way}", FunctionNotSupported)
-    later = words.full_word(said, elsewhere.QUEUES_TO_COME)
-    if later is not None:
-        raise reading.error(second, f"{later} {LATER}", FunctionNotSupported)
     why = elsewhere.NOUNS.get(said) or (elsewhere.QMGR_ACTS.get(reading.verb) if noun == "QMGR" else None)
     if why is None:
         expected = f"{reading.verb} is followed by {' or '.join(allowed)}, not {said}{words.nearest(said, allowed)}"

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trigmon.mq.attributes import ATTRIBUTES, Attribute
+from trigmon.mq.attributes import ATTRIBUTES, Attribute, is_dynamic
 from trigmon.mq.enums import ObjectType
 
-_ORDER = ("QMGR", "PROCESS", "QLOCAL", "QALIAS")
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
 _DEFAULT_PROCESS = "SYSTEM.DEFAULT.PROCESS"
 
 
 def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:
-    """The lines of a script that defines the objects of these rows; SYSTEM objects only when asked for."""
-    given = list(rows)
+    """The lines of a script that defines the objects of these rows; SYSTEM objects only when asked for.
+
+    Dynamic queues are left out: programs make them, by opening a model queue.
+    """
+    given = [row for row in rows if not is_dynamic(row)]
     told = {name for row in given if row["name"] == _DEFAULT_PROCESS for name in _of_ours(row)}
     chosen = [r for r in given if system or r["object_type"] == "QMGR" or not r["name"].startswith("SYSTEM.")]
     for row in sorted(chosen, key=lambda r: (_ORDER.index(r["object_type"]), r["name"])):

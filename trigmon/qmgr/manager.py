@@ -248,6 +248,9 @@ class QueueManager:
         else:
             self._woken[change.definition.name] = None
 
+    def _note_deleted(self, change: c.DeleteLogically) -> None:
+        self._woken[change.q_name] = None
+
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
         if session is not None:
@@ -301,5 +304,6 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.AddMessage: QueueManager._note_message,
     c.EndUnit: QueueManager._note_unit,
     c.SetDefinition: QueueManager._note_definition,
+    c.DeleteLogically: QueueManager._note_deleted,
     c.DropConnection: QueueManager._note_gone,
 }

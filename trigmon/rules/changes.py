@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.attributes import AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.facts import ConnectionFacts, Cursor, HandleFacts, StoredMessage, UnitFacts
@@ -95,7 +95,7 @@ class SetDefinition(Change, frozen=True):
     """An object is defined or altered; its messages and handles stay."""
 
     object_type: ObjectType
-    definition: LocalQueue | AliasQueue | Process | QueueManagerDefinition
+    definition: AnyDefinition
 
 
 class DropDefinition(Change, frozen=True):
@@ -103,6 +103,14 @@ class DropDefinition(Change, frozen=True):
 
     object_type: ObjectType
     name: str
+    is_temporary: bool = False
+
+
+class DeleteLogically(Change, frozen=True):
+    """A dynamic queue is deleted that somebody still uses: it stays for them alone, and no restart brings it back."""
+
+    q_name: str
+    is_temporary: bool
 
 
 class StampTrigger(Change, frozen=True):
@@ -143,6 +151,7 @@ AnyChange = (
     | MoveCursor
     | SetDefinition
     | DropDefinition
+    | DeleteLogically
     | StampTrigger
     | Connect
     | DropConnection

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, LocalQueue, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Counted, Define, Delete, Done, Move
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import DefinitionType, ObjectType
 from trigmon.mq.errors import (
     LikeObjectWrongType,
     MQError,
@@ -25,13 +25,15 @@ from trigmon.rules.altering import altered
 from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
-from trigmon.rules.facts import Facts, Found, Neighbour, QueueFacts, Selection
-from trigmon.rules.opening import object_type_of
+from trigmon.rules.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
+from trigmon.rules.resolving import check_alive, object_type_of
 
 SLICE = 256
 DEFAULT_OBJECTS = {
     ObjectType.QLOCAL: "SYSTEM.DEFAULT.LOCAL.QUEUE",
     ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    ObjectType.QREMOTE: "SYSTEM.DEFAULT.REMOTE.QUEUE",
+    ObjectType.QMODEL: "SYSTEM.DEFAULT.MODEL.QUEUE",
     ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
 }
 
@@ -59,8 +61,11 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
         if not isinstance(facts.like, kind):
             raise LikeObjectWrongType(f"{where} LIKE({call.like})")
         base = facts.like
-    created = existing.created_ms if existing is not None else now
-    definition = replace(base, **{**values, "name": call.name, "created_ms": created, "altered_ms": now})
+    values |= {"name": call.name, "created_ms": existing.created_ms if existing is not None else now, "altered_ms": now}
+    if kind is LocalQueue:
+        # How a queue came to be is nothing that a definition, or the one it is made like, could say.
+        values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
+    definition = replace(base, **values)
     return _set(facts, object_type, definition, now, ids)
 
 
@@ -78,6 +83,7 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
     where = f"{object_type.name}({call.name})"
     definition = _existing(object_type, call.name, facts)
     if isinstance(definition, LocalQueue) and facts.queue is not None:
+        check_alive(facts.queue)
         _check_closed(facts.queue, where)
         if facts.queue.uncommitted_puts or facts.queue.uncommitted_gets:
             raise QNotEmpty(f"{where} has uncommitted messages")
@@ -85,7 +91,17 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
             raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
     elif object_type is ObjectType.QMGR:
         raise ObjectTypeError("a queue manager cannot be deleted by a command")
-    return Decision(Done(), [DropDefinition(object_type, call.name)])
+    elif facts.world is not None and any(_goes_through(handle, call.name) for handle in facts.world.handles):
+        raise ObjectInUse(f"{where} is open")
+    is_temporary = getattr(definition, "definition_type", None) is DefinitionType.TEMPORARY_DYNAMIC
+    return Decision(Done(), [DropDefinition(object_type, call.name, is_temporary)])
+
+
+def _goes_through(handle: HandleFacts, name: str) -> bool:
+    """Whether a handle was opened by this alias or remote queue, or the alias of one."""
+    if handle.object_type in (ObjectType.PROCESS, ObjectType.QMGR):
+        return False
+    return handle.object_name == name or (handle.route is not None and handle.route.definition == name)
 
 
 def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
@@ -137,6 +153,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
 def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
     """The definition written; an existing local queue's change may be an occasion."""
     if isinstance(definition, LocalQueue) and facts.queue is not None:
+        check_alive(facts.queue)
         return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
     return Decision(Done(), [SetDefinition(object_type, definition)])
 
@@ -160,9 +177,11 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
 
 
 def _local(name: str, facts: Facts) -> QueueFacts:
-    if facts.queue is None or facts.alias is not None:
-        kind: type[MQError] = ObjectWrongType if facts.alias is not None else UnknownObjectName
+    is_other = facts.alias is not None or facts.remote is not None or facts.model is not None
+    if facts.queue is None or is_other:
+        kind: type[MQError] = ObjectWrongType if is_other else UnknownObjectName
         raise kind(f"QLOCAL({name})")
+    check_alive(facts.queue)
     return facts.queue
 
 

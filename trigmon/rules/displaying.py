@@ -27,7 +27,7 @@ from trigmon.rules.attributes import shown
 from trigmon.rules.changes import WriteRun
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts, World
-from trigmon.rules.opening import object_type_of
+from trigmon.rules.resolving import object_type_of
 
 SLICE = 256
 
@@ -41,6 +41,10 @@ def decide_display(call: Display, facts: Facts, found: Found | None, now: int, i
         objects += [(q.definition.name, ObjectType.QLOCAL, q.definition, q) for q in world.queues]
     if ObjectType.QALIAS in wanted:
         objects += [(a.name, ObjectType.QALIAS, a, None) for a in world.aliases]
+    if ObjectType.QREMOTE in wanted:
+        objects += [(r.name, ObjectType.QREMOTE, r, None) for r in world.remotes]
+    if ObjectType.QMODEL in wanted:
+        objects += [(m.name, ObjectType.QMODEL, m, None) for m in world.models]
     if ObjectType.PROCESS in wanted:
         objects += [(p.name, ObjectType.PROCESS, p, None) for p in world.processes]
     objects = [o for o in objects if matches(o[0], call.name)]
@@ -59,7 +63,7 @@ def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | No
     rows = []
     for handle in world.handles:
         name = handle.q_name or handle.object_name
-        if not matches(name, call.q_name) or handle.object_type not in (ObjectType.QLOCAL, ObjectType.QALIAS):
+        if not matches(name, call.q_name) or handle.object_type not in QUEUE_KINDS:
             continue
         connection = people[handle.connection]
         rows.append(
@@ -96,6 +100,8 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "connections": len(world.connections),
         "queues": len(world.queues),
         "aliases": len(world.aliases),
+        "remotes": len(world.remotes),
+        "models": len(world.models),
         "processes": len(world.processes),
         "messages": sum(q.depth for q in world.queues),
         "open_units": len(world.units),

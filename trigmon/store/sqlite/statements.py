@@ -40,6 +40,11 @@ OBJECTS = "SELECT kind, definition FROM object ORDER BY kind, name"
 ADD_QUEUE = "INSERT INTO queue (name) VALUES (?)"
 DROP_QUEUE = "DELETE FROM queue WHERE number = ?"
 QUEUES = "SELECT number, name FROM queue"
+DROP_TEMPORARY = "DELETE FROM object WHERE kind = 'QLOCAL' AND json_extract(definition, '$.definition_type') = ?"
+# A queue whose definition is gone was deleted while somebody still used it.
+_DELETED = "number NOT IN (SELECT q.number FROM queue q JOIN object o ON o.kind = 'QLOCAL' AND o.name = q.name)"
+CLEAR_DELETED = f"DELETE FROM message WHERE queue IN (SELECT number FROM queue WHERE {_DELETED})"
+DROP_DELETED = f"DELETE FROM queue WHERE {_DELETED}"
 
 RECOVER_PUTS = "DELETE FROM message WHERE put_by IS NOT NULL"
 RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0"

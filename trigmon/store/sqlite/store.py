@@ -17,9 +17,9 @@ import apsw
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
@@ -77,6 +77,9 @@ class SqliteStore(BaseStore):
         self._execute("BEGIN IMMEDIATE")
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
+        self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
+        self._execute(sql.CLEAR_DELETED)
+        self._execute(sql.DROP_DELETED)
         self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
         first = self._meta("next_id") or 1
         self._block_end = first + ID_BLOCK
@@ -97,12 +100,8 @@ class SqliteStore(BaseStore):
             if isinstance(definition, LocalQueue):
                 counted = tuple(depths.get(definition.name, [0] * 10))
                 standing.queues[definition.name] = QueueFacts(definition, counted)
-            elif isinstance(definition, AliasQueue):
-                standing.aliases[definition.name] = definition
-            elif isinstance(definition, Process):
-                standing.processes[definition.name] = definition
             else:
-                standing.q_mgr[""] = cast(QueueManagerDefinition, definition)
+                standing.define(cast(AnyDefinition, definition))
 
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
@@ -373,6 +372,10 @@ class SqliteStore(BaseStore):
             self._execute(sql.CLEAR_QUEUE, (number,))
             self._execute(sql.DROP_QUEUE, (number,))
 
+    def _delete_logically(self, change: c.DeleteLogically) -> None:
+        """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
+        self._execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
+
     def _write_run(self, change: c.WriteRun) -> None:
         record = change.record
         text = msgspec.json.encode(record).decode()
@@ -388,6 +391,7 @@ _WRITE: dict[type[c.Change], Any] = {
     c.EndUnit: SqliteStore._end_unit,
     c.SetDefinition: SqliteStore._set_definition,
     c.DropDefinition: SqliteStore._drop_definition,
+    c.DeleteLogically: SqliteStore._delete_logically,
     c.WriteRun: SqliteStore._write_run,
 }
 
