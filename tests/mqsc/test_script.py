@@ -92,11 +92,11 @@ def test_comments_inside_a_command_are_echoed_in_their_place(qm: InProcess):
     ]
 
 
-def test_bytes_that_are_no_text_are_refused_and_shown_as_what_they_are(qm: InProcess):
+def test_bytes_that_are_no_text_are_refused_and_shown_escaped(qm: InProcess):
     line = b"DEF QL(A) DESCR('caf\xe9')".decode(errors="surrogateescape")
     code, said = play(qm, f"{line}\nDEF QL(B)\n")
     assert code == 10
-    assert r"     1 : DEF QL(A) DESCR('caf\xe9')" in said
+    assert r"     1 : DEF QL(A) DESCR('caf\udce9')" in said
     assert any("no UTF-8" in line for line in said)
     assert "AMQ8006I: trigmon queue created." in said
 

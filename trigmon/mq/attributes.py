@@ -274,7 +274,13 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     description: Description = ""
     appl_type: Annotated[
         int,
-        Attribute("APPLTYPE", 1, words=_words(ApplType, WINDOWS_NT="WINDOWSNT"), user_range=True, low=-1),
+        Attribute(
+            "APPLTYPE",
+            1,
+            words=_words(ApplType, WINDOWS_NT="WINDOWSNT", NOTES_AGENT="NOTESAGENT"),
+            user_range=True,
+            low=-1,
+        ),
     ] = ApplType.UNIX
     appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""

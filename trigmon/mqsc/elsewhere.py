@@ -30,7 +30,9 @@ _PUBLISH = "there is no publish and subscribe here"
 _STORAGE = "how messages are stored is the store's own affair here"
 _SECURITY = "who may do what is said by the settings and the socket's group"
 _MESSAGES = "the client decides this here, not the object"
-_PROGRAM = "the queue manager's own affairs are in its settings"
+_NOTHING = "nothing here depends on it"
+_STREAMS = "there are no streaming queues here"
+_INSIDE = "trigmon status tells how the queue manager is"
 _LISTENERS = "where the queue manager listens is in its settings"
 _SERVICES = "programs beside the queue manager are systemd's, and trigmon run starts the monitor"
 
@@ -46,7 +48,7 @@ NOUNS = {
         "there are no namelists here": "NAMELIST NL",
         f"CFSTRUCT {LATER}": "CFSTRUCT CFSTATUS SMDS SMDSCONN GROUP",
         _STORAGE: "STGCLASS STC BUFFPOOL PSID USAGE LOG ARCHIVE",
-        _PROGRAM: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS CONN QMSTATUS NHASTATUS QSTATS",
+        _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS CONN QMSTATUS NHASTATUS QSTATS",
     }.items()
     for noun in nouns.split()
 }
@@ -65,7 +67,7 @@ OURS_BUT_NOT_AS_MQSC = {
 }
 """What trigmon does in another way: refused with the way, since skipping it would leave it undone."""
 
-QMGR_ACTS = {"ARCHIVE": _STORAGE, "RESET": _PROGRAM, "RESUME": _CLUSTERS, "SUSPEND": _CLUSTERS, "REFRESH": _EVENTS}
+QMGR_ACTS = {"ARCHIVE": _STORAGE, "RESET": _NOTHING, "RESUME": _CLUSTERS, "SUSPEND": _CLUSTERS, "REFRESH": _EVENTS}
 """Acts upon the queue manager that change nothing here."""
 
 
@@ -89,7 +91,8 @@ _QUEUE = _table(
         _MESSAGES: "DEFPRESP=SYNC DEFREADA=NO PROPCTL=COMPAT DISTL=NO",
         _PUBLISH: "TARGTYPE=QUEUE",
         _SECURITY: "AUTHREC=YES",
-        _PROGRAM: "CUSTOM= RETINTVL=999999999 SCOPE=QMGR CMDSCOPE= STREAMQ= STRMQOS=BESTEF OTELPROP=QMGR OTELTRAC=QMGR",
+        _STREAMS: "STREAMQ= STRMQOS=BESTEF",
+        _NOTHING: "CUSTOM= RETINTVL=999999999 SCOPE=QMGR CMDSCOPE= OTELPROP=QMGR OTELTRAC=QMGR",
         LATER: "CAPEXPRY=NOLIMIT CFSTRUCT= INDXTYPE=NONE QSGDISP=QMGR",
     }
 )
@@ -110,17 +113,17 @@ _QMGR = _table(
         _SECURITY: "ADVCAP=? CERTLABL=? CERTQSGL=? CERTVPOL=ANY CONNAUTH=? INITKEY=? KEYRPWD=? SPLCAP=? SSLCRLNL="
         " SSLCRYP= SSLFIPS=NO SSLKEYR=? SSLKEYRPWD=? SSLRKEYC=0 SSLTASKS=? SUITEB=NONE",
         _STORAGE: "IMGINTVL=60 IMGLOGLN=OFF IMGRCOVO=YES IMGRCOVQ=YES IMGSCHED=MANUAL",
-        _PROGRAM: "AMQPCAP=? CCSID=? CMDLEVEL=? COMMANDQ=? CPILEVEL=? CUSTOM= DISTL=? IGQ=? IGQAUT=?"
+        _NOTHING: "AMQPCAP=? CCSID=? CMDLEVEL=? COMMANDQ=? CPILEVEL=? CUSTOM= DISTL=? IGQ=? IGQAUT=?"
         " IGQUSER=? MARKINT=5000 MAXPROPL=NOLIMIT PLATFORM=? QMID=? SCMDSERV=QMGR SQQMNAME=? STANDBY=? SYNCPT=?"
         " VERSION=? CMDSCOPE= QSGDISP=QMGR QSGNAME=? QSGCERT=? GROUPUR=? CFCONLOS=?",
         LATER: "EXPRYINT=OFF",
     }
 )
-_PROCESS = _table({_PROGRAM: "CMDSCOPE=", LATER: "QSGDISP=QMGR"})
+_PROCESS = _table({_NOTHING: "CMDSCOPE=", LATER: "QSGDISP=QMGR"})
 _STATUS = _table(
     {
         _CHANNELS: "CHANNEL=? CONNAME=?",
-        _PROGRAM: "APPLDESC=? ASID=? HSTATE=? PSBNAME=? PSTID=? QMURID=? TASKNO=? TID=? TRANSID=? URID=? URTYPE=?"
+        _NOTHING: "APPLDESC=? ASID=? HSTATE=? PSBNAME=? PSTID=? QMURID=? TASKNO=? TID=? TRANSID=? URID=? URTYPE=?"
         " CMDSCOPE= QSGDISP=?",
     }
 )

@@ -98,7 +98,7 @@ class Reading:
     def skip(self, parameter: Parameter, meaning: Elsewhere) -> None:
         """Notes a parameter as one without meaning here."""
         said = " ".join(value.text for value in parameter.values or ()).strip()
-        is_default = meaning.default is not None and said.upper() == meaning.default
+        is_default = parameter.values is not None and said.upper() == meaning.default
         near = parameter.near.strip()
         self.skipped.append(Skipped(self.line_of(parameter), self.about, near, meaning.why, is_default))
 
