@@ -149,5 +149,5 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 
 
 def _say_line(line: str, say: Say) -> None:
-    """Says a line; what of the script is no text is shown escaped (a byte E9 as ``\\udce9``)."""
+    """Says a line; what of the script is no text is shown escaped."""
     say(line.encode(errors="backslashreplace").decode())
