@@ -22,7 +22,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import FORMAT_TRIGGER, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, OpenOption
-from trigmon.mq.errors import GetInhibited, NoMsgAvailable
+from trigmon.mq.errors import GetInhibited, NoMsgAvailable, QDeleted
 from trigmon.simulate import scenario as act
 from trigmon.simulate.stage import Available, numbered
 
@@ -124,7 +124,10 @@ class OverSocket:
 
     def _new_on(self, queue):
         """The trigger messages on a queue that were not there before."""
-        handle = self.onlooker.call(Open(object_name=queue, options=int(OpenOption.BROWSE))).handle
+        try:
+            handle = self.onlooker.call(Open(object_name=queue, options=int(OpenOption.BROWSE))).handle
+        except QDeleted:
+            return
         browse = Get(handle=handle, options=int(GetOption.BROWSE_NEXT))
         with contextlib.suppress(NoMsgAvailable, GetInhibited):
             while True:

@@ -124,7 +124,6 @@ def test_an_expectation(tmp_path, step, said):
         (STEPS + "- get: {queue: Q, options: [lock]}\n", "4: lock"),
         (STEPS + "- get: {queue: Q, match: {group_id: G}}\n", "4: match: group_id"),
         (STEPS + "- get: {queue: Q}\n  returns: {group_status: G}\n", "5: returns: group_status"),
-        (STEPS + "- close: {queue: Q, options: [delete_purge]}\n", "4: delete_purge"),
         (STEPS + "- check: {queue: Q, QSGDISP: SHARED}\n", "4: check: QSGDISP"),
     ],
 )

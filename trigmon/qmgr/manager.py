@@ -237,7 +237,7 @@ class QueueManager:
         for held in unit.held:
             if committed or held.on_backout:
                 self._woken[held.q_name] = None
-                if held.message is not None:
+                if held.message is not None and held.q_name not in change.deleted:
                     self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:

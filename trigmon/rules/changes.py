@@ -65,11 +65,15 @@ class SkipUnit(Change, frozen=True):
 
 
 class EndUnit(Change, frozen=True):
-    """A unit of work ends: its puts become visible and its gets final, or the other way about."""
+    """A unit of work ends: its puts become visible and its gets final, or the other way about.
+
+    ``deleted`` are the queues on which nothing becomes available to anyone, since they are logically deleted.
+    """
 
     unit: UnitFacts
     outcome: UnitOutcome
     now: int
+    deleted: tuple[str, ...] = ()
 
 
 class OpenHandle(Change, frozen=True):

@@ -63,7 +63,7 @@ def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
     if facts.unit is not None and unit == connection.unit_number:
         touched = {q_name for q_name, _ in (*facts.unit.puts, *facts.unit.gets)} if facts.deleted else ()
         reaps: list[Call] = [Reap(q_name=q_name) for q_name in facts.deleted if q_name in touched]
-        return Decision(Done(), [EndUnit(facts.unit, outcome, now)], reaps)
+        return Decision(Done(), [EndUnit(facts.unit, outcome, now, facts.deleted)], reaps)
     if connection.unit_id or not connection.unit_number < unit <= LARGEST_UNIT:
         raise _ended(unit, connection.unit_number + (0 if connection.unit_id else 1))
     return Decision(Done(), [SkipUnit(connection.connection, unit)])

@@ -32,8 +32,7 @@ def _words(kind: type[IntFlag]) -> dict[str, int]:
 
 
 FOR = ("input_as_q_def", "input_shared", "input_exclusive", "browse", "output", "inquire", "set", "fail_if_quiescing")
-# Deletion on close is for dynamic queues.
-_CLOSE_OPTIONS = flags({"none": int(CloseOption.NONE)}, later=("delete", "delete_purge"))
+_CLOSE_OPTIONS = flags(_words(CloseOption))
 LATER_PUT_OPTIONS = frozenset({"logical_order"})
 LATER_GET_OPTIONS = LATER_PUT_OPTIONS | {
     *("lock", "unlock", "mark_skip_backout", "complete_msg", "all_msgs_available", "all_segments_available"),
@@ -42,14 +41,10 @@ LATER_GET_OPTIONS = LATER_PUT_OPTIONS | {
 LATER_MATCH = frozenset({"group_id", "msg_seq_number", "offset"})
 SETTABLE = {name: a for name, a in ATTRIBUTES[ObjectType.QLOCAL].items() if a.settable}
 
-_CHECKED = {
-    a.mqsc: a
-    for table in (ATTRIBUTES[ObjectType.QALIAS], ATTRIBUTES[ObjectType.QLOCAL], STATUS)
-    for a in table.values()
-}
-LATER_CHECKED = frozenset(
-    {"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "RNAME", "RQMNAME", "XMITQ", "QDEPTHHI", "QDEPTHLO", "MSGAGE"}
-)
+# Of an attribute that several types have, the last one's words are taken.
+_QUEUES_CHECKED = (ObjectType.QMODEL, ObjectType.QREMOTE, ObjectType.QALIAS, ObjectType.QLOCAL)
+_CHECKED = {a.mqsc: a for table in (*(ATTRIBUTES[kind] for kind in _QUEUES_CHECKED), STATUS) for a in table.values()}
+LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
@@ -81,12 +76,13 @@ def _mqsc(value: Any, place: Place) -> act.Mqsc:
 
 
 def _open(value: Any, place: Place) -> act.Open:
-    fields = Fields(value, place, "open", ("queue", "for", "handle"))
+    fields = Fields(value, place, "open", ("queue", "for", "handle", "dynamic_q_name"))
     queue = fields.need("queue", text)
     return act.Open(
         queue=queue,
         options=fields.need("for", flags({word: int(OpenOption[word.upper()]) for word in FOR})),
         handle=fields.take("handle", text, queue),
+        dynamic_q_name=fields.take("dynamic_q_name", text, act.DYNAMIC_Q_NAME),
     )
 
 
