@@ -69,7 +69,7 @@ def test_its_row_is_kept_and_stays_aside_after_a_restart(tmp_path):
 
 def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path):
     with pytest.raises(StoreBroken, match="definition of a QLOCAL"):
-        damaged(tmp_path, "UPDATE object SET definition = '{"name": 5}' WHERE kind = 'QLOCAL'")
+        damaged(tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
 
 
 def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):

@@ -9,6 +9,7 @@ selectors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
@@ -38,6 +39,7 @@ from trigmon.mq.names import NAME_LENGTH, is_object_name
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
 BILLION = 999_999_999
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _YES_OR_NO = {"YES": 1, "TRUE": 1, "NO": 0, "FALSE": 0}
 
 
@@ -86,7 +88,7 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
-        if isinstance(value, str) and _is_number(value):
+        if isinstance(value, str) and _WHOLE.match(value.strip()):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise self._refusal(value, where)
@@ -114,7 +116,7 @@ class Attribute(msgspec.Struct, frozen=True):
             member = self._word(value.strip().upper(), kind)
             if member is not None:
                 return member
-            value = int(value) if _is_number(value) else value
+            value = int(value) if _WHOLE.match(value.strip()) else value
         if isinstance(value, int) and not (isinstance(value, bool) and not self.flags):
             if value in kind._value2member_map_ and self._is_allowed(kind(value)):
                 return kind(value)
@@ -150,11 +152,6 @@ class Attribute(msgspec.Struct, frozen=True):
     def _refusal(self, value: object, where: str) -> AttrValueError:
         shown = value if isinstance(value, (int, str)) else repr(value)
         return AttrValueError(f"{where} {self.mqsc}({shown}): {self.name} must be {self.allowed}")
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a whole number of a length that can be meant."""
-    return len(text) <= 20 and text.strip().removeprefix("-").isdecimal()
 
 
 def _words(kind: type[IntEnum], **other: str) -> MappingProxyType[str, IntEnum]:
@@ -285,7 +282,13 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     description: Description = ""
     appl_type: Annotated[
         int,
-        Attribute("APPLTYPE", 1, words=_words(ApplType, WINDOWS_NT="WINDOWSNT"), user_range=True, low=-1),
+        Attribute(
+            "APPLTYPE",
+            1,
+            words=_words(ApplType, WINDOWS_NT="WINDOWSNT", NOTES_AGENT="NOTESAGENT"),
+            user_range=True,
+            low=-1,
+        ),
     ] = ApplType.UNIX
     appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""

@@ -135,6 +135,7 @@ class ApplType(IntEnum):
     WINDOWS = 9
     WINDOWS_NT = 11
     NSK = 13
+    NOTES_AGENT = 22
     USER = 25
     JAVA = 28
     WLM = 31

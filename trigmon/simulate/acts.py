@@ -48,18 +48,21 @@ LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "QDEPT
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
-    """MQSC text. A command that comes with a later release is refused here; one that is wrong fails when it is run."""
+    """MQSC text. What has no meaning here would make another scenario and is refused; a wrong command fails later."""
     said = text(value, place)
     found = read_script(said)
     for command in found:
         if isinstance(command.error, FunctionNotSupported):
-            raise _error_in_mqsc(command, said, place)
+            raise _error_in_mqsc(command, command.error.about, said, place)
+        for skipped in command.skipped:
+            if not skipped.is_default:
+                about = f"line {skipped.line}, near {skipped.parameter or skipped.what}: {skipped.why}"
+                raise _error_in_mqsc(command, about, said, place)
     return tuple(found)
 
 
-def _error_in_mqsc(command: Command, said: str, place: Place) -> Exception:
-    """The command's own error, moved from its line in the MQSC text to the line in the file."""
-    about = command.error.about if command.error else ""
+def _error_in_mqsc(command: Command, about: str, said: str, place: Place) -> Exception:
+    """An error of a command, moved from its line in the MQSC text to the line in the file."""
     counted = re.match(r"line (\d+), ", about)
     line = int(counted.group(1)) if counted else command.line
     # A block of several lines begins on the line below its key.
