@@ -5,7 +5,19 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
-from tests.mutations.planting import Patches, followed, found_with, held_as, of_queue, replaced
+from tests.mutations.planting import (
+    DEPTH,
+    EVERY,
+    FIRST,
+    INPUT,
+    Patches,
+    followed,
+    found_with,
+    held_as,
+    kind_of,
+    of_queue,
+    replaced,
+)
 from trigmon.mq.enums import Inhibit, OpenOption, TriggerType, Usage
 from trigmon.rules import changes as c
 from trigmon.rules import world
@@ -13,20 +25,17 @@ from trigmon.rules.triggers import table
 from trigmon.rules.triggers.situation import Situation
 from trigmon.rules.world import Standing
 
-FIRST, EVERY, DEPTH = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH
-_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
-
 
 def _not_for(kind: TriggerType):
-    return held_as(lambda s, f: f.holds or s.queue.definition.trigger_type is kind)
+    return held_as(lambda s, f: f.holds or kind_of(s) is kind)
 
 
 def _for_every(s: Situation, f) -> bool:
-    return f.holds and not (s.queue.definition.trigger_type is EVERY and s.queue.open_input_count)
+    return f.holds and not (kind_of(s) is EVERY and s.queue.open_input_count)
 
 
 def _browsers_too(patches: Patches) -> None:
-    patches.setattr(world, "_INPUT", _INPUT | OpenOption.BROWSE.value)
+    patches.setattr(world, "_INPUT", INPUT | OpenOption.BROWSE.value)
 
 
 def _exclusive_not(patches: Patches) -> None:
@@ -38,7 +47,7 @@ def _alias_not(patches: Patches) -> None:
 
     def opened(self, handle, by):
         through = handle.object_name != handle.q_name
-        right(self, replace(handle, options=handle.options & ~_INPUT) if through else handle, by)
+        right(self, replace(handle, options=handle.options & ~INPUT) if through else handle, by)
 
     patches.setattr(Standing, "_opened", opened)
 
@@ -53,9 +62,9 @@ def _once_an_application(patches: Patches) -> None:
             if h.q_name == handle.q_name
             and h.connection == handle.connection
             and h.handle != handle.handle
-            and h.options & _INPUT
+            and h.options & INPUT
         ]
-        right(self, replace(handle, options=handle.options & ~_INPUT) if others else handle, by)
+        right(self, replace(handle, options=handle.options & ~INPUT) if others else handle, by)
 
     patches.setattr(Standing, "_opened", opened)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.mutations.fault import Fault
-from tests.mutations.planting import Patches, held_as, number_of, plan_of, put_in_force, replaced
+from tests.mutations.planting import Patches, held_as, kind_of, number_of, plan_of, put_in_force, replaced
 from trigmon.mq.enums import TriggerType
 from trigmon.rules.triggers import table
 from trigmon.rules.triggers.conditions import Condition
@@ -17,7 +17,7 @@ ALL = tuple(dict.fromkeys((*TABLE, *REQUIREMENTS)))
 
 # A cell that another guard stands behind is spoiled together with that guard; else nothing would be different.
 GUARDED: dict[tuple[Condition, Condition], str] = {
-    (table.c01, table.c14): "14 fails only where 2 fails, so 2 goes with it",
+    (table.c01, table.c14): "14 fails only where 2 fails, and 11 reports it too: neither of the two asks for it",
     (table.c11, table.c14): "likewise",
     (table.c11, table.c10): "11 itself is of FIRST and DEPTH, so it is stuck at true for NONE",
     (table.c12, table.c10): "12 itself is of FIRST and DEPTH, so it is stuck at true for NONE",
@@ -43,9 +43,9 @@ def _cell(occasion: Condition, requirement: Condition) -> Callable[[Patches], No
     if (occasion, requirement) not in GUARDED:
         return lambda patches: put_in_force(patches, law)
     if requirement is table.c14:
-        law[occasion] = tuple(c for c in law[occasion] if c is not table.c02)
-        return lambda patches: put_in_force(patches, law)
-    is_none = held_as(lambda s, f: f.holds or s.queue.definition.trigger_type is TriggerType.NONE)
+        neither = {o: tuple(c for c in row if c is not table.c14) for o, row in TABLE.items()}
+        return lambda patches: put_in_force(patches, neither)
+    is_none = held_as(lambda s, f: f.holds or kind_of(s) is TriggerType.NONE)
     is_off = held_as(lambda s, f: f.holds or s.queue.definition.trigger_control.value == 0)
     guard = is_off if requirement is table.c09 else is_none
     return lambda patches: put_in_force(patches, law, {occasion: guard(occasion)})

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Call
+from trigmon.mq.enums import OpenOption, TriggerType
 from trigmon.rules import altering, closing, dead_letter, opening, put, world
-from trigmon.rules.changes import Change
+from trigmon.rules.changes import AddMessage, Change
 from trigmon.rules.facts import Facts, QueueFacts
 from trigmon.rules.triggers import effects, table
 from trigmon.rules.triggers.conditions import Condition, Finding
@@ -22,6 +23,8 @@ from trigmon.store.memory import MemoryStore
 
 Patches = pytest.MonkeyPatch
 Law = Mapping[Condition, tuple[Condition, ...]]
+FIRST, EVERY, DEPTH = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH
+INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
 WHO_TRIGGER = (put, closing, opening, altering, dead_letter)
 
 
@@ -82,9 +85,15 @@ def of_queue(change: Callable[[QueueFacts, Situation], QueueFacts]) -> Callable[
     return found_with(lambda s: replace(s, queue=change(s.queue, s)))
 
 
-def defined_as(q: QueueFacts, **attributes: Any) -> QueueFacts:
-    """The queue with other attributes."""
-    return replace(q, definition=replace(q.definition, **attributes))
+def kind_of(s: Situation) -> TriggerType:
+    """The trigger type of the queue that is judged."""
+    return s.queue.definition.trigger_type
+
+
+def has_waited(s: Situation) -> bool:
+    """Whether the interval has passed since the queue's last trigger message, if there was one."""
+    stamp = s.queue.trigger_stamp_ms
+    return stamp is None or s.now - stamp >= s.trigger_interval_ms
 
 
 # -- what follows -------------------------------------------------------------------------------------------
@@ -119,6 +128,11 @@ def afterwards(change: Callable[[effects.Effects, Situation], effects.Effects], 
 def without(found: effects.Effects, kind: type[Change]) -> effects.Effects:
     """What follows, less one kind of change."""
     return replace(found, changes=[change for change in found.changes if not isinstance(change, kind)])
+
+
+def with_message(found: effects.Effects, change: Callable[[AddMessage], AddMessage]) -> effects.Effects:
+    """What follows, with its trigger message changed."""
+    return replace(found, changes=[change(c) if isinstance(c, AddMessage) else c for c in found.changes])
 
 
 def occasion_of(found: effects.Effects) -> str:

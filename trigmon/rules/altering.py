@@ -32,15 +32,17 @@ def altered(
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
     errands: list[Call] = []
     told: list[Fired] = []
-    placed = 0
+    placed: dict[str, int] = {}
     for situations in _situations(facts, queue, neighbour, before, served, now):
         for situation in situations:
-            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed)
+            name = situation.initiation.definition.name if situation.initiation is not None else ""
+            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed.get(name, 0))
             if effects.told:
                 changes += effects.changes
                 errands += effects.errands
                 told += effects.told
-                placed += 1 - len(effects.errands)
+                # The queue's own goes where it says, those of the queues it serves go onto itself.
+                placed[name] = placed.get(name, 0) + 1 - len(effects.errands)
                 break
     return Decision(changes=changes, errands=errands, told=tuple(told))
 

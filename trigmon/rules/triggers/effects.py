@@ -26,7 +26,7 @@ from trigmon.rules.changes import AddMessage, AnyChange, SetDefinition, StampTri
 from trigmon.rules.decision import Fired, Ids
 from trigmon.rules.errands import DeadLetter
 from trigmon.rules.facts import QueueFacts
-from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.triggers.table import judge
 
 
@@ -91,6 +91,8 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     on_backout = definition.trigger_type is not TriggerType.EVERY
     changes: list[AnyChange] = []
     errands: list[Call] = []
+    if situation.happened is Happened.PUT and initiation.name == definition.name:
+        placed += 1  # the message itself, on a queue that is its own initiation queue
     why = _why_not(situation.initiation, placed)
     if why is None:
         number = ids.message()

@@ -1,4 +1,4 @@
-"""Occasions that are seen where there is none, or not seen: puts with an interval, closes, changes, monitors."""
+"""Occasions 13, 13a, 13b and 13c: changes and monitors seen where there are none, or not seen."""
 
 from __future__ import annotations
 
@@ -6,165 +6,30 @@ from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
 from tests.mutations.planting import (
+    DEPTH,
+    EVERY,
+    FIRST,
+    INPUT,
     Patches,
     decided,
     found_with,
+    has_waited,
     held_as,
-    of_queue,
+    kind_of,
     put_in_force,
     replaced,
     with_store,
 )
-from trigmon.mq.calls import Alter, Backout, Close, Commit, Define, Disconnect, LostConnection, Open, Set
+from trigmon.mq.calls import Alter, Define, Open, Set
 from trigmon.mq.enums import Inhibit, ObjectType, OpenOption, TriggerControl, TriggerType
-from trigmon.qmgr.manager import QueueManager
-from trigmon.rules import altering, closing, defining, opening
+from trigmon.rules import altering, defining, opening
 from trigmon.rules import attributes as setting
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision
-from trigmon.rules.errands import Forget
 from trigmon.rules.facts import Neighbour
 from trigmon.rules.triggers import table
-from trigmon.rules.triggers.situation import Happened, Situation
+from trigmon.rules.triggers.situation import Happened
 from trigmon.rules.world import Standing
-
-FIRST, EVERY, DEPTH = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH
-_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
-
-
-# -- 11 -----------------------------------------------------------------------------------------------------
-
-
-def _passed(s: Situation) -> int | None:
-    stamp = s.queue.trigger_stamp_ms
-    return None if stamp is None else s.now - stamp
-
-
-def _depth_waits_too(s: Situation, f) -> bool:
-    passed = _passed(s)
-    waits = s.queue.definition.trigger_type is DEPTH and passed is not None and passed < s.trigger_interval_ms
-    return f.holds and not waits
-
-
-ELEVEN = [
-    Fault(
-        "11: the interval is not asked", replaced(table.c11, of_queue(lambda q, s: replace(q, trigger_stamp_ms=None)))
-    ),
-    Fault(
-        "11: exactly the interval is not enough", replaced(table.c11, found_with(lambda s: replace(s, now=s.now - 1)))
-    ),
-    Fault(
-        "11: a millisecond less than the interval is enough",
-        replaced(table.c11, found_with(lambda s: replace(s, now=s.now + 1))),
-    ),
-    Fault(
-        "11: never written counts as not passed",
-        replaced(
-            table.c11,
-            held_as(lambda s, f: f.holds and not (s.queue.definition.trigger_type is FIRST and _passed(s) is None)),
-        ),
-    ),
-    Fault("11: DEPTH waits for the interval", replaced(table.c11, held_as(_depth_waits_too))),
-    Fault(
-        "11: DEPTH must be past its depth",
-        replaced(
-            table.c11,
-            held_as(
-                lambda s, f: (
-                    f.holds
-                    and not (
-                        s.queue.definition.trigger_type is DEPTH
-                        and s.queue.waiting(s.queue.definition.trigger_msg_priority) == s.queue.definition.trigger_depth
-                    )
-                )
-            ),
-        ),
-    ),
-    Fault(
-        "11: not for FIRST",
-        replaced(table.c11, held_as(lambda s, f: f.holds and s.queue.definition.trigger_type is not FIRST)),
-    ),
-    Fault(
-        "11: not for DEPTH",
-        replaced(table.c11, held_as(lambda s, f: f.holds and s.queue.definition.trigger_type is not DEPTH)),
-    ),
-]
-
-# -- 12 -----------------------------------------------------------------------------------------------------
-
-
-def _without_12(s: Situation, f) -> bool:
-    """12 as it would be if it did not ask for its types."""
-    waiting = s.queue.waiting(s.queue.definition.trigger_msg_priority)
-    return f.holds or (waiting > 0 and s.had_readers > 0 and s.queue.open_input_count == 0)
-
-
-def _any_handle(right, call, facts, found, now, ids):
-    """A close of a handle that was not for input is taken for the last reader's."""
-    handle = facts.handle
-    if handle is None or facts.queue is None or handle.options & _INPUT:
-        return right(call, facts, found, now, ids)
-    queue = replace(facts.queue, open_input_count=facts.queue.open_input_count + 1)
-    return right(
-        call, replace(facts, queue=queue, handle=replace(handle, options=handle.options | _INPUT)), found, now, ids
-    )
-
-
-def _ends(first_closes: bool, end: type):
-    def ending(right, call, facts, found, now, ids):
-        ends = [end(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
-        closes = closing._closes(facts)
-        return replace(
-            right(call, facts, found, now, ids),
-            errands=[*closes, *ends, Forget()] if first_closes else [*ends, *closes, Forget()],
-        )
-
-    return ending
-
-
-def _backwards(right, call, facts, found, now, ids):
-    connection = replace(facts.connection, handles=tuple(reversed(facts.connection.handles)))
-    return right(call, replace(facts, connection=connection), found, now, ids)
-
-
-def _stop_closes(patches: Patches) -> None:
-    right = QueueManager.stop
-
-    def stop(self):
-        self.lost(list(self._sessions.values()))
-        return right(self)
-
-    patches.setattr(QueueManager, "stop", stop)
-
-
-TWELVE = [
-    Fault("12: any reader's close", replaced(table.c12, of_queue(lambda q, s: replace(q, open_input_count=0)))),
-    Fault("12: EVERY as well", replaced(table.c12, held_as(_without_12))),
-    Fault(
-        "12: not for FIRST",
-        replaced(table.c12, held_as(lambda s, f: f.holds and s.queue.definition.trigger_type is not FIRST)),
-    ),
-    Fault(
-        "12: not for DEPTH",
-        replaced(table.c12, held_as(lambda s, f: f.holds and s.queue.definition.trigger_type is not DEPTH)),
-    ),
-    Fault(
-        "12: waits for the interval",
-        replaced(
-            table.c12, held_as(lambda s, f: f.holds and (_passed(s) is None or _passed(s) >= s.trigger_interval_ms))
-        ),
-    ),
-    Fault("12: any handle's close", decided(Close, _any_handle)),
-    Fault(
-        "12: not when a browser is left", replaced(table.c12, held_as(lambda s, f: f.holds and s.queue.open_count == 1))
-    ),
-    Fault("12: a lost connection closes before it backs out", decided(LostConnection, _ends(True, Backout))),
-    Fault("12: a lost connection commits", decided(LostConnection, _ends(False, Commit))),
-    Fault("12: a disconnect backs out", decided(Disconnect, _ends(False, Backout))),
-    Fault("12: a disconnect closes in the wrong order", decided(Disconnect, _backwards)),
-    Fault("12: a lost connection closes in the wrong order", decided(LostConnection, _backwards)),
-    Fault("12: a restart is a close", _stop_closes),
-]
 
 # -- 13, 13a, 13b -------------------------------------------------------------------------------------------
 
@@ -319,14 +184,12 @@ THIRTEEN = [
     Fault("13: two occasions in one command write two", _apart),
     Fault(
         "13: waits for the interval",
-        replaced(
-            table.c13, held_as(lambda s, f: f.holds and (_passed(s) is None or _passed(s) >= s.trigger_interval_ms))
-        ),
+        replaced(table.c13, held_as(lambda s, f: f.holds and has_waited(s))),
     ),
     *(
         Fault(
             f"{number}: not for {kind.name}",
-            replaced(c, held_as(lambda s, f, kind=kind: f.holds and s.queue.definition.trigger_type is not kind)),
+            replaced(c, held_as(lambda s, f, kind=kind: f.holds and kind_of(s) is not kind)),
         )
         for number, c in (("13", table.c13), ("13a", table.c13a), ("13b", table.c13b), ("13c", table.c13c))
         for kind in (FIRST, EVERY, DEPTH)
@@ -359,7 +222,7 @@ def _its_own_do_not_count(patches: Patches) -> None:
 
     def change(queue, facts):
         handles = [
-            h for h in store[0].standing.handles.values() if h.q_name == queue.definition.name and h.options & _INPUT
+            h for h in store[0].standing.handles.values() if h.q_name == queue.definition.name and h.options & INPUT
         ]
         alone = all(h.connection == facts.connection.connection for h in handles)
         return (replace(queue, open_input_count=0) if alone else queue), facts
@@ -369,7 +232,7 @@ def _its_own_do_not_count(patches: Patches) -> None:
 
 def _browser_is_a_monitor(right, call, facts, found, now, ids):
     decision = right(call, facts, found, now, ids)
-    if facts.queue is None or not call.options & OpenOption.BROWSE or call.options & (_INPUT | 1):
+    if facts.queue is None or not call.options & OpenOption.BROWSE or call.options & (INPUT | 1):
         return decision
     more = opening._monitor_opened(facts.queue, facts, now, ids)
     return replace(
@@ -392,10 +255,8 @@ THIRTEEN_C = [
     Fault("13c: a browser as well", decided(Open, _browser_is_a_monitor)),
     Fault(
         "13c: waits for the interval",
-        replaced(
-            table.c13c, held_as(lambda s, f: f.holds and (_passed(s) is None or _passed(s) >= s.trigger_interval_ms))
-        ),
+        replaced(table.c13c, held_as(lambda s, f: f.holds and has_waited(s))),
     ),
 ]
 
-FAULTS = [*ELEVEN, *TWELVE, *THIRTEEN, *THIRTEEN_C]
+FAULTS = [*THIRTEEN, *THIRTEEN_C]
