@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.book import BOOK
 from tests.mutations.fault import Fault
 from trigmon.simulate import in_process
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.player import play
-from trigmon.simulate.reading import read_files
 from trigmon.simulate.scenario import Scenario
-
-BOOK = Path(__file__).parent.parent / "scenarios"
 
 
 class FaultError(Exception):
     """The fault makes the queue manager stumble instead of deciding wrongly: it proves nothing."""
 
 
-@cache
-def book() -> tuple[Scenario, ...]:
-    """Every scenario, the conditions' pages first."""
-    pages = sorted(BOOK.glob("*.yaml"), key=lambda page: (not page.stem.startswith("condition"), page.stem))
-    return tuple(read_files([str(page) for page in pages]))
+# The conditions' pages first: who is told of a fault looks there.
+SCENARIOS = [s for _, s in sorted(BOOK, key=lambda entry: (not entry[0].startswith("condition"), entry[0]))]
 
 
 def failing(fault: Fault | None) -> Iterator[Scenario]:
@@ -35,7 +29,7 @@ def failing(fault: Fault | None) -> Iterator[Scenario]:
         patches.setattr(in_process._Listener, "failed", _stumbled)
         if fault is not None:
             fault.plant(patches)
-        for scenario in book():
+        for scenario in SCENARIOS:
             try:
                 result = play(scenario, InProcess(scenario.q_mgrs[0], "memory"))
             except Exception as error:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
+from tests.book import BOOK, PLACES, places_of
 from trigmon.mq.enums import ObjectType
 from trigmon.rules.triggers.wording import ORDER
 from trigmon.simulate.acts import LATER_GET_OPTIONS
-from trigmon.simulate.reading import read_files, read_scenarios
+from trigmon.simulate.reading import read_scenarios
 from trigmon.yaml12 import YamlError
 
-HERE = Path(__file__).parent
-ROWS = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| ([^|]*?) ?\|$", (HERE / "SENTENCES.md").read_text(), re.M)[1:]
-PLACES = {place: owed for place, _, owed in ROWS}
-BOOK = [(page.stem, s) for page in sorted(HERE.glob("*.yaml")) for s in read_files([str(page)])]
 OTHERS = ("seed 000", "seed 003", "the manual on ", "DESIGN: ", "SCENARIOS", "mq-facts ", "issue ")
-
-
-def places_of(source):
-    """The places of seed 001 that a source names."""
-    parts = [part.removeprefix("seed 001: ") for part in source.split("; ") if part.startswith("seed 001")]
-    return [place for part in parts for place in part.split(", ")]
 
 
 def groups_are_refused():
@@ -44,10 +32,10 @@ NAMED = {place for _, scenario in BOOK for place in places_of(scenario.source)}
 
 
 def test_the_list_is_in_the_seeds_order_and_names_every_condition():
+    order = [*(number for number in ORDER if number[0].isdigit()), "note"]
     numbers = [place.split()[0] for place in PLACES]
-    assert list(dict.fromkeys(numbers)) == [*ORDER, "note"]
-    assert numbers == sorted(numbers, key=[*ORDER, "note"].index)
-    assert len(ROWS) == len(PLACES)
+    assert list(dict.fromkeys(numbers)) == order
+    assert numbers == sorted(numbers, key=order.index)
 
 
 @pytest.mark.parametrize("place", [place for place, owed in PLACES.items() if not owed])
