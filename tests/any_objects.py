@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.calls import Alter, Call, Define
 from trigmon.mq.enums import ObjectType
+from trigmon.rules.defining import DEFAULT_OBJECTS
 
 names = st.text("ABZabz019./_%", min_size=1, max_size=48)
 texts = st.one_of(
     st.sampled_from(
         ["", "on", "null", "012", "1e3", "it's", "a 'b'", "x +", "- y", "* z", "a;b", "#c", "{d}", "k=v w"]
     ),
-    st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20),
+    st.text(st.characters(min_codepoint=32, exclude_categories=("Cs",), exclude_characters="\x7f"), max_size=20),
+    st.text("'+-*;(), a", max_size=20),
 )
 
 
@@ -49,5 +51,17 @@ def defines(which: ObjectType) -> st.SearchStrategy[Call]:
 
 
 alterations = attributes(ObjectType.QMGR).map(lambda given: Alter(object_type="QMGR", name="", attributes=given))
-kinds = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS)
+default_objects = st.one_of(
+    *(
+        st.builds(
+            lambda given, which=which, name=name: Alter(object_type=which.name, name=name, attributes=given),
+            attributes(which),
+        )
+        for which, name in DEFAULT_OBJECTS.items()
+    )
+)
+kinds = tuple(kind for kind in ObjectType if kind is not ObjectType.QMGR)
 commands = st.lists(st.one_of(*(defines(which) for which in kinds), alterations), max_size=6)
+"""Definitions of any objects, and alterations of the queue manager."""
+changed_defaults = st.lists(st.one_of(*(defines(which) for which in kinds), alterations, default_objects), max_size=6)
+"""The same, with the default objects altered in between."""

@@ -24,6 +24,7 @@ class Collected(Telling):
     def __init__(self) -> None:
         self.triggers: list[TriggerMessage] = []
         self.dropped: list[tuple[str, str]] = []
+        self.damaged: list[tuple[str, int]] = []
         self.bugs: list[BaseException] = []
 
     def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
@@ -31,6 +32,9 @@ class Collected(Telling):
 
     def trigger_dropped(self, q_name: str, why: str) -> None:
         self.dropped.append((q_name, why))
+
+    def message_damaged(self, q_name: str, number: int) -> None:
+        self.damaged.append((q_name, number))
 
     def failed(self, session: Session, call: Call, error: BaseException) -> None:
         self.bugs.append(error)

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from hypothesis import given
 
-from tests.any_objects import commands
+from tests.any_objects import changed_defaults, commands
 from tests.in_process import InProcess
 from trigmon import yaml12
 from trigmon.definitions.export import yaml_text
@@ -21,6 +21,17 @@ def test_what_is_exported_loads_back_equal(given_commands: list[Call]):
         with suppress(MQError):  # a name that exists already, as another type perhaps
             here(command)
     for step in plan(read_text(yaml_text(here.rows())), there.rows()):
+        there(step.call)
+    assert there.rows() == here.rows()
+
+
+@given(changed_defaults)
+def test_what_is_exported_with_the_system_objects_loads_back_equal(given_commands: list[Call]):
+    here, there = InProcess(), InProcess()
+    for command in given_commands:
+        with suppress(MQError):
+            here(command)
+    for step in plan(read_text(yaml_text(here.rows(), system=True)), there.rows()):
         there(step.call)
     assert there.rows() == here.rows()
 

@@ -75,7 +75,7 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ("- qlocl: A", "q.yaml:1: unknown kind of object 'qlocl'; the nearest known one is 'qlocal'"),
         ("- A", "q.yaml:1: an item is a mapping"),
         ("- usage: normal\n  qlocal: A", 'put "qlocal: ..." first'),
-        ("- qmodel: A", "q.yaml:1: qmodel comes with a later release"),
+        ("- service: A", "q.yaml:1: service comes with a later release"),
         ("- qlocal: A\n  qsgdisp: shared", "q.yaml:2: QLOCAL A: qsgdisp comes with a later release"),
         ("qlocal: A", 'q.yaml:1: objects stand in a list: write "- qlocal: A"'),
         ("hello", "q.yaml:1: a definition file is a list"),
@@ -101,7 +101,7 @@ def test_a_mistake_is_named_with_its_line(text: str, said: str):
 
 
 def test_every_mistake_is_named_at_once():
-    assert [p.split(":")[1] for p in problems("- qlocal: A\n  x: 1\n  maxdepth: -1\n- qlocl: B\n- qmodel: C\n")] == [
+    assert [p.split(":")[1] for p in problems("- qlocal: A\n  x: 1\n  maxdepth: -1\n- qlocl: B\n- service: C\n")] == [
         "3",
         "2",
         "4",

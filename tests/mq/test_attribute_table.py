@@ -11,6 +11,7 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.enums import (
     ApplType,
+    DefinitionType,
     DefInputOpenOption,
     HardenGetBackout,
     Inhibit,
@@ -47,6 +48,17 @@ QLOCAL = [
     ("TRIGDATA", "trigger_data", 2023, ""),
     ("PROCESS", "process_name", 2012, ""),
     ("INITQ", "initiation_q_name", 2008, ""),
+    ("DEFTYPE", "definition_type", 7, DefinitionType.PREDEFINED),
+]
+QMODEL = [*QLOCAL[:-1], ("DEFTYPE", "definition_type", 7, DefinitionType.TEMPORARY_DYNAMIC)]
+QREMOTE = [
+    ("RNAME", "remote_q_name", 2018, ""),
+    ("RQMNAME", "remote_q_mgr_name", 2017, ""),
+    ("XMITQ", "xmit_q_name", 2024, ""),
+    ("DESCR", "description", 2013, ""),
+    ("PUT", "inhibit_put", 10, Inhibit.ALLOWED),
+    ("DEFPRTY", "def_priority", 6, 0),
+    ("DEFPSIST", "def_persistence", 5, Persistence.NOT_PERSISTENT),
 ]
 PROCESS = [
     ("DESCR", "description", 2013, ""),
@@ -59,6 +71,7 @@ QMGR = [
     ("DESCR", "description", 2013, ""),
     ("TRIGINT", "trigger_interval", 25, 999_999_999),
     ("DEADQ", "dead_letter_q_name", 2006, ""),
+    ("DEFXMITQ", "def_xmit_q_name", 2025, ""),
     ("MAXUMSGS", "max_uncommitted_msgs", 33, 10_000),
     ("MAXHANDS", "max_handles", 11, 256),
     ("MAXMSGL", "max_msg_length", 13, 4_194_304),
@@ -69,6 +82,8 @@ QMGR = [
 @pytest.mark.parametrize(
     ("which", "word", "name", "selector", "default"),
     [(ObjectType.QLOCAL, *row) for row in QLOCAL]
+    + [(ObjectType.QMODEL, *row) for row in QMODEL]
+    + [(ObjectType.QREMOTE, *row) for row in QREMOTE]
     + [(ObjectType.PROCESS, *row) for row in PROCESS]
     + [(ObjectType.QMGR, *row) for row in QMGR]
     + [(ObjectType.QALIAS, "TARGET", "base_q_name", 2002, "")],
@@ -80,10 +95,25 @@ def test_an_attribute_has_mqs_word_selector_and_default(which, word, name, selec
     assert getattr(KINDS[which](name="X"), name) == default
 
 
-def test_the_table_of_a_local_queue_has_no_attribute_beside_those_told_here():
-    ours = {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values() if a.ours}
-    assert ours == {"REARM", "BACKSTOP", "MAXWAIT"}
-    assert ours | {row[0] for row in QLOCAL} == {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values()}
+@pytest.mark.parametrize(
+    ("which", "rows"), [(ObjectType.QLOCAL, QLOCAL), (ObjectType.QMODEL, QMODEL), (ObjectType.QREMOTE, QREMOTE)]
+)
+def test_the_table_of_a_queue_has_no_attribute_beside_those_told_here(which, rows):
+    ours = {a.mqsc for a in ATTRIBUTES[which].values() if a.ours}
+    assert ours == (set() if which is ObjectType.QREMOTE else {"REARM", "BACKSTOP", "MAXWAIT"})
+    assert ours | {row[0] for row in rows} == {a.mqsc for a in ATTRIBUTES[which].values()}
+
+
+def test_how_a_queue_is_made_is_said_by_its_model_and_by_no_local_queue():
+    for said, meant in [
+        ("PERMDYN", DefinitionType.PERMANENT_DYNAMIC),
+        ("temporary_dynamic", DefinitionType.TEMPORARY_DYNAMIC),
+    ]:
+        assert read_attributes(ObjectType.QMODEL, "M", {"DEFTYPE": said}) == {"definition_type": meant}
+        with pytest.raises(AttrValueError, match=r"DEFTYPE.*cannot be changed"):
+            read_attributes(ObjectType.QLOCAL, "Q", {"DEFTYPE": said})
+    with pytest.raises(AttrValueError, match="PERMDYN or TEMPDYN"):
+        read_attributes(ObjectType.QMODEL, "M", {"DEFTYPE": "PREDEFINED"})
 
 
 def test_what_a_process_has_beyond_mq_is_marked_as_ours():
@@ -96,6 +126,7 @@ def test_mqset_may_change_the_five_trigger_attributes_and_the_two_inhibitions():
     settable = {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values() if a.settable}
     assert settable == {"TRIGGER", "TRIGTYPE", "TRIGDPTH", "TRIGMPRI", "TRIGDATA", "GET", "PUT"}
     assert {a.mqsc for a in ATTRIBUTES[ObjectType.QALIAS].values() if a.settable} == {"GET", "PUT"}
+    assert {a.mqsc for a in ATTRIBUTES[ObjectType.QREMOTE].values() if a.settable} == {"PUT"}
     for which in (ObjectType.PROCESS, ObjectType.QMGR):
         assert not [a for a in ATTRIBUTES[which].values() if a.settable]
 
@@ -116,7 +147,6 @@ def test_only_the_queue_manager_knows_depth_handles_uncommitted_work_and_type():
         "OPPROCS": 18,
         "UNCOM": 0,
         "TYPE": 20,
-        "DEFTYPE": 7,
     }
     assert all(a.read_only for a in STATUS.values())
 

@@ -97,7 +97,7 @@ def test_a_wrong_command_stops_no_other():
     [
         ("DEFIN QL(A)", None, 0, ""),
         ("DEFN QL(A)", ParmSyntaxError, 8405, "did you mean DEFINE"),
-        ("DEFINE", ParmMissing, 8405, "QLOCAL or QALIAS or PROCESS"),
+        ("DEFINE", ParmMissing, 8405, "QLOCAL or QALIAS or QREMOTE or QMODEL or PROCESS"),
         ("DEF QL", ParmMissing, 8405, "needs a name"),
         ("DEF QL(A B)", ObjectNameError, 8424, "holds no blanks"),
         ("DEF QL('A B')", ObjectNameError, 8424, "1 to 48"),
@@ -136,21 +136,64 @@ def test_what_is_wrong_is_said_with_its_line_and_number(text: str, kind: type[MQ
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("DEFINE QREMOTE(A)", "QREMOTE"),
-        ("DEF QM(A)", "QMODEL"),
         ("DEF QL(A) QSGDISP(SHARED)", "QSGDISP"),
-        ("DIS Q(*) WHERE(CURDEPTH GT 0)", "WHERE"),
-        ("DEF CHANNEL(A) CHLTYPE(SVRCONN)", "CHANNEL"),
-        ("START CHANNEL(A)", "START"),
-        ("REFRESH QMGR TYPE(EXPIRY)", "REFRESH"),
-        ("ALT QL(A) CLUSTER(C)", "CLUSTER"),
-        ("DIS QS(A) MSGAGE", "MSGAGE"),
+        ("DEF QL(A) QSGDISP(GROUP)", "QSGDISP"),
+        ("DIS CHANNEL(*)", "CHANNEL"),
+        ("DIS CHS(*) ALL", "CHS"),
+        ("PING CHANNEL(A)", "CHANNEL"),
+        ("MOVE QLOCAL(A) TOQLOCAL(B)", "MOVE"),
+        ("STOP QMGR", "STOP"),
     ],
 )
-def test_what_mq_knows_and_this_release_does_not_is_refused_by_name(text: str, word: str):
+def test_what_must_not_be_left_undone_in_silence_is_refused_by_name(text: str, word: str):
+    command = one(text)
+    assert isinstance(command.error, FunctionNotSupported)
+    assert not command.is_syntax_error
+    assert command.amq == 8101
+    assert f" {word} " in command.error.about
+
+
+@pytest.mark.parametrize(
+    "text", ["REFRESH QMGR TYPE(EXPIRY)", "REF QMGR TYPE(EXPIRY) OBJECT(A*)", "REFRESH QMGR TYPE(EXPIRY) CMDSCOPE(' ')"]
+)
+def test_the_refresh_of_expiry_is_accepted(text: str):
+    assert (one(text).error, one(text).verb, one(text).calls) == (None, "REFRESH", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("REFRESH QMGR", "needs TYPE(EXPIRY)"),
+        ("REFRESH QMGR TYPE", "needs TYPE(EXPIRY)"),
+        ("REFRESH QMGR TYPE(EXPIRY) NOW", "no parameter NOW"),
+        ("REFRESH QLOCAL(A)", "not QLOCAL"),
+        ("REFRESH QMGR TYPE(EXPIRY) OBJECT('A B')", "1 to 48"),
+        ("DIS QS(A) OPENTYPE(INPUT)", "goes with TYPE(HANDLE)"),
+        ("DIS QS(A) TYPE(HANDLE) OPENTYPE(BROWSE)", "ALL or INPUT or OUTPUT"),
+        ("DIS QS(A) TYPE(QUEUES)", "QUEUE or HANDLE"),
+        ("DIS QS(A) TYPE(HANDLE) CURDEPTH", "no parameter CURDEPTH"),
+        ("START LOCOMOTIVE(A)", "nothing that START is about"),
+    ],
+)
+def test_a_wrong_word_is_told(text: str, said: str):
     error = one(text).error
-    assert isinstance(error, FunctionNotSupported)
-    assert f" {word} " in error.about
+    assert error is not None
+    assert said in error.about
+
+
+def test_force_asks_for_nothing_more():
+    assert one("ALT QL(A) USAGE(XMITQ) FORCE").calls == one("ALT QL(A) USAGE(XMITQ)").calls
+
+
+def test_a_queue_status_may_be_narrowed_to_those_who_read_or_write():
+    assert one("DIS QS(A) TYPE(HANDLE) OPENTYPE(INPUT)").open_type == "INPUT"
+    assert one("DIS QS(A) TYPE(HANDLE)").open_type == "ALL"
+
+
+@pytest.mark.parametrize("said", ["'+-1'", "'\u00b2'", "'--1'", "'\u0663'", "'1e3'", f"'{'9' * 5000}'", "' '", "''"])
+def test_what_only_looks_like_a_number_is_refused(said: str):
+    assert one(f"DEF QL(A) TRIGDPTH({said})").amq == 8412
+    assert one(f"DEF QL(A) TRIGTYPE({said})").amq == 8405
 
 
 def test_the_error_of_a_continued_command_names_the_line_of_the_word():

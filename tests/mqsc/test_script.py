@@ -37,6 +37,7 @@ def test_a_session_is_introduced_echoed_and_counted(qm: InProcess):
         "Starting MQSC for queue manager QM1.",
         "",
         "",
+        "       : * a comment",
         "     1 : DEFINE QLOCAL(A) +",
         "       :   TRIGGER",
         "AMQ8006I: trigmon queue created.",
@@ -55,6 +56,49 @@ def test_the_counts_tell_wrong_commands_from_those_that_failed(qm: InProcess):
         "One command has a syntax error.",
         "2 valid MQSC commands could not be processed.",
     ]
+
+
+def test_what_mq_would_understand_and_trigmon_cannot_do_is_no_syntax_error(qm: InProcess):
+    code, said = play(qm, "DIS CHANNEL(*)\n")
+    assert code == 10
+    assert said[-2:] == ["No commands have a syntax error.", "One valid MQSC command could not be processed."]
+
+
+def test_a_wrong_verb_is_answered_with_the_right_ones(qm: InProcess):
+    said = answer(qm, "DEFN QL(A)")
+    assert said[:2] == ["AMQ8405I: Syntax error detected at or near end of command segment below:-", "DEFN"]
+    assert "did you mean DEFINE" in said[2]
+    assert said[3:6] == ["AMQ8426I: Valid MQSC commands are:", "", "    ALTER"]
+
+
+def test_a_wrong_parameter_is_answered_with_what_may_be_said(qm: InProcess):
+    said = answer(qm, "DEF QL(A) TRIGGER TRIGTYP(FIRST) SHARE")
+    assert said[1] == "DEF QL(A) TRIGGER TRIGTYP(FIRST)"
+    assert said[3:6] == ["AMQ8427I: Valid syntax for the MQSC command:", "", "  DEFINE QLOCAL( name )"]
+    assert "   [ TRIGTYPE( NONE | FIRST | EVERY | DEPTH ) ]" in said
+    assert "   [ TRIGGER | NOTRIGGER ]" in said
+    assert said[-1] == "   [ REPLACE | NOREPLACE ]"
+
+
+def test_comments_inside_a_command_are_echoed_in_their_place(qm: InProcess):
+    said = play(qm, "DEF QL(A) +\n* CRDATE(2026-01-05) +\n\n SHARE\n\nPING QMGR\n")[1]
+    assert [line for line in said if line[6:8] == " :" or line.startswith("       :")] == [
+        "     1 : DEF QL(A) +",
+        "       : * CRDATE(2026-01-05) +",
+        "       : ",
+        "       :  SHARE",
+        "       : ",
+        "     2 : PING QMGR",
+    ]
+
+
+def test_bytes_that_are_no_text_are_refused_and_shown_escaped(qm: InProcess):
+    line = b"DEF QL(A) DESCR('caf\xe9')".decode(errors="surrogateescape")
+    code, said = play(qm, f"{line}\nDEF QL(B)\n")
+    assert code == 10
+    assert r"     1 : DEF QL(A) DESCR('caf\udce9')" in said
+    assert any("no UTF-8" in line for line in said)
+    assert "AMQ8006I: trigmon queue created." in said
 
 
 def test_a_script_of_nothing_is_well(qm: InProcess):
@@ -79,11 +123,18 @@ def test_a_script_of_nothing_is_well(qm: InProcess):
         ("DEF QL(N) LIKE(NONE)", "AMQ8147E: trigmon object NONE not found."),
         ("DIS QL(NONE)", "AMQ8147E: trigmon object NONE not found."),
         ("DIS QS(Q) TYPE(HANDLE)", "AMQ8565W: Queue status not found."),
+        (
+            "REFRESH QMGR TYPE(EXPIRY)",
+            "CSQ9022I: REFRESH QMGR normal completion; expired messages go when a get meets them.",
+        ),
+        ("DIS CHANNEL(*)", "AMQ8101E: trigmon error 2298 has occurred."),
+        ("DIS QL(*) WHERE(CURDEPTH LK 1*)", "AMQ8569E: Error in filter specification."),
+        ("DIS QL(*) WHERE(CURDEPTH GT 7)", "AMQ8147E: trigmon object * not found."),
         ("PING QMGR", "AMQ8415I: Ping trigmon Queue Manager command complete."),
         ("DEF QL(N) TRIGDPTH(0)", "AMQ8412E: Numeric Range Error."),
         ("DEF QL(N) TRIGGER TRIGGER", "AMQ8411E: Duplicate Keyword Error."),
         ("DEF QL('N N')", "AMQ8424E: Error detected in a name keyword."),
-        ("DEF XX(N)", "AMQ8405E: Syntax error detected at or near end of command segment below:-"),
+        ("DEF XX(N)", "AMQ8405I: Syntax error detected at or near end of command segment below:-"),
     ],
 )
 def test_each_answer_has_mqs_number(qm: InProcess, command: str, first: str):
@@ -106,7 +157,7 @@ def test_a_queue_of_more_than_a_slice_is_cleared_whole(qm: InProcess):
     for _ in range(600):
         qm(Put(q_name="Q", data=b"x"))
     assert answer(qm, "CLEAR QL(Q)") == ["AMQ8022I: trigmon queue cleared."]
-    assert "   CURDEPTH(0)                             IPPROCS(0)" in answer(qm, "DIS QS(Q)")
+    assert "   CURDEPTH(0)" in answer(qm, "DIS QS(Q) CURDEPTH")
 
 
 def test_a_display_has_name_and_type_first_and_the_rest_by_the_alphabet(qm: InProcess):
@@ -160,17 +211,32 @@ def test_queue_status_counts_and_names_who_has_it_open(qm: InProcess):
     assert answer(qm, "DIS QS(Q)") == [
         "AMQ8450I: Display queue status details.",
         "   QUEUE(Q)                                TYPE(QUEUE)",
-        "   CURDEPTH(0)                             IPPROCS(1)",
-        "   OPPROCS(0)                              UNCOM(NO)",
+        "   CURDEPTH(0)                             CURFSIZE( )",
+        "   CURMAXFS( )                             IPPROCS(1)",
+        "   LGETDATE( )                             LGETTIME( )",
+        "   LPUTDATE( )                             LPUTTIME( )",
+        "   MEDIALOG( )                             MONQ(OFF)",
+        "   MSGAGE( )                               OPPROCS(0)",
+        "   QTIME( , )                              UNCOM(NO)",
     ]
     assert answer(qm, "DIS QS(Q) TYPE(HANDLE)") == [
         "AMQ8450I: Display queue status details.",
         "   QUEUE(Q)                                TYPE(HANDLE)",
-        "   APPLTAG(test)                           BROWSE(YES)",
+        "   APPLTAG(test)                           APPLTYPE(USER)",
+        "   ASTATE(NONE)                            BROWSE(YES)",
         "   INPUT(EXCL)                             INQUIRE(NO)",
         "   OUTPUT(NO)                              PID(1)",
         "   SET(NO)                                 USERID(root)",
     ]
+
+
+def test_handles_may_be_narrowed_to_those_that_read_or_write(qm: InProcess):
+    play(qm, "DEF QL(Q)")
+    qm(Open(object_name="Q", options=int(OpenOption.INPUT_SHARED)))
+    qm(Open(object_name="Q", options=int(OpenOption.OUTPUT)))
+    assert len(answer(qm, "DIS QS(Q) TYPE(HANDLE) OPENTYPE(ALL) INPUT")) == 6
+    assert answer(qm, "DIS QS(Q) TYPE(HANDLE) OPENTYPE(INPUT) INPUT")[2:] == ["   INPUT(SHARED)"]
+    assert answer(qm, "DIS QS(Q) TYPE(HANDLE) OPENTYPE(OUTPUT) INPUT")[2:] == ["   INPUT(NO)"]
 
 
 def test_a_pair_too_wide_for_its_column_has_a_line_of_its_own():

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from hypothesis import given
 
-from tests.any_objects import commands
+from tests.any_objects import changed_defaults, commands
 from tests.in_process import InProcess
+from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.calls import Call
 from trigmon.mq.errors import MQError
 from trigmon.mqsc.script import run
@@ -21,6 +23,45 @@ def test_what_is_exported_loads_back_equal(given_commands: list[Call]):
     said: list[str] = []
     assert run(script(here.rows()), there, said.append, "QM1") == 0, said
     assert there.rows() == here.rows()
+
+
+@given(changed_defaults)
+def test_what_is_exported_with_the_system_objects_loads_back_equal_to_the_last_of_them(given_commands: list[Call]):
+    here, there = InProcess(), InProcess()
+    for command in given_commands:
+        with suppress(MQError):
+            here(command)
+    assert run(script(here.rows(), system=True), there, lambda line: None, "QM1") == 0
+    assert there.rows() == here.rows()
+
+
+@given(commands, changed_defaults)
+def test_a_script_means_the_same_where_the_default_objects_say_otherwise(objects: list[Call], others: list[Call]):
+    here, there = InProcess(), InProcess()
+    for qm, given_commands in ((here, objects), (there, others)):
+        for command in given_commands:
+            with suppress(MQError):
+                qm(command)
+    names = {row["name"] for row in here.rows("PROCESS", "queue") if not row["name"].startswith("SYSTEM.")}
+    run(script(here.rows()), there, lambda line: None, "QM1")
+    mine, loaded = ([_mqs(row) for row in qm.rows() if row["name"] in names] for qm in (here, there))
+    assert all(row in loaded for row in mine if (row["name"], row["object_type"]) not in _taken(there, here))
+
+
+def _mqs(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without the attributes of ours, which a script leaves out where they stand at their default."""
+    ours = {a.name for table in ATTRIBUTES.values() for a in table.values() if a.ours}
+    return {name: value for name, value in row.items() if name not in ours}
+
+
+def _taken(there: InProcess, here: InProcess) -> set[tuple[str, str]]:
+    """Objects of ``here`` whose names another kind of queue has ``there``."""
+    kinds = {row["name"]: row["object_type"] for row in there.rows("queue")}
+    return {
+        (row["name"], row["object_type"])
+        for row in here.rows("queue")
+        if kinds.get(row["name"], row["object_type"]) != row["object_type"]
+    }
 
 
 def test_a_script_has_one_attribute_a_line_and_mqs_quotes():

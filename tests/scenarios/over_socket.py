@@ -22,12 +22,12 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import FORMAT_TRIGGER, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, OpenOption
-from trigmon.mq.errors import GetInhibited, NoMsgAvailable
+from trigmon.mq.errors import GetInhibited, NoMsgAvailable, QDeleted
 from trigmon.simulate import scenario as act
 from trigmon.simulate.stage import Available, numbered
 
 LONGEST_WAIT_MS = 600
-DEFAULTS = {"TRIGINT": 999_999_999, "DEADQ": "", "MAXUMSGS": 10_000, "MAXMSGL": 4_194_304}
+DEFAULTS = {"TRIGINT": 999_999_999, "DEADQ": "", "DEFXMITQ": "", "MAXUMSGS": 10_000, "MAXMSGL": 4_194_304}
 
 
 def is_playable(scenario) -> bool:
@@ -94,7 +94,7 @@ class OverSocket:
         """Takes away what the scenario before has left."""
         self.seen = set()
         self.initiation_queues = set()
-        for kind in ("QALIAS", "QLOCAL", "PROCESS"):
+        for kind in ("QALIAS", "QREMOTE", "QMODEL", "QLOCAL", "PROCESS"):
             for row in self._rows(kind):
                 name = row["name"]
                 if not name.startswith("SYSTEM."):
@@ -124,7 +124,10 @@ class OverSocket:
 
     def _new_on(self, queue):
         """The trigger messages on a queue that were not there before."""
-        handle = self.onlooker.call(Open(object_name=queue, options=int(OpenOption.BROWSE))).handle
+        try:
+            handle = self.onlooker.call(Open(object_name=queue, options=int(OpenOption.BROWSE))).handle
+        except QDeleted:
+            return
         browse = Get(handle=handle, options=int(GetOption.BROWSE_NEXT))
         with contextlib.suppress(NoMsgAvailable, GetInhibited):
             while True:

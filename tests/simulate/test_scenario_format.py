@@ -114,10 +114,7 @@ def test_an_expectation(tmp_path, step, said):
     ("text", "said"),
     [
         ("scenario: s\nqmgrs: [QM1, QM2]\nsteps: []\n", "2: qmgrs: a group of several queue managers"),
-        ("scenario: s\nsetup: DEFINE QREMOTE(R) RNAME(X)\nsteps: []\n", "2: setup: near QREMOTE(R): QREMOTE"),
-        ("scenario: s\nsetup: |\n  DEFINE QLOCAL(A)\n  DEFINE QMODEL(M)\nsteps: []\n", "4: setup: near QMODEL(M)"),
         ("scenario: s\nsetup: |\n  DEFINE QLOCAL(A) +\n   QSGDISP(SHARED)\nsteps: []\n", "4: setup: near QSGDISP(SHAR"),
-        (STEPS + "- mqsc: DEF QR(R) RNAME(X)\n", "4: mqsc: near QR(R): QREMOTE"),
         (STEPS + "- put: {queue: Q, group_id: G}\n", "4: put: group_id"),
         (STEPS + "- put: {queue: Q, report: [expiration]}\n", "4: put: report"),
         (STEPS + "- put: {queue: Q, msg_flags: [segment]}\n", "4: put: msg_flags"),
@@ -127,7 +124,6 @@ def test_an_expectation(tmp_path, step, said):
         (STEPS + "- get: {queue: Q, options: [lock]}\n", "4: lock"),
         (STEPS + "- get: {queue: Q, match: {group_id: G}}\n", "4: match: group_id"),
         (STEPS + "- get: {queue: Q}\n  returns: {group_status: G}\n", "5: returns: group_status"),
-        (STEPS + "- close: {queue: Q, options: [delete_purge]}\n", "4: delete_purge"),
         (STEPS + "- check: {queue: Q, QSGDISP: SHARED}\n", "4: check: QSGDISP"),
     ],
 )

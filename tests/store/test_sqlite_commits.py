@@ -72,7 +72,7 @@ def test_a_later_unit_that_a_crash_cuts_off_is_backed_out_and_known_to_be(world)
     world.did(Commit(unit=1))
     world.put("Q", unit=2)
     world.crash()
-    outcomes = [world.did(Outcome(client_id="client-app", unit=unit)).outcome for unit in (1, 2)]
+    outcomes = [world.did(Outcome(client_id="client-app", unit=unit), "asker").outcome for unit in (1, 2)]
     assert outcomes == [UnitOutcome.COMMITTED, UnitOutcome.BACKED_OUT]
 
 

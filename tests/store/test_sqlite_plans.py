@@ -11,7 +11,7 @@ from trigmon.store.sqlite import statements
 SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
-ONCE = {"OBJECTS", "QUEUES", "DEPTHS", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES"}
+ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES", "CLEAR_DELETED", "DROP_DELETED"}
 STATEMENTS = {
     f"{name}.{key}" if key else name: statement
     for name, value in vars(statements).items()

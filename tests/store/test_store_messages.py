@@ -18,6 +18,7 @@ from trigmon.mq.calls import (
     Inquire,
     LostConnection,
     Move,
+    Open,
     Outcome,
     PutMany,
     RecordRun,
@@ -181,7 +182,7 @@ class TestUnitsOfWork:
             UnitOutcome.BACKED_OUT,
             UnitOutcome.COMMITTED,
             UnitOutcome.OPEN,
-            UnitOutcome.UNKNOWN,
+            UnitOutcome.OPEN,
         ]
 
     def test_disconnect_commits_and_a_lost_connection_backs_out(self, world):
@@ -399,3 +400,70 @@ def test_the_ledger_pages_on_behind_a_run(world):
     rest = world.did(Runs(before="r4", where={"state": "held"}))
     assert [[run["run_id"] for run in rest.rows], rest.more] == [["r3", "r1"], False]
     assert world.did(Runs(before="nobody")).rows == []
+
+
+def test_a_moved_message_keeps_its_backout_count(world):
+    world.define("A", def_persistence="persistent")
+    world.define("B")
+    world.put("A")
+    for unit in (1, 2, 3):
+        world.did(Get(handle=world.open("A", IN), options=SYNC, unit=unit))
+        world.did(Backout(unit=unit))
+    world.did(Disconnect())
+    world.did(Move(q_name="A", to_q_name="B"), "operator")
+    world.did(Get(handle=world.open("B", IN), options=SYNC, unit=1))
+    world.did(Backout(unit=1))
+    assert world.did(Get(handle=world.open("B", IN))).descriptor.backout_count == 4
+
+
+def test_many_expired_messages_do_not_bring_a_units_own_put_forward(world):
+    world.define("Q")
+    for _ in range(300):
+        world.put("Q", b"old", expiry=1)
+    world.clock.advance(1000)
+    world.put("Q", b"committed", as_="other")
+    world.put("Q", b"own", unit=1)
+    handle = world.open("Q", IN)
+    got = [world.did(Get(handle=handle, options=SYNC, unit=1)).data for _ in range(2)]
+    assert got == [b"committed", b"own"]
+
+
+def test_a_move_onto_an_alias_of_the_same_queue_is_refused(world):
+    world.define("A")
+    world.define("AL", "QALIAS", base_q_name="A")
+    world.put("A")
+    assert isinstance(world.do(Move(q_name="A", to_q_name="AL"), "operator"), Refused)
+
+
+def test_an_open_alias_and_an_open_process_are_not_deleted(world):
+    world.define("A")
+    world.define("AL", "QALIAS", base_q_name="A")
+    world.define("P", "PROCESS", appl_id="/bin/true")
+    world.open("AL", OUT)
+    world.did(Open(object_name="P", object_type="PROCESS", options=OpenOption.INQUIRE))
+    for kind, name in (("QALIAS", "AL"), ("PROCESS", "P")):
+        refused = world.do(Delete(object_type=kind, name=name), "operator")
+        assert isinstance(refused, Refused) and refused.reason == Reason.OBJECT_IN_USE
+
+
+def test_a_unit_that_has_not_begun_is_open_while_its_client_is_there(world):
+    world.put("SYSTEM.DEFAULT.LOCAL.QUEUE", unit=1)
+    world.did(Commit(unit=1))
+    asked = Outcome(client_id="client-app", unit=2)
+    assert world.did(asked, "asker").outcome is UnitOutcome.OPEN
+    world.did(Disconnect())
+    assert world.did(asked, "asker").outcome is UnitOutcome.BACKED_OUT
+
+
+def test_a_queue_that_is_its_own_initiation_queue_keeps_to_maxdepth(world):
+    world.define("P", "PROCESS", appl_id="/bin/true")
+    own = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": "OWN", "process_name": "P"}
+    world.define("OWN", max_q_depth=1, **own)
+    world.open("OWN", IN)
+    world.put("OWN", as_="other")
+    (row,) = world.did(Display(object_type="QLOCAL", name="OWN")).rows
+    assert row["current_q_depth"] == 1
+
+
+def test_a_run_record_has_its_limit(world):
+    assert isinstance(world.do(RecordRun(run_id="r", record={"a": "x" * 70_000})), Refused)

@@ -3,31 +3,63 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import suppress
+from io import TextIOWrapper
 from typing import TextIO
 
 import click
 
 from trigmon.cli.command import command, invocation
 
+HISTORY_LENGTH = 1000
+
 
 @command("mqsc", "echo 'DISPLAY QUEUE(*) CURDEPTH' | trigmon mqsc\ntrigmon mqsc definitions.mqsc")
-@click.argument("file", type=click.File("r", encoding="utf-8"), required=False)
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"), required=False)
 @click.pass_context
 def mqsc(ctx: click.Context, file: TextIO | None) -> None:
     """Run MQSC commands from FILE, or from standard input, as runmqsc does.
 
-    Exit 0 when all were processed, 10 when some were not, 20 when none could be.
+    A terminal is prompted, a pipe is not; END or the end of the input ends it. What MQ knows and trigmon has not is
+    skipped and listed. Exit 0 when all were processed, 10 when some were not, 20 when none could be.
     """
     from trigmon.cli.errors import sentence
     from trigmon.mq.errors import MQError
     from trigmon.mqsc.script import COULD_NOT_RUN, run
 
-    lines: Iterable[str] = file or sys.stdin
     try:
         with invocation().connected() as qm:
-            code = run(lines, qm.call, click.echo, qm.q_mgr_name)
+            code = run(_lines(file, qm.q_mgr_name), qm.call, click.echo, qm.q_mgr_name)
     except MQError as error:
         click.echo(f"AMQ8146E: trigmon queue manager not available.\n   {sentence(error)}", err=True)
         code = COULD_NOT_RUN
     ctx.exit(code)
+
+
+def _lines(file: TextIO | None, q_mgr_name: str) -> Iterator[str]:
+    """The input's lines as they come: of a terminal with a prompt, which is editable where Python can do that."""
+    if file is not None:
+        yield from file
+        return
+    if isinstance(sys.stdin, TextIOWrapper):
+        # Bytes that are no UTF-8 are the command's error, not the end of the script.
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield from sys.stdin
+        return
+    with suppress(ImportError):
+        import readline
+
+        readline.set_history_length(HISTORY_LENGTH)
+    from trigmon.mqsc.lexer import continues, is_nothing
+
+    is_inside = False
+    while True:
+        try:
+            line = input("> " if is_inside else f"{q_mgr_name}> ")
+        except EOFError:
+            click.echo()
+            return
+        is_inside = continues(line) if not is_nothing(line) else is_inside
+        yield line

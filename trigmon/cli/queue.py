@@ -1,4 +1,4 @@
-"""``trigmon queue``: local queues and aliases."""
+"""``trigmon queue``: queues of every type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNTS = [
 
 @group("queue", example="trigmon queue list 'ORDERS*'")
 def queue() -> None:
-    """Queues and aliases: list, show, define, alter, delete, clear, move.
+    """Queues of every type: list, show, define, alter, delete, clear, move.
 
     Attributes are given as KEY=VALUE, by long name (trigger_type=first) or MQSC word (TRIGTYPE=FIRST); TRIGGER,
     NOTRIGGER and their like stand alone.
@@ -52,20 +52,32 @@ def show(queue: str) -> None:
     "define",
     "trigmon queue define ORDERS TRIGGER trigger_type=first process_name=LOAD \\\n"
     "    initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE def_persistence=persistent\n"
-    "trigmon queue define ORDERS.ALIAS --alias-of ORDERS",
+    "trigmon queue define ORDERS.ALIAS --alias-of ORDERS\n"
+    "trigmon queue define TO.QM2 --type qremote RNAME=ORDERS RQMNAME=QM2 XMITQ=QM2.XMITQ\n"
+    "trigmon queue define REPLIES.MODEL --type qmodel DEFTYPE=TEMPDYN",
     queue,
 )
 @click.argument("queue")
 @click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--alias-of", metavar="QUEUE", help="Define an alias of this queue instead of a local queue.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["qlocal", "qalias", "qremote", "qmodel"]),
+    help="The type of the queue; otherwise a local queue.",
+)
 @click.option("--like", default="", metavar="QUEUE", help="Take what is not named from this queue.")
 @click.option("--replace", is_flag=True, help="Replace a queue that exists: what is not named goes to its default.")
-def define(queue: str, attributes: tuple[str, ...], alias_of: str | None, like: str, replace: bool) -> None:
-    """Define a local queue, or an alias."""
+def define(
+    queue: str, attributes: tuple[str, ...], alias_of: str | None, kind: str | None, like: str, replace: bool
+) -> None:
+    """Define a local queue, an alias, a remote queue or a model queue."""
     from trigmon.cli import objects
     from trigmon.mq.enums import ObjectType
 
-    which = ObjectType.QLOCAL if alias_of is None else ObjectType.QALIAS
+    if alias_of is not None and kind not in (None, "qalias"):
+        raise click.UsageError(f"--alias-of defines an alias, not a {kind}")
+    which = ObjectType.QALIAS if alias_of is not None else ObjectType[(kind or "qlocal").upper()]
     words = attributes if alias_of is None else (f"base_q_name={alias_of}", *attributes)
     objects.define(which, queue, objects.attributes(which, queue, words), replace=replace, like=like)
 

@@ -216,9 +216,24 @@ class Connection:
 
     # -- objects and messages -------------------------------------------------------------------------------
 
-    def open(self, name: str, *options: OpenOption | str, object_type: ObjectType | str | int = "queue") -> Queue:
-        """Opens an object for what the words say: ``"input_shared", "output"``. Raises UnknownObjectName, ..."""
-        call = Open(object_name=name, options=words.open_bits(options), object_type=words.object_type(object_type))
+    def open(
+        self,
+        name: str,
+        *options: OpenOption | str,
+        object_type: ObjectType | str | int = "queue",
+        dynamic_q_name: str = "AMQ.*",
+    ) -> Queue:
+        """Opens an object for what the words say: ``"input_shared", "output"``. Raises UnknownObjectName, ...
+
+        Opening a model queue makes a queue of the name ``dynamic_q_name``, with 16 characters of its own in place of a
+        ``*`` at the end, and opens that; the result's ``q_name`` says what it is called.
+        """
+        call = Open(
+            object_name=name,
+            options=words.open_bits(options),
+            object_type=words.object_type(object_type),
+            dynamic_q_name=dynamic_q_name,
+        )
         reply = self.ask(call, Opened)
         return Queue(self, name, reply.q_name or name, reply.handle)
 

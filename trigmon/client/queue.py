@@ -43,7 +43,8 @@ _BROWSE_FIRST, _BROWSE_NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_
 class Queue:
     """What :meth:`Connection.open` returns. Leaving its block closes it; that commits nothing.
 
-    ``name`` is the name it was opened by, ``q_name`` the queue's own behind an alias.
+    ``name`` is the name it was opened by, ``q_name`` that of the local queue: behind an alias, made by opening a model
+    queue, or the transmission queue of a remote one.
     """
 
     def __init__(self, connection: Connection, name: str, q_name: str, handle: int) -> None:
@@ -68,10 +69,16 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name} of {self.connection.q_mgr_name}{'' if self._open else ', closed'}>"
 
-    def close(self, *options: CloseOption | str) -> None:
-        """Closes the object; a second time does nothing. The unit of work goes on."""
+    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> None:
+        """Closes the object; a second time does nothing. The unit of work goes on.
+
+        ``delete`` deletes a permanent dynamic queue when it is empty, ``purge`` with what is on it. Raises QNotEmpty,
+        OptionNotValidForType, and the object stays open. A temporary dynamic queue goes with its creating handle.
+        """
         if self._open:
-            self.connection.call(Close(handle=self.handle, options=words.close_bits(options)))
+            bits = words.close_bits(options)
+            bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
+            self.connection.call(Close(handle=self.handle, options=bits))
             self._open = False
 
     def put(self, data: Data, **options: Unpack[PutWords]) -> Receipt:

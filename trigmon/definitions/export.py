@@ -10,25 +10,27 @@ import yaml
 
 from trigmon import yaml12
 from trigmon.definitions.models import spark_group
-from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.mq.attributes import ATTRIBUTES, is_dynamic
 from trigmon.mq.enums import ObjectType
 
 Row = dict[str, Any]
-_ORDER = ("QMGR", "PROCESS", "QLOCAL", "QALIAS")
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
 _DEFAULT_OBJECTS = {
     "QLOCAL": "SYSTEM.DEFAULT.LOCAL.QUEUE",
     "QALIAS": "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    "QREMOTE": "SYSTEM.DEFAULT.REMOTE.QUEUE",
+    "QMODEL": "SYSTEM.DEFAULT.MODEL.QUEUE",
     "PROCESS": "SYSTEM.DEFAULT.PROCESS",
 }
 
 
 def yaml_text(rows: Iterable[Row], *, system: bool = False, everything: bool = False) -> str:
-    """The file of these rows of DISPLAY; SYSTEM objects only when asked for.
+    """The file of these rows of DISPLAY; SYSTEM objects only when asked for, dynamic queues never: programs make them.
 
     Written are the attributes that say something: those that differ from MQ's default or from the default object
     among the rows. ``everything`` writes them all.
     """
-    given = list(rows)
+    given = [row for row in rows if not is_dynamic(row)]
     defaults = {row["object_type"]: row for row in given if row["name"] == _DEFAULT_OBJECTS.get(row["object_type"])}
     chosen = [r for r in given if system or r["object_type"] == "QMGR" or not r["name"].startswith("SYSTEM.")]
     chosen.sort(key=lambda r: (_ORDER.index(r["object_type"]), r["name"]))

@@ -43,10 +43,11 @@ LATER_KEYS = {
     ),
     "process": (),
     "qlocal": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "capexpry", "indxtype"),
+    "qmodel": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "capexpry", "indxtype"),
 }
 """Keys that belong to a later release: refused by name, never silently accepted."""
 
-LATER_OBJECTS = ("qremote", "qmodel", "service")
+LATER_OBJECTS = ("service",)
 
 
 class _Strict(BaseModel):

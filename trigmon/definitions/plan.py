@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from trigmon.definitions.read import DefinitionError, Wanted
-from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, is_dynamic
 from trigmon.mq.calls import Alter, Call, Define, Delete
 from trigmon.mq.enums import ObjectType
 
 Row = dict[str, Any]
-QUEUES = ("QLOCAL", "QALIAS")
+QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def _alter(one: Wanted, row: Row) -> Step | None:
 
 def _deletions(wanted: list[Wanted], there: Iterable[Row]) -> Iterator[Step]:
     named = {_key(one.object_type, one.name) for one in wanted}
-    # Aliases go first: what they point at may go with them.
-    order = {"QALIAS": 0, "QLOCAL": 1, "PROCESS": 2}
-    for row in sorted(there, key=lambda r: (order.get(r["object_type"], 3), r["name"])):
+    # Aliases go first: what they point at may go with them. Dynamic queues are their programs' own.
+    order = {"QALIAS": 0, "QREMOTE": 1, "QMODEL": 2, "QLOCAL": 3, "PROCESS": 4}
+    for row in sorted(there, key=lambda r: (order.get(r["object_type"], 5), r["name"])):
         kind, name = row["object_type"], row["name"]
-        if kind in order and not name.startswith("SYSTEM.") and _key(kind, name) not in named:
+        if kind in order and not is_dynamic(row) and not name.startswith("SYSTEM.") and _key(kind, name) not in named:
             yield Step("delete", kind, name, (), Delete(object_type=kind, name=name))

@@ -3,11 +3,14 @@
 A field's name is the long MQI name in snake_case, its type is what a rule reads, its default is MQ's, and the
 ``Attribute`` beside it says the rest: MQSC's word, IBM's selector, what is allowed, whether MQSET may change it.
 Definitions, MQSC, MQINQ, MQSET and the command line all read this table and no other.
-Sources: the manual's pages of DEFINE QLOCAL, QALIAS, PROCESS and ALTER QMGR, and the header's selectors.
+Sources: the manual's pages of DEFINE QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS and ALTER QMGR, and the header's
+selectors.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
@@ -36,6 +39,7 @@ from trigmon.mq.names import NAME_LENGTH, is_object_name
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
 BILLION = 999_999_999
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _YES_OR_NO = {"YES": 1, "TRUE": 1, "NO": 0, "FALSE": 0}
 
 
@@ -84,7 +88,7 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
-        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+        if isinstance(value, str) and _WHOLE.match(value.strip()):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise self._refusal(value, where)
@@ -112,7 +116,7 @@ class Attribute(msgspec.Struct, frozen=True):
             member = self._word(value.strip().upper(), kind)
             if member is not None:
                 return member
-            value = int(value) if value.strip().lstrip("-").isdigit() else value
+            value = int(value) if _WHOLE.match(value.strip()) else value
         if isinstance(value, int) and not (isinstance(value, bool) and not self.flags):
             if value in kind._value2member_map_ and self._is_allowed(kind(value)):
                 return kind(value)
@@ -168,6 +172,7 @@ DefPersistence = Annotated[
     ),
 ]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
+DEFINITION_TYPES = _words(DefinitionType, PERMANENT_DYNAMIC="PERMDYN", TEMPORARY_DYNAMIC="TEMPDYN")
 When = Annotated[int, Attribute("", read_only=True, high=2**62)]
 
 
@@ -179,11 +184,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     altered_ms: When = 0
 
 
-class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
-    """DEFINE QLOCAL: a queue that holds messages. The attributes from ``rearm`` on are ours.
-
-    ``is_disarmed`` is no attribute: control is off because DEPTH fired, and REARM(AUTO) is to turn it on again.
-    """
+class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """What a local queue and the model of one have in common. The attributes from ``rearm`` on are ours."""
 
     description: Description = ""
     inhibit_get: GetInhibited = Inhibit.ALLOWED
@@ -224,7 +226,43 @@ class LocalQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
     backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
     max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
+
+
+class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QLOCAL: a queue that holds messages. Opening a model queue makes one that is dynamic.
+
+    ``is_disarmed`` is no attribute: control is off because DEPTH fired, and REARM(AUTO) is to turn it on again.
+    """
+
+    definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
+        DefinitionType.PREDEFINED
+    )
     is_disarmed: bool = False
+
+
+class ModelQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QMODEL: what the local queues look like that opening it makes."""
+
+    definition_type: Annotated[
+        DefinitionType,
+        Attribute(
+            "DEFTYPE",
+            7,
+            words=MappingProxyType({w: d for w, d in DEFINITION_TYPES.items() if w != "PREDEFINED"}),
+        ),
+    ] = DefinitionType.TEMPORARY_DYNAMIC
+
+
+class RemoteQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE QREMOTE: a queue of another queue manager; what is put goes to a transmission queue here."""
+
+    remote_q_name: Annotated[str, Attribute("RNAME", 2018, is_name=True)] = ""
+    remote_q_mgr_name: Annotated[str, Attribute("RQMNAME", 2017, is_name=True)] = ""
+    xmit_q_name: Annotated[str, Attribute("XMITQ", 2024, is_name=True)] = ""
+    description: Description = ""
+    inhibit_put: PutInhibited = Inhibit.ALLOWED
+    def_priority: DefPriority = 0
+    def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
 
 
 class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -244,7 +282,13 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     description: Description = ""
     appl_type: Annotated[
         int,
-        Attribute("APPLTYPE", 1, words=_words(ApplType, WINDOWS_NT="WINDOWSNT"), user_range=True, low=-1),
+        Attribute(
+            "APPLTYPE",
+            1,
+            words=_words(ApplType, WINDOWS_NT="WINDOWSNT", NOTES_AGENT="NOTESAGENT"),
+            user_range=True,
+            low=-1,
+        ),
     ] = ApplType.UNIX
     appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""
@@ -263,21 +307,26 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
     description: Description = ""
     trigger_interval: Annotated[int, Attribute("TRIGINT", 25)] = BILLION
     dead_letter_q_name: Annotated[str, Attribute("DEADQ", 2006, is_name=True)] = ""
+    def_xmit_q_name: Annotated[str, Attribute("DEFXMITQ", 2025, is_name=True)] = ""
     max_uncommitted_msgs: Annotated[int, Attribute("MAXUMSGS", 33, low=1)] = 10_000
     max_handles: Annotated[int, Attribute("MAXHANDS", 11)] = 256
     max_msg_length: Annotated[int, Attribute("MAXMSGL", 13, low=32_768, high=104_857_600)] = 4_194_304
     max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
 
 
-AnyDefinition = LocalQueue | AliasQueue | Process | QueueManagerDefinition
+AnyQueue = LocalQueue | AliasQueue | RemoteQueue | ModelQueue
+AnyDefinition = AnyQueue | Process | QueueManagerDefinition
 
 KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.QLOCAL: LocalQueue,
     ObjectType.QALIAS: AliasQueue,
+    ObjectType.QREMOTE: RemoteQueue,
+    ObjectType.QMODEL: ModelQueue,
     ObjectType.PROCESS: Process,
     ObjectType.QMGR: QueueManagerDefinition,
 }
-QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS)
+OBJECT_TYPES = {kind: which for which, kind in KINDS.items()}
+QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.QREMOTE, ObjectType.QMODEL)
 
 
 def _table(kind: type[Definition]) -> dict[str, Attribute]:
@@ -301,16 +350,13 @@ STATUS: dict[str, Attribute] = {
         Attribute("OPPROCS", 18, read_only=True, name="open_output_count", default=0),
         Attribute("UNCOM", read_only=True, name="uncommitted_msgs", default=0),
         Attribute("TYPE", 20, read_only=True, words=_words(QType), name="q_type", default=QType.LOCAL),
-        Attribute(
-            "DEFTYPE",
-            7,
-            read_only=True,
-            words=_words(DefinitionType),
-            name="definition_type",
-            default=DefinitionType.PREDEFINED,
-        ),
     )
 }
+
+
+def is_dynamic(row: Mapping[str, Any]) -> bool:
+    """Whether a row of DISPLAY is a queue that a program made by opening a model queue, and no file defines."""
+    return bool(row["object_type"] == "QLOCAL" and row.get("definition_type", "predefined") != "predefined")
 
 
 def find_attribute(which: ObjectType, name: str) -> Attribute:

@@ -31,15 +31,19 @@ class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Open(Call, frozen=True, array_like=True, kw_only=True, tag="open"):
-    """MQOPEN: ``options`` are OpenOption; ``object_type`` is ObjectType's name or "queue". Answered by Opened."""
+    """MQOPEN: ``options`` are OpenOption; ``object_type`` is ObjectType's name or "queue". Answered by Opened.
+
+    ``dynamic_q_name`` names the queue that opening a model queue makes; ``*`` at its end becomes what makes it unique.
+    """
 
     object_name: str
     options: int
     object_type: str = "queue"
+    dynamic_q_name: str = "AMQ.*"
 
 
 class Close(Call, frozen=True, array_like=True, kw_only=True, tag="close"):
-    """MQCLOSE. Answered by Done."""
+    """MQCLOSE: ``options`` are CloseOption. Answered by Done."""
 
     handle: int
     options: int = 0
@@ -251,7 +255,7 @@ class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
 
 
 class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
-    """The handle, and the queue's own name behind an alias."""
+    """The handle, and the local queue's own name: behind an alias, of a queue just made, of a transmission queue."""
 
     handle: int
     q_name: str = ""

@@ -28,6 +28,7 @@ FORMAT_NONE = ""
 FORMAT_STRING = "MQSTR"
 FORMAT_TRIGGER = "MQTRIG"
 FORMAT_DEAD_LETTER = "MQDEAD"
+FORMAT_XMIT_Q_HEADER = "MQXMIT"
 
 
 class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -92,13 +93,14 @@ TMC2_LENGTH = _TMC2.size
 DLH_LENGTH = _DLH.size
 
 
-def _chars(text: str, length: int) -> bytes:
+def chars(text: str, length: int) -> bytes:
     """Characters in a fixed field: cut at a character's edge, padded with blanks."""
     raw = text.encode()[:length]
     return raw.decode(errors="ignore").encode().ljust(length)
 
 
-def _text(raw: bytes) -> str:
+def text_of(raw: bytes) -> str:
+    """The characters of a fixed field, without the blanks or nulls that fill it."""
     return raw.rstrip(b" \0").decode(errors="replace")
 
 
@@ -107,13 +109,13 @@ def pack_tm(tm: TriggerMessage) -> bytes:
     return _TM.pack(
         b"TM  ",
         1,
-        _chars(tm.q_name, 48),
-        _chars(tm.process_name, 48),
-        _chars(tm.trigger_data, 64),
+        chars(tm.q_name, 48),
+        chars(tm.process_name, 48),
+        chars(tm.trigger_data, 64),
         tm.appl_type,
-        _chars(tm.appl_id, 256),
-        _chars(tm.env_data, 128),
-        _chars(tm.user_data, 128),
+        chars(tm.appl_id, 256),
+        chars(tm.env_data, 128),
+        chars(tm.user_data, 128),
     )
 
 
@@ -125,13 +127,13 @@ def unpack_tm(data: bytes) -> TriggerMessage:
     if struc_id != b"TM  " or version != 1:
         raise TmError(f"not an MQTM: it begins with {struc_id!r}, version {version}")
     return TriggerMessage(
-        q_name=_text(q_name),
-        process_name=_text(process),
-        trigger_data=_text(trigger_data),
+        q_name=text_of(q_name),
+        process_name=text_of(process),
+        trigger_data=text_of(trigger_data),
         appl_type=appl_type,
-        appl_id=_text(appl_id),
-        env_data=_text(env),
-        user_data=_text(user),
+        appl_id=text_of(appl_id),
+        env_data=text_of(env),
+        user_data=text_of(user),
     )
 
 
@@ -140,14 +142,14 @@ def pack_tmc2(tm: TriggerMessage, q_mgr_name: str) -> str:
     raw = _TMC2.pack(
         b"TMC ",
         b"   2",
-        _chars(tm.q_name, 48),
-        _chars(tm.process_name, 48),
-        _chars(tm.trigger_data, 64),
+        chars(tm.q_name, 48),
+        chars(tm.process_name, 48),
+        chars(tm.trigger_data, 64),
         b"    ",
-        _chars(tm.appl_id, 256),
-        _chars(tm.env_data, 128),
-        _chars(tm.user_data, 128),
-        _chars(q_mgr_name, 48),
+        chars(tm.appl_id, 256),
+        chars(tm.env_data, 128),
+        chars(tm.user_data, 128),
+        chars(q_mgr_name, 48),
     )
     return raw.decode()
 
@@ -160,14 +162,14 @@ def unpack_tmc2(text: str) -> tuple[TriggerMessage, str]:
     fields = _TMC2.unpack(raw[:TMC2_LENGTH].ljust(TMC2_LENGTH))
     _, _, q_name, process, trigger_data, _, appl_id, env, user, q_mgr_name = fields
     tm = TriggerMessage(
-        q_name=_text(q_name),
-        process_name=_text(process),
-        trigger_data=_text(trigger_data),
-        appl_id=_text(appl_id),
-        env_data=_text(env),
-        user_data=_text(user),
+        q_name=text_of(q_name),
+        process_name=text_of(process),
+        trigger_data=text_of(trigger_data),
+        appl_id=text_of(appl_id),
+        env_data=text_of(env),
+        user_data=text_of(user),
     )
-    return tm, _text(q_mgr_name)
+    return tm, text_of(q_mgr_name)
 
 
 class DeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,15 +193,15 @@ def pack_dlh(header: DeadLetterHeader) -> bytes:
         b"DLH ",
         1,
         header.reason,
-        _chars(header.dest_q_name, 48),
-        _chars(header.dest_q_mgr_name, 48),
+        chars(header.dest_q_name, 48),
+        chars(header.dest_q_mgr_name, 48),
         header.encoding,
         header.coded_char_set_id,
-        _chars(header.format, 8),
+        chars(header.format, 8),
         header.put_appl_type,
-        _chars(header.put_appl_name, 28),
-        _chars(header.put_date, 8),
-        _chars(header.put_time, 8),
+        chars(header.put_appl_name, 28),
+        chars(header.put_date, 8),
+        chars(header.put_time, 8),
     )
 
 
@@ -210,15 +212,15 @@ def unpack_dlh(data: bytes) -> tuple[DeadLetterHeader, bytes]:
     _, _, reason, q, qm, encoding, ccsid, fmt, appl_type, appl_name, date, time = _DLH.unpack(data[:DLH_LENGTH])
     header = DeadLetterHeader(
         reason=reason,
-        dest_q_name=_text(q),
-        dest_q_mgr_name=_text(qm),
+        dest_q_name=text_of(q),
+        dest_q_mgr_name=text_of(qm),
         encoding=encoding,
         coded_char_set_id=ccsid,
-        format=_text(fmt),
+        format=text_of(fmt),
         put_appl_type=appl_type,
-        put_appl_name=_text(appl_name),
-        put_date=_text(date),
-        put_time=_text(time),
+        put_appl_name=text_of(appl_name),
+        put_date=text_of(date),
+        put_time=text_of(time),
     )
     return header, data[DLH_LENGTH:]
 

@@ -15,7 +15,9 @@ class ObjectType(IntEnum):
     """What a name in a definition names (``MQOT_*`` joined with ``MQQT_*``; the numbers are ours)."""
 
     QLOCAL = 1
+    QMODEL = 2
     QALIAS = 3
+    QREMOTE = 6
     PROCESS = 13
     QMGR = 15
 
@@ -133,6 +135,7 @@ class ApplType(IntEnum):
     WINDOWS = 9
     WINDOWS_NT = 11
     NSK = 13
+    NOTES_AGENT = 22
     USER = 25
     JAVA = 28
     WLM = 31
@@ -166,7 +169,7 @@ class OpenOption(IntFlag):
 
 
 class CloseOption(IntFlag):
-    """``MQCO_*``; deletion on close belongs to dynamic queues."""
+    """``MQCO_*``; deletion on close belongs to permanent dynamic queues."""
 
     NONE = 0
     DELETE = 1

@@ -6,6 +6,7 @@ the table of attributes, so a wrong word or range is an error of the command wit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,18 +14,32 @@ from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_at
 from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
-from trigmon.mqsc import words
+from trigmon.mqsc import elsewhere, words
+from trigmon.mqsc.filtering import Where, read_where
 from trigmon.mqsc.lexer import Parameter, Statement, Value, statements
-from trigmon.mqsc.reading import OPPOSITES, Reading, begin, nothing_more, object_name, unknown_word
+from trigmon.mqsc.reading import (
+    OPPOSITES,
+    NotHereError,
+    Reading,
+    Skipped,
+    begin,
+    nothing_more,
+    object_name,
+    skip_or_refuse,
+)
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
 
 @dataclass(frozen=True)
 class Command:
     """One command of a script.
 
-    ``calls`` are what it asks of the queue manager, none for END. ``error`` is set when it cannot be asked at all;
-    ``amq`` is then MQ's message number for it. ``shows`` are the words a DISPLAY asks for: None is every one, an
-    empty tuple the name and type alone. ``source`` are the lines as typed, for the echo.
+    ``calls`` are what it asks of the queue manager, none for END and for what has no meaning here: ``skipped`` then
+    says so. ``error`` is set when it cannot be asked at all; ``amq`` is then MQ's message number for it and
+    ``segment`` its text up to what is wrong. ``shows`` are the words a DISPLAY asks for: None is every one, an empty
+    tuple the name and type alone; ``where`` and ``open_type`` choose among its rows. ``source`` are the lines as
+    typed, for the echo.
     """
 
     text: str
@@ -35,14 +50,23 @@ class Command:
     calls: tuple[Call, ...] = ()
     error: MQError | None = None
     amq: int = 0
+    segment: str = ""
     shows: tuple[str, ...] | None = None
     q_type: str = ""
+    open_type: str = "ALL"
+    where: Where | None = None
+    skipped: tuple[Skipped, ...] = ()
     source: tuple[str, ...] = ()
 
     @property
     def ends(self) -> bool:
         """Whether it is END, EXIT or QUIT, and rightly said."""
         return self.verb == "END" and self.error is None
+
+    @property
+    def is_syntax_error(self) -> bool:
+        """Whether it is no MQSC. What MQ would understand and trigmon cannot do is none."""
+        return self.error is not None and not isinstance(self.error, FunctionNotSupported)
 
 
 def read_script(text: str, first_line: int = 1) -> list[Command]:
@@ -65,13 +89,18 @@ def _read(statement: Statement) -> Command:
     try:
         begin(reading)
         known = replace(blank, verb=reading.verb, noun=reading.noun, name=reading.name)
-        return known if known.ends else _READERS[reading.verb](reading, known)
+        made = known if known.ends else _READERS[reading.verb](reading, known)
+    except NotHereError as what:
+        skipped = Skipped(statement.line, what.what, "", what.why)
+        return replace(blank, verb=reading.verb, noun=reading.noun, skipped=(skipped,))
     except MQError as error:
         amq = _AMQ_OF.get(type(error), reading.amq)
-        return replace(blank, verb=reading.verb, noun=reading.noun, name=reading.name, error=error, amq=amq)
+        known = replace(blank, verb=reading.verb, noun=reading.noun, name=reading.name)
+        return replace(known, error=error, amq=amq, segment=reading.segment.strip())
+    return replace(made, skipped=tuple(reading.skipped))
 
 
-_AMQ_OF: dict[type[MQError], int] = {ParmConflict: 8411, ObjectNameError: 8424}
+_AMQ_OF: dict[type[MQError], int] = {ParmConflict: 8411, ObjectNameError: 8424, FunctionNotSupported: 8101}
 
 
 # -- the verbs ----------------------------------------------------------------------------------------------
@@ -81,6 +110,7 @@ def _define(reading: Reading, command: Command) -> Command:
     again = reading.take_flag("REPLACE", "NOREPLACE")
     like = reading.take("LIKE")
     source = object_name(reading, like) if like else ""
+    reading.take_flag("FORCE", "NOFORCE")
     call = Define(
         object_type=reading.noun, name=reading.name, attributes=_attributes(reading), replace=again, like=source
     )
@@ -88,9 +118,8 @@ def _define(reading: Reading, command: Command) -> Command:
 
 
 def _alter(reading: Reading, command: Command) -> Command:
-    # dmpmqcfg ends its ALTER QMGR with FORCE, which says nothing for the attributes there are here.
-    if reading.noun == "QMGR":
-        reading.take_flag("FORCE", "NOFORCE")
+    # Nothing is refused here for being open, so FORCE asks for what happens anyway; MQ's dump of QMGR ends with it.
+    reading.take_flag("FORCE", "NOFORCE")
     call = Alter(object_type=reading.noun, name=reading.name, attributes=_attributes(reading))
     return replace(command, calls=(call,))
 
@@ -111,29 +140,51 @@ def _ping(reading: Reading, command: Command) -> Command:
     return replace(command, calls=(Ping(),))
 
 
+def _refresh(reading: Reading, command: Command) -> Command:
+    """REFRESH QMGR TYPE(EXPIRY): nothing scans for expired messages yet, a get that meets one discards it."""
+    found = reading.take("TYPE")
+    if found is None or not found.values:
+        raise reading.error(found or _noun_of(reading), "REFRESH QMGR needs TYPE(EXPIRY)", ParmMissing)
+    if [value.text.upper() for value in found.values] != ["EXPIRY"]:
+        raise NotHereError(f"{reading.what} {found.near.strip()}", elsewhere.QMGR_ACTS["REFRESH"])
+    named = reading.take("OBJECT")
+    if named is not None:
+        object_name(reading, named, generic=True)
+    nothing_more(reading)
+    return command
+
+
+def _noun_of(reading: Reading) -> Parameter:
+    return Parameter(reading.noun, None, 0, reading.statement.text)
+
+
 def _display(reading: Reading, command: Command) -> Command:
     if reading.noun == "QSTATUS":
         return _display_status(reading, command)
     object_type = "queue" if reading.noun == "QUEUE" else reading.noun
-    q_type = ""
-    if reading.noun in ("QUEUE", "QLOCAL", "QALIAS"):
-        q_type = _choice(reading, "TYPE", ("ALL", "QLOCAL", "QALIAS"), "ALL", bare=True)
+    q_type, where = "", None
+    if reading.noun in ("QUEUE", *words.QUEUES):
+        q_type = _choice(reading, "TYPE", ("ALL", *words.QUEUES), "ALL", bare=True)
         q_type = "" if q_type == "ALL" else q_type
-    shows = _shown(reading, words.words_shown(reading.noun))
-    return replace(
-        command, calls=(Display(object_type=object_type, name=reading.name or "*"),), shows=shows, q_type=q_type
-    )
+    if reading.noun != "QMGR":
+        where = read_where(reading, reading.noun, "")
+    shows = _shown(reading, words.words_shown(reading.noun), where)
+    call = Display(object_type=object_type, name=reading.name or "*")
+    return replace(command, calls=(call,), shows=shows, q_type=q_type, where=where)
 
 
 def _display_status(reading: Reading, command: Command) -> Command:
     kind = _choice(reading, "TYPE", ("QUEUE", "HANDLE"), "QUEUE")
-    opened = reading.take("OPENTYPE")
-    if opened is not None and (kind != "HANDLE" or [v.text for v in opened.values or ()] != ["ALL"]):
-        raise reading.error(opened, "OPENTYPE comes with a later release of trigmon", FunctionNotSupported)
-    handles = kind == "HANDLE"
-    shows = _shown(reading, frozenset(words.HANDLE_WORDS if handles else words.STATUS_WORDS))
-    call: Call = DisplayHandles(q_name=reading.name) if handles else Display(object_type="QLOCAL", name=reading.name)
-    return replace(command, noun="QSTATUS", calls=(call,), shows=shows, q_type=kind)
+    opened = next((p for p in reading.rest if p.keyword == "OPENTYPE"), None)
+    if opened is not None and kind != "HANDLE":
+        raise reading.error(opened, "OPENTYPE goes with TYPE(HANDLE)")
+    open_type = _choice(reading, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
+    where = read_where(reading, "QSTATUS", kind)
+    shows = _shown(reading, words.words_shown("QSTATUS", kind), where)
+    call: Call = Display(object_type="QLOCAL", name=reading.name)
+    if kind == "HANDLE":
+        call = DisplayHandles(q_name=reading.name)
+    return replace(command, calls=(call,), shows=shows, q_type=kind, open_type=open_type, where=where)
 
 
 _READERS: dict[str, Callable[[Reading, Command], Command]] = {
@@ -142,6 +193,7 @@ _READERS: dict[str, Callable[[Reading, Command], Command]] = {
     "DELETE": _delete,
     "CLEAR": _clear,
     "PING": _ping,
+    "REFRESH": _refresh,
     "DISPLAY": _display,
 }
 
@@ -151,31 +203,36 @@ _READERS: dict[str, Callable[[Reading, Command], Command]] = {
 
 def _choice(reading: Reading, keyword: str, allowed: tuple[str, ...], default: str, *, bare: bool = False) -> str:
     """A keyword's one word out of a few. ``bare``: without a value it only asks to be shown, so it stays."""
-    found = next((p for p in reading.rest if p.keyword == keyword), None)
+    found = next((p for p in reading.rest if words.SYNONYMS.get(p.keyword, p.keyword) == keyword), None)
     if found is None or (bare and found.values is None):
         return default
     reading.rest.remove(found)
     said = [v.text for v in found.values or ()]
-    full = words.full_word(said[0], dict.fromkeys(allowed, 2)) if len(said) == 1 else None
+    full = words.full_word(said[0].upper(), dict.fromkeys(allowed, 2)) if len(said) == 1 else None
     if full is None:
         raise reading.error(found, f"{keyword} is {' or '.join(allowed)}", ParmValueError)
     return full
 
 
-def _shown(reading: Reading, known: frozenset[str]) -> tuple[str, ...] | None:
-    """What a DISPLAY asks for. An exact name without any word is everything, a generic one the name and type."""
+def _shown(reading: Reading, known: frozenset[str], where: Where | None) -> tuple[str, ...] | None:
+    """What a DISPLAY asks for. An exact name without any word is everything, a generic one the name and type.
+
+    What a WHERE looks at is shown with them.
+    """
     everything = reading.take("ALL") is not None
     shown = []
+    is_asked = bool(reading.rest)
     for parameter in reading.rest:
-        word = "TARGET" if parameter.keyword == "TARGQ" else parameter.keyword
+        word = words.SYNONYMS.get(parameter.keyword, parameter.keyword)
         if word not in known:
-            raise unknown_word(reading, parameter, known)
-        if parameter.values is not None:
+            skip_or_refuse(reading, parameter, known)
+        elif parameter.values is not None:
             raise reading.error(parameter, f"{word} takes no value in a DISPLAY")
-        shown.append(word)
-    if everything or (not shown and not reading.name.endswith("*")):
+        else:
+            shown.append(word)
+    if everything or not (is_asked or reading.name.endswith("*")):
         return None
-    return tuple(shown)
+    return (*shown, where.word) if where is not None else tuple(shown)
 
 
 def _attributes(reading: Reading) -> dict[str, object]:
@@ -184,6 +241,8 @@ def _attributes(reading: Reading) -> dict[str, object]:
     given: dict[str, object] = {}
     for parameter in reading.rest:
         attribute = _attribute(reading, which, parameter)
+        if attribute is None:
+            continue
         value = _attribute_value(reading, attribute, parameter)
         try:
             read_attributes(which, reading.name, {attribute.name: value})
@@ -194,13 +253,15 @@ def _attributes(reading: Reading) -> dict[str, object]:
     return given
 
 
-def _attribute(reading: Reading, which: ObjectType, parameter: Parameter) -> Attribute:
+def _attribute(reading: Reading, which: ObjectType, parameter: Parameter) -> Attribute | None:
+    """The attribute a parameter means; None when it is one of MQ's that is skipped."""
     known = frozenset(a.mqsc for a in ATTRIBUTES[which].values())
     word = OPPOSITES.get(parameter.keyword, parameter.keyword)
-    word = "TARGET" if word == "TARGQ" else word
-    if word not in known:
-        raise unknown_word(reading, parameter, known)
-    return find_attribute(which, word)
+    word = words.SYNONYMS.get(word, word)
+    if word in known:
+        return find_attribute(which, word)
+    skip_or_refuse(reading, parameter, known)
+    return None
 
 
 def _attribute_value(reading: Reading, attribute: Attribute, parameter: Parameter) -> object:
@@ -216,7 +277,7 @@ def _attribute_value(reading: Reading, attribute: Attribute, parameter: Paramete
     if attribute.is_text:
         return value.text
     text = value.text.strip()
-    if text.lstrip("+-").isdigit():
+    if _WHOLE.match(text):
         return int(text)
     # MQ's word for the platform's own type of program.
     return "UNIX" if attribute.mqsc == "APPLTYPE" and text == "DEF" else text

@@ -24,7 +24,7 @@ class Statement:
     """One command as it was written: its text in one line, and where each part of it stood.
 
     ``marks`` pairs an offset into ``text`` with the number of the line that begins there; ``source`` holds the
-    lines as typed, with their numbers, for the echo.
+    lines as typed, comments inside included, for the echo.
     """
 
     text: str
@@ -82,6 +82,8 @@ def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
     skip_blanks = False
     for number, raw in enumerate(text.split("\n"), first_line):
         if is_nothing(raw):
+            if current is not None:
+                current.source.append(raw.rstrip())
             continue
         if current is None:
             current, skip_blanks = _Open(number), True
@@ -117,6 +119,8 @@ def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
 def parameters(statement: Statement) -> list[Parameter]:
     """The words of one command. Raises ParmSyntaxError with the line and what is near."""
     text = statement.text
+    if not _is_text(text):
+        raise syntax_error(statement, 0, "", "there are bytes here that are no UTF-8: convert the file first")
     found = []
     at = _skip(text, 0)
     while at < len(text):
@@ -139,6 +143,15 @@ def parameters(statement: Statement) -> list[Parameter]:
 def syntax_error(statement: Statement, offset: int, near: str, what: str) -> ParmSyntaxError:
     """The error of a place in a command: its line, what is wrong, and the words there."""
     return ParmSyntaxError(f"line {statement.line_at(offset)}, near {near.strip()}: {what}")
+
+
+def _is_text(text: str) -> bool:
+    """Whether it is text throughout: bytes that could not be decoded stand as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _values(statement: Statement, at: int, begin: int) -> tuple[tuple[Value, ...], int]:

@@ -1,6 +1,7 @@
 """A command while it is read: verb, noun and name spelled out, then its parameters taken one by one.
 
-What MQ knows and this release does not is refused here by its name, never silently dropped.
+What MQ has and trigmon has not is told apart from what nobody knows: the first is skipped by its name, with the
+reason, the second is an error. What trigmon cannot leave undone without harm is refused.
 """
 
 from __future__ import annotations
@@ -10,33 +11,75 @@ from dataclasses import dataclass, field
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmSyntaxError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
-from trigmon.mqsc import words
+from trigmon.mqsc import elsewhere, words
+from trigmon.mqsc.elsewhere import LATER, Elsewhere
 from trigmon.mqsc.lexer import Parameter, Statement, Value, parameters
 
-OPPOSITES = {"NOREPLACE": "REPLACE", "NOPURGE": "PURGE"} | {
+OPPOSITES = {"NOREPLACE": "REPLACE", "NOPURGE": "PURGE", "NOFORCE": "FORCE"} | {
     no: yes for kind in ATTRIBUTES.values() for no, yes in (a.flags for a in kind.values() if a.flags)
 }
 
 
+@dataclass(frozen=True)
+class Skipped:
+    """A part of a script that has no meaning here: where it stood, what it was, why it means nothing.
+
+    ``parameter`` is empty for a whole command. ``is_default``: it says what MQ assumes anyway, so nothing is lost.
+    """
+
+    line: int
+    what: str
+    parameter: str
+    why: str
+    is_default: bool = False
+
+
+class NotHereError(Exception):
+    """The command is one of MQ's about something that trigmon has not."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+
+
 @dataclass
 class Reading:
-    """A command while its parameters are taken one by one. ``amq`` is MQ's number for what is wrong with it."""
+    """A command while its parameters are taken one by one.
+
+    ``amq`` is MQ's number for what is wrong with it, ``segment`` its text up to there.
+    """
 
     statement: Statement
     verb: str = ""
     noun: str = ""
     name: str = ""
     rest: list[Parameter] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
     amq: int = 8405
+    segment: str = ""
+
+    def __post_init__(self) -> None:
+        self.segment = self.statement.text
 
     @property
     def what(self) -> str:
         """Verb and noun, for a sentence."""
         return f"{self.verb} {self.noun}"
 
+    @property
+    def about(self) -> str:
+        """The object, for a list: ``QLOCAL(A)``."""
+        return f"{self.noun}({self.name})" if self.name else self.noun
+
     def error(self, near: Parameter, what: str, kind: type[MQError] = ParmSyntaxError) -> MQError:
         """An error about a parameter, with its line and the words there."""
-        return kind(f"line {self.statement.line_at(near.offset)}, near {near.near.strip()}: {what}")
+        self.segment = self.statement.text[: near.offset + len(near.near)]
+        return kind(f"line {self.line_of(near)}, near {near.near.strip()}: {what}")
+
+    def line_of(self, parameter: Parameter) -> int:
+        """The number of the line in which a parameter stood."""
+        return self.statement.line_at(parameter.offset)
 
     def take(self, *keywords: str) -> Parameter | None:
         """The parameter of one of these keywords, taken out of the rest."""
@@ -52,9 +95,19 @@ class Reading:
             raise self.error(found, f"{found.keyword} takes no value")
         return found is not None and found.keyword == yes
 
+    def skip(self, parameter: Parameter, meaning: Elsewhere) -> None:
+        """Notes a parameter as one without meaning here."""
+        said = " ".join(value.text for value in parameter.values or ()).strip()
+        is_default = parameter.values is not None and said.upper() == meaning.default
+        near = parameter.near.strip()
+        self.skipped.append(Skipped(self.line_of(parameter), self.about, near, meaning.why, is_default))
+
 
 def begin(reading: Reading) -> None:
-    """Verb, noun and name, spelled out; the noun must be second. Repeated parameters are refused here."""
+    """Verb, noun and name, spelled out; the noun must be second. Repeated parameters are refused here.
+
+    Raises NotHereError for a command about what trigmon has not, MQError for one that is wrong.
+    """
     found = parameters(reading.statement)
     first, reading.rest = found[0], found[1:]
     reading.verb = _verb(reading, first)
@@ -62,7 +115,7 @@ def begin(reading: Reading) -> None:
         nothing_more(reading)
         return
     if not reading.rest:
-        nouns = " or ".join(words.NOUNS_OF[reading.verb])
+        nouns = " or ".join(words.NOUNS_OF.get(reading.verb, ("an object",)))
         raise reading.error(first, f"{reading.verb} needs what it is about: {nouns}", ParmMissing)
     second = reading.rest.pop(0)
     reading.noun = _noun(reading, second)
@@ -77,30 +130,40 @@ def _verb(reading: Reading, first: Parameter) -> str:
     if said in words.ENDINGS:
         return "END"
     verb = words.full_word(said, words.VERBS)
-    if verb is None:
-        if said in words.LATER_VERBS:
-            raise reading.error(first, f"{said} comes with a later release of trigmon", FunctionNotSupported)
-        if said in words.OTHER_VERBS:
-            raise reading.error(first, f"{said} is a command of MQ that trigmon does not have", FunctionNotSupported)
-        known = ", ".join(words.VERBS)
-        raise reading.error(first, f"{said} is no command{words.nearest(said, tuple(words.VERBS))}; they are {known}")
-    return verb
+    if verb is not None:
+        return verb
+    if said in elsewhere.OURS_BUT_NOT_AS_MQSC:
+        way = elsewhere.OURS_BUT_NOT_AS_MQSC[said]
+        raise reading.error(first, f"{said} is no command here: {way}", FunctionNotSupported)
+    if said in elsewhere.VERBS:
+        return said
+    known = ", ".join(words.VERBS)
+    raise reading.error(first, f"{said} is no command{words.nearest(said, words.VERBS)}; they are {known}")
 
 
 def _noun(reading: Reading, second: Parameter) -> str:
     said = second.keyword
-    allowed = words.NOUNS_OF[reading.verb]
+    allowed = words.NOUNS_OF.get(reading.verb, ())
     noun = words.full_word(said, words.NOUNS)
     if noun in allowed:
         return str(noun)
-    later = words.full_word(said, words.LATER_NOUNS)
-    if later is not None:
-        raise reading.error(second, f"{later} comes with a later release of trigmon", FunctionNotSupported)
-    other = words.full_word(said, words.OTHER_NOUNS)
-    if other is not None:
-        raise reading.error(second, f"{other} is an object of MQ that trigmon does not have", FunctionNotSupported)
-    hint = words.nearest(said, allowed)
-    raise reading.error(second, f"{reading.verb} is followed by {' or '.join(allowed)}, not {said}{hint}")
+    way = elsewhere.OURS_BUT_NOT_AS_MQSC.get(f"{reading.verb} {said}")
+    if way is not None:
+        raise reading.error(second, f"{reading.verb} {said} is no command here: {way}", FunctionNotSupported)
+    why = elsewhere.NOUNS.get(said) or (elsewhere.QMGR_ACTS.get(reading.verb) if noun == "QMGR" else None)
+    if why is None:
+        expected = f"{reading.verb} is followed by {' or '.join(allowed)}, not {said}{words.nearest(said, allowed)}"
+        raise reading.error(second, expected if allowed else f"{said} is nothing that {reading.verb} is about")
+    if reading.verb in ("DISPLAY", "PING"):
+        # A question that is not answered must not look like one whose answer is nothing.
+        raise reading.error(second, f"{reading.verb} {said} has no answer: {why}", FunctionNotSupported)
+    raise NotHereError(f"{reading.verb} {_named(reading, second)}", why)
+
+
+def _named(reading: Reading, second: Parameter) -> str:
+    """The object of a command that is skipped, as it was typed; an authority record is known by its profile."""
+    profile = next((p.near for p in reading.rest if p.keyword == "PROFILE"), "")
+    return " ".join(f"{second.near} {profile}".split())
 
 
 def _name(reading: Reading, second: Parameter) -> str:
@@ -129,23 +192,30 @@ def object_name(reading: Reading, parameter: Parameter, *, generic: bool = False
 def _no_repetition(reading: Reading) -> None:
     seen: set[str] = set()
     for parameter in reading.rest:
-        key = "TARGET" if parameter.keyword == "TARGQ" else OPPOSITES.get(parameter.keyword, parameter.keyword)
+        key = words.SYNONYMS.get(parameter.keyword, OPPOSITES.get(parameter.keyword, parameter.keyword))
         if key in seen:
             raise reading.error(parameter, f"{parameter.keyword} contradicts or repeats an earlier word", ParmConflict)
         seen.add(key)
 
 
-def unknown_word(reading: Reading, parameter: Parameter, known: frozenset[str]) -> MQError:
-    """The error of a word that does not belong there: MQ's, of a later release, or none at all."""
-    word = parameter.keyword
-    if word in words.LATER_WORDS:
-        return reading.error(parameter, f"{word} comes with a later release of trigmon", FunctionNotSupported)
-    if word in words.OTHER_WORDS:
-        return reading.error(parameter, f"{word} is a word of MQ that has no meaning here", FunctionNotSupported)
-    return reading.error(parameter, f"{reading.what} has no parameter {word}{words.nearest(word, known)}")
+def skip_or_refuse(reading: Reading, parameter: Parameter, known: frozenset[str]) -> None:
+    """A word that is no attribute of this object: one of MQ's is skipped, any other raises ParmSyntaxError."""
+    meaning = elsewhere.attribute(reading.noun, parameter.keyword)
+    if meaning is None:
+        hint = words.nearest(parameter.keyword, known)
+        raise reading.error(parameter, f"{reading.what} has no parameter {parameter.keyword}{hint}")
+    said = [value.text.upper() for value in parameter.values or ()]
+    if parameter.keyword == "TARGTYPE" and said == ["TOPIC"]:
+        raise NotHereError(f"{reading.what}({reading.name}) {parameter.near.strip()}", meaning.why)
+    if parameter.keyword == "QSGDISP" and said and said[0] not in ("QMGR", "PRIVATE", "COPY"):
+        # A queue meant for a whole group would become one that this queue manager has alone.
+        raise reading.error(parameter, f"QSGDISP {LATER}", FunctionNotSupported)
+    reading.skip(parameter, meaning)
 
 
 def nothing_more(reading: Reading) -> None:
-    """Refuses whatever is left."""
+    """Refuses whatever is left, but for where and with what rights MQ would do it."""
     for parameter in reading.rest:
-        raise unknown_word(reading, parameter, frozenset())
+        if parameter.keyword not in ("AUTHREC", "CMDSCOPE", "QSGDISP"):
+            raise reading.error(parameter, f"{reading.what} has no parameter {parameter.keyword}")
+        skip_or_refuse(reading, parameter, frozenset())

@@ -8,25 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trigmon.mq.attributes import ATTRIBUTES, STATUS
 from trigmon.mq.calls import Define
-from trigmon.mq.descriptors import date_and_time
-from trigmon.mq.enums import ObjectType
-from trigmon.mq.errors import MQError
+from trigmon.mq.errors import FunctionNotSupported, MQError
 from trigmon.mq.reasons import Reason
 from trigmon.mqsc.commands import Command
-from trigmon.mqsc.words import STATUS_WORDS
+from trigmon.mqsc.reading import Skipped
+from trigmon.mqsc.shown import pair, texts_of
+from trigmon.mqsc.syntax import valid_syntax
+from trigmon.mqsc.words import QUEUES, VERBS, full_word
 
 COLUMN = 40
 
 _DONE = {
     ("ALTER", "QMGR"): (8005, "trigmon queue manager changed."),
-    ("DEFINE", "QLOCAL"): (8006, "trigmon queue created."),
-    ("DEFINE", "QALIAS"): (8006, "trigmon queue created."),
-    ("DELETE", "QLOCAL"): (8007, "trigmon queue deleted."),
-    ("DELETE", "QALIAS"): (8007, "trigmon queue deleted."),
-    ("ALTER", "QLOCAL"): (8008, "trigmon queue changed."),
-    ("ALTER", "QALIAS"): (8008, "trigmon queue changed."),
+    **{("DEFINE", queue): (8006, "trigmon queue created.") for queue in QUEUES},
+    **{("DELETE", queue): (8007, "trigmon queue deleted.") for queue in QUEUES},
+    **{("ALTER", queue): (8008, "trigmon queue changed.") for queue in QUEUES},
     ("DEFINE", "PROCESS"): (8010, "trigmon process created."),
     ("DELETE", "PROCESS"): (8011, "trigmon process deleted."),
     ("ALTER", "PROCESS"): (8012, "trigmon process changed."),
@@ -54,16 +51,20 @@ _REFUSED: dict[Reason, tuple[int, str]] = {
     Reason.Q_MGR_STOPPING: (8146, "trigmon queue manager not available."),
 }
 _WRONG = {
-    8405: "Syntax error detected at or near end of command segment below:-",
-    8411: "Duplicate Keyword Error.",
-    8412: "Numeric Range Error.",
-    8413: "String Length Error.",
-    8424: "Error detected in a name keyword.",
+    8405: "AMQ8405I: Syntax error detected at or near end of command segment below:-",
+    8411: "AMQ8411E: Duplicate Keyword Error.",
+    8412: "AMQ8412E: Numeric Range Error.",
+    8413: "AMQ8413E: String Length Error.",
+    8424: "AMQ8424E: Error detected in a name keyword.",
+    8569: "AMQ8569E: Error in filter specification.",
 }
 
 
 def done(command: Command) -> str:
     """The line that says the command did what it was asked to."""
+    if command.verb == "REFRESH":
+        # MQ has this on z/OS only, so the answer is the one that is given there.
+        return "CSQ9022I: REFRESH QMGR normal completion; expired messages go when a get meets them."
     number, sentence = _DONE[command.verb, command.noun]
     return f"AMQ{number}I: {sentence}"
 
@@ -84,10 +85,63 @@ def _name_meant(command: Command, error: MQError) -> str:
 
 
 def wrong(command: Command) -> list[str]:
-    """The lines of a command that could not be read, with what is near."""
+    """The lines of a command that could not be read: its text up to there, what is wrong, what would be right."""
     error = command.error
-    about = error.about if error is not None else ""
-    return [f"AMQ{command.amq}E: {_WRONG[command.amq]}", f"   {about}"]
+    about = f"   {error.about}" if error is not None else ""
+    if isinstance(error, FunctionNotSupported):
+        return [f"AMQ8101E: trigmon error {int(error.reason)} has occurred.", about]
+    lines = [_WRONG[command.amq], *_clipped(command.segment), about]
+    verb = command.text.split(maxsplit=1)[0].upper()
+    if command.amq == 8405 and full_word(verb, VERBS) is None:
+        lines += ["AMQ8426I: Valid MQSC commands are:", "", *(f"    {verb}" for verb in VERBS)]
+    elif command.amq == 8405 and command.noun:
+        lines += ["AMQ8427I: Valid syntax for the MQSC command:", "", *valid_syntax(command.verb, command.noun)]
+    return lines
+
+
+def _clipped(segment: str) -> list[str]:
+    """The end of a command's text: what is wrong stands there."""
+    return [f"...{segment[-200:]}" if len(segment) > 200 else segment] if segment else []
+
+
+def skipped_line(skipped: Skipped) -> str:
+    """What was skipped, in one line: its place, what it is, and why it means nothing here."""
+    what = f"{skipped.what} {skipped.parameter}".strip()
+    return f"line {skipped.line}: {what}: {skipped.why}"
+
+
+def skipped(parts: Iterable[Skipped]) -> list[str]:
+    """One line for each part that asked for something, one for all of an object's that stood at MQ's default."""
+    lines: list[str] = []
+    defaults: dict[str, list[Skipped]] = {}
+    for part in parts:
+        if part.is_default:
+            defaults.setdefault(part.what, []).append(part)
+        else:
+            lines.append(skipped_line(part))
+    for what, those in defaults.items():
+        first, last = min(p.line for p in those), max(p.line for p in those)
+        where = f"line {first}" if first == last else f"lines {first} to {last}"
+        named = " ".join(p.parameter.partition("(")[0].strip() for p in those)
+        lines.append(f"{where}: {what} at MQ's default, without meaning here: {named}")
+    return lines
+
+
+def all_skipped(parts: list[Skipped]) -> list[str]:
+    """The list of everything a script said that has no meaning here; nothing when there was nothing."""
+    if not parts:
+        return []
+    commands = sum(not part.parameter for part in parts)
+    attributes = len(parts) - commands
+    counted = f"{_number(commands)} command{'s' * (commands != 1)} and {attributes} attribute{'s' * (attributes != 1)}"
+    by_command: dict[str, list[Skipped]] = {}
+    for part in parts:
+        by_command.setdefault(part.what, []).append(part)
+    return [
+        f"Skipped, since they have no meaning here: {counted}.",
+        *(f"   {line}" for those in by_command.values() for line in skipped(those)),
+        "",
+    ]
 
 
 def missing(command: Command) -> str:
@@ -109,16 +163,16 @@ def in_columns(pairs: Iterable[str]) -> list[str]:
     """Pairs in two columns behind three blanks; one too wide for its column has a line of its own."""
     lines: list[str] = []
     left = ""
-    for pair in pairs:
-        if len(pair) >= COLUMN:
+    for one in pairs:
+        if len(one) >= COLUMN:
             lines += [f"   {left}".rstrip()] if left else []
-            lines.append(f"   {pair}")
+            lines.append(f"   {one}")
             left = ""
         elif left:
-            lines.append(f"   {left:<{COLUMN}}{pair}")
+            lines.append(f"   {left:<{COLUMN}}{one}")
             left = ""
         else:
-            left = pair
+            left = one
     return [*lines, f"   {left}"] if left else lines
 
 
@@ -143,14 +197,9 @@ def _number(count: int) -> str:
 
 def _pairs(command: Command, row: dict[str, Any]) -> list[str]:
     """``KEY(VALUE)`` of what is asked for: the name and type first, the rest in the alphabet's order."""
-    if command.noun == "QSTATUS":
-        words = _handle_words(row) if command.q_type == "HANDLE" else _status_words(row)
-        head = [f"QUEUE({row['name']})", f"TYPE({command.q_type})"]
-    else:
-        words = object_words(row)
-        head = _head(command, row)
-    asked = sorted(words) if command.shows is None else sorted(w for w in set(command.shows) if w in words)
-    return head + [words[word] for word in asked]
+    texts = texts_of(row, command.noun, command.q_type)
+    asked = sorted(texts) if command.shows is None else sorted(w for w in set(command.shows) if w in texts)
+    return [*_head(command, row), *(pair(word, texts[word]) for word in asked)]
 
 
 def _head(command: Command, row: dict[str, Any]) -> list[str]:
@@ -158,49 +207,4 @@ def _head(command: Command, row: dict[str, Any]) -> list[str]:
         return [f"QMNAME({row['name']})"]
     if command.noun == "PROCESS":
         return [f"PROCESS({row['name']})"]
-    return [f"QUEUE({row['name']})", f"TYPE({row['object_type']})"]
-
-
-def object_words(row: dict[str, Any]) -> dict[str, str]:
-    """Each attribute of an object as MQSC shows it, by its word: ``DEPTH`` → ``TRIGTYPE(DEPTH)``."""
-    which = ObjectType[row["object_type"]]
-    words = {}
-    for attribute in (*ATTRIBUTES[which].values(), *STATUS.values()):
-        if attribute.name in row and attribute.name not in ("q_type", "uncommitted_msgs"):
-            written = attribute.write(attribute.read(row[attribute.name], row["name"]))
-            words[attribute.mqsc] = written if attribute.flags else f"{attribute.mqsc}({written or ' '})"
-    if which is ObjectType.QLOCAL:
-        words.setdefault("DEFTYPE", "DEFTYPE(PREDEFINED)")
-    for begin, key in (("CR", "created_ms"), ("ALT", "altered_ms")):
-        if row.get(key):
-            words |= _time_words(begin, int(row[key]))
-    return words
-
-
-def _time_words(begin: str, ms: int) -> dict[str, str]:
-    day, clock = date_and_time(ms)
-    return {
-        f"{begin}DATE": f"{begin}DATE({day[:4]}-{day[4:6]}-{day[6:]})",
-        f"{begin}TIME": f"{begin}TIME({clock[:2]}.{clock[2:4]}.{clock[4:6]})",
-    }
-
-
-def _status_words(row: dict[str, Any]) -> dict[str, str]:
-    by_word = {a.mqsc: row.get(a.name, 0) for a in STATUS.values()}
-    return {w: f"{w}({by_word[w] or 'NO' if w == 'UNCOM' else by_word[w]})" for w in STATUS_WORDS}
-
-
-def _handle_words(row: dict[str, Any]) -> dict[str, str]:
-    values = {
-        "APPLTAG": row["application"],
-        "INPUT": {"exclusive": "EXCL"}.get(row["input"], row["input"].upper()),
-        "PID": row["pid"],
-        "USERID": row["user"],
-    } | {word: row[word.lower()] for word in ("BROWSE", "INQUIRE", "OUTPUT", "SET")}
-    return {word: f"{word}({_shown(value)})" for word, value in values.items()}
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "YES" if value else "NO"
-    return str(value) or " "
+    return [f"QUEUE({row['name']})", f"TYPE({command.q_type if command.noun == 'QSTATUS' else row['object_type']})"]

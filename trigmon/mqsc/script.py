@@ -12,6 +12,7 @@ from trigmon.mq.errors import ConnectionBroken, MQError
 from trigmon.mqsc import replies
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.lexer import continues, is_nothing
+from trigmon.mqsc.reading import Skipped
 
 Ask = Callable[[Call], Reply]
 Say = Callable[[str], None]
@@ -32,13 +33,15 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
     say("")
     say("")
     read = wrong = failed = 0
-    for command in _commands(lines):
+    skipped: list[Skipped] = []
+    for command in _commands(lines, say):
         _echo(command, read + 1, say)
         if command.ends:
             break
         read += 1
         if command.error is not None:
-            wrong += 1
+            wrong += command.is_syntax_error
+            failed += not command.is_syntax_error
             _say_all(replies.wrong(command), say)
             continue
         try:
@@ -46,6 +49,9 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
         except ConnectionBroken as error:
             _say_all(["AMQ8146E: trigmon queue manager not available.", f"   {error}"], say)
             return COULD_NOT_RUN
+        _say_all((f"Skipped, {line}" for line in replies.skipped(command.skipped)), say)
+        skipped += command.skipped
+    _say_all(replies.all_skipped(skipped), say)
     _say_all(replies.counts(read, wrong, failed), say)
     return SOME_FAILED if wrong or failed else ALL_WELL
 
@@ -61,20 +67,22 @@ def all_rows(ask: Ask, call: Display) -> Iterator[dict[str, Any]]:
         call = msgspec.structs.replace(call, after=listing.rows[-1]["name"])
 
 
-def _commands(lines: Iterable[str]) -> Iterator[Command]:
-    """The commands as soon as each is complete, so that a person at a terminal is answered at once."""
+def _commands(lines: Iterable[str], say: Say) -> Iterator[Command]:
+    """The commands as soon as each is complete, so that a person at a terminal is answered at once.
+
+    Comments and blank lines between them are echoed; those inside a command belong to its source.
+    """
     piece: list[str] = []
     first = 1
     for number, raw in enumerate(lines, 1):
-        line = raw.rstrip("\n")
-        if is_nothing(line):
-            if piece:
-                piece.append(line)
+        line = raw.rstrip("\r\n")
+        if is_nothing(line) and not piece:
+            _say_line("       : " + line.rstrip(), say)
             continue
         if not piece:
             first = number
         piece.append(line)
-        if not continues(line):
+        if not (continues(line) or is_nothing(line)):
             yield from read_script("\n".join(piece), first)
             piece = []
     yield from read_script("\n".join(piece), first)
@@ -82,6 +90,8 @@ def _commands(lines: Iterable[str]) -> Iterator[Command]:
 
 def _perform(command: Command, ask: Ask, say: Say) -> bool:
     """Asks and answers one command; whether it could be processed."""
+    if not command.calls and command.skipped:
+        return True
     try:
         for call in command.calls:
             if command.verb == "DISPLAY":
@@ -105,8 +115,7 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
         listing = ask(call)
         assert isinstance(listing, Listing)
         rows = listing.rows
-    if command.noun in ("QUEUE", "QLOCAL", "QALIAS") and command.q_type:
-        rows = [row for row in rows if row["object_type"] == command.q_type]
+    rows = [row for row in rows if _is_chosen(command, row)]
     if not rows and command.q_type == "HANDLE":
         # Nobody has the queue open: an answer, not a failure.
         say("AMQ8565W: Queue status not found.")
@@ -118,11 +127,27 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
     return True
 
 
+def _is_chosen(command: Command, row: dict[str, Any]) -> bool:
+    """Whether a row is of the type, the way of opening and the WHERE that a DISPLAY asks for."""
+    if command.noun != "QSTATUS" and command.q_type and row["object_type"] != command.q_type:
+        return False
+    if command.open_type == "INPUT" and row["input"] == "no":
+        return False
+    if command.open_type == "OUTPUT" and not row["output"]:
+        return False
+    return command.where is None or command.where.fits(row, command.noun, command.q_type)
+
+
 def _echo(command: Command, number: int, say: Say) -> None:
     for position, line in enumerate(command.source or (command.text,)):
-        say(f"{number:6d} : {line}" if position == 0 else f"       : {line}")
+        _say_line(f"{number:6d} : {line}" if position == 0 else f"       : {line}", say)
 
 
 def _say_all(lines: Iterable[str], say: Say) -> None:
     for line in lines:
-        say(line)
+        _say_line(line, say)
+
+
+def _say_line(line: str, say: Say) -> None:
+    """Says a line; what of the script is no text is shown escaped."""
+    say(line.encode(errors="backslashreplace").decode())

@@ -1,79 +1,64 @@
-"""The words of MQSC: verbs, nouns and their short forms, and what MQ knows that is not, or not yet, of use here."""
+"""The words of MQSC: verbs, nouns and their short forms, and the words that a DISPLAY may be asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
-from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, STATUS
+from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, STATUS, Attribute
 from trigmon.mq.enums import ObjectType
 
 # The full word, and the fewest letters that mean it (the manual's synonyms: DEF, ALT, DEL, DIS, QL, QA, PRO, QS).
-VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4}
+VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4, "REFRESH": 3}
 ENDINGS = ("END", "EXIT", "QUIT")
-NOUNS = {"QLOCAL": 2, "QALIAS": 2, "PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
+QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
+OBJECTS = (*QUEUES, "PROCESS")
+NOUNS = dict.fromkeys(QUEUES, 2) | {"PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
 
 NOUNS_OF = {
-    "ALTER": ("QLOCAL", "QALIAS", "PROCESS", "QMGR"),
+    "ALTER": (*OBJECTS, "QMGR"),
     "CLEAR": ("QLOCAL",),
-    "DEFINE": ("QLOCAL", "QALIAS", "PROCESS"),
-    "DELETE": ("QLOCAL", "QALIAS", "PROCESS"),
-    "DISPLAY": ("QLOCAL", "QALIAS", "PROCESS", "QMGR", "QUEUE", "QSTATUS"),
+    "DEFINE": OBJECTS,
+    "DELETE": OBJECTS,
+    "DISPLAY": (*OBJECTS, "QMGR", "QUEUE", "QSTATUS"),
     "PING": ("QMGR",),
+    "REFRESH": ("QMGR",),
 }
 
-LATER_VERBS = ("REFRESH",)
-OTHER_VERBS = (
-    *("ARCHIVE", "BACKUP", "MOVE", "PURGE", "RECOVER", "RESET", "RESOLVE", "RESUME"),
-    *("RVERIFY", "SET", "START", "STOP", "SUSPEND"),
+# Attributes under their older or other names.
+SYNONYMS = {"TARGQ": "TARGET", "QTYPE": "TYPE"}
+
+STATUS_WORDS = (
+    *("CURDEPTH", "CURFSIZE", "CURMAXFS", "IPPROCS", "LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME"),
+    *("MEDIALOG", "MONQ", "MSGAGE", "OPPROCS", "QTIME", "UNCOM"),
 )
-LATER_NOUNS = {"QREMOTE": 2, "QMODEL": 2}
-
-
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-OTHER_NOUNS = dict.fromkeys(
-    sorted(
-        _set("""
-        CHANNEL CHL LISTENER LSTR TOPIC SUB NAMELIST SERVICE AUTHINFO AUTHREC AUTHSERV ENTAUTH CHLAUTH COMMINFO POLICY
-        CFSTRUCT STGCLASS BUFFPOOL PSID CONN CHS CHSTATUS LSSTATUS SVSTATUS TPSTATUS SBSTATUS QMSTATUS CLUSQMGR
-        APSTATUS GROUP USAGE THREAD LOG ARCHIVE SYSTEM TRACE SMDS
-        """)
-    ),
-    3,
-)
-LATER_WORDS = _set("""
-    WHERE QSGDISP CMDSCOPE CFSTRUCT INDXTYPE DEFTYPE DEFXMITQ CAPEXPRY EXPRYINT RNAME RQMNAME XMITQ TARGTYPE FORCE
-    REARM BACKSTOP MAXWAIT QDEPTHHI QDEPTHLO QDPMAXEV QDPHIEV QDPLOEV QSVCIEV QSVCINT COALESCE OPENTYPE
-    LGETDATE LGETTIME LPUTDATE LPUTTIME MSGAGE QTIME MONQ ASTATE
-    """)
-OTHER_WORDS = _set("""
-    ACCTQ CLCHNAME CLUSNL CLUSTER CLWLPRTY CLWLRANK CLWLUSEQ CUSTOM DEFBIND DEFPRESP DEFREADA DISTL IMGRCOVQ
-    MAXFSIZE NPMCLASS PROPCTL RETINTVL SCOPE STATQ STGCLASS STREAMQ STRMQOS MEDIALOG CURFSIZE CURMAXFS
-    ACCTCONO ACCTINT ACCTMQI ACTCHL ACTIVREC ACTVCONO ACTVTRC ADVCAP ADOPTCHK ADOPTMCA AUTHOREV BRIDGEEV
-    CCSID CERTLABL CERTVPOL CHAD CHADEV CHADEXIT CHLAUTH CHLEV CLWLDATA CLWLEXIT CLWLLEN CLWLMRUC CMDEV
-    CMDLEVEL COMMANDQ CONFIGEV CONNAUTH CPILEVEL DEFCLXQ INHIBTEV IPADDRV LOCALEV LOGGEREV MARKINT
-    MAXCHL MAXPROPL MONACLS MONCHL PARENT PERFMEV PLATFORM PSCLUS PSMODE PSNPMSG PSNPRES PSRTYCNT
-    PSSYNCPT QMID REMOTEEV REPOS REPOSNL REVDNS ROUTEREC SCHINIT SCMDSERV SPLCAP SSLCRLNL SSLCRYP SSLEV
-    SSLFIPS SSLKEYR SSLRKEYC STATACLS STATCHL STATINT STATMQI STRSTPEV SUITEB SYNCPT TREELIFE XRCAP
-    HSTATE TID URID URTYPE APPLDESC CONNAME ASID TRAXSTR PORT CHANNEL
-    """)
-
-STATUS_WORDS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM")
-HANDLE_WORDS = ("APPLTAG", "BROWSE", "INPUT", "INQUIRE", "OUTPUT", "PID", "SET", "USERID")
+HANDLE_WORDS = (*("APPLTAG", "APPLTYPE", "ASTATE", "BROWSE", "INPUT", "INQUIRE", "OUTPUT", "PID", "SET", "USERID"),)
 TIME_WORDS = ("ALTDATE", "ALTTIME", "CRDATE", "CRTIME")
+NOT_OF_OBJECTS = ("uncommitted_msgs",)
 
 
-def words_shown(noun: str) -> frozenset[str]:
-    """Every word that DISPLAY of a noun may be asked for."""
+def kinds_of(noun: str) -> tuple[ObjectType, ...]:
+    """The kinds of object that a noun of DISPLAY may show."""
+    return QUEUE_KINDS if noun == "QUEUE" else (ObjectType[noun],)
+
+
+def attribute_of(noun: str, word: str) -> Attribute | None:
+    """The attribute of the one table that a word means for a noun, among its kinds and what is only displayed."""
     if noun == "QSTATUS":
-        return frozenset((*STATUS_WORDS, *HANDLE_WORDS))
-    kinds = QUEUE_KINDS if noun == "QUEUE" else (ObjectType[noun],)
-    shown = {a.mqsc for kind in kinds for a in ATTRIBUTES[kind].values()} | set(TIME_WORDS)
+        return next((a for a in STATUS.values() if a.mqsc == word), None)
+    own = (a for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values())
+    shown = (a for a in STATUS.values() if a.name not in NOT_OF_OBJECTS) if noun in ("QUEUE", *QUEUES) else ()
+    return next((a for a in (*own, *shown) if a.mqsc == word), None)
+
+
+def words_shown(noun: str, q_type: str = "") -> frozenset[str]:
+    """Every word that DISPLAY of a noun may be asked for; ``q_type`` is QSTATUS's TYPE."""
+    if noun == "QSTATUS":
+        return frozenset(HANDLE_WORDS if q_type == "HANDLE" else STATUS_WORDS)
+    shown = {a.mqsc for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values()} | set(TIME_WORDS)
     if noun in ("QUEUE", "QLOCAL"):
-        shown |= {a.mqsc for a in STATUS.values()} - {"UNCOM"}
-    if noun in ("QUEUE", "QLOCAL", "QALIAS"):
+        shown |= {a.mqsc for a in STATUS.values() if a.name not in NOT_OF_OBJECTS}
+    if noun in ("QUEUE", *QUEUES):
         shown |= {"TYPE"}
     return frozenset(shown)
 
@@ -83,7 +68,7 @@ def full_word(said: str, table: dict[str, int]) -> str | None:
     return next((word for word, fewest in table.items() if len(said) >= fewest and word.startswith(said)), None)
 
 
-def nearest(said: str, allowed: list[str] | frozenset[str] | tuple[str, ...]) -> str:
+def nearest(said: str, allowed: Iterable[str]) -> str:
     """``; did you mean X?`` for the nearest allowed word, or nothing."""
-    near = get_close_matches(said.upper(), sorted(allowed), n=1, cutoff=0.6)
+    near = get_close_matches(said[:48], sorted(allowed), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""

@@ -10,47 +10,52 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trigmon.mq.attributes import ATTRIBUTES, Attribute
+from trigmon.mq.attributes import ATTRIBUTES, Attribute, is_dynamic
 from trigmon.mq.enums import ObjectType
+from trigmon.rules.defining import DEFAULT_OBJECTS
 
-_ORDER = ("QMGR", "PROCESS", "QLOCAL", "QALIAS")
-_DEFAULT_PROCESS = "SYSTEM.DEFAULT.PROCESS"
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
 
 
 def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:
-    """The lines of a script that defines the objects of these rows; SYSTEM objects only when asked for."""
-    given = list(rows)
-    told = {name for row in given if row["name"] == _DEFAULT_PROCESS for name in _of_ours(row)}
+    """The lines of a script that defines the objects of these rows; SYSTEM objects only when asked for.
+
+    Dynamic queues are left out: programs make them, by opening a model queue.
+    """
+    given = [row for row in rows if not is_dynamic(row)]
+    told = {said for row in given for said in _of_ours(row)}
     chosen = [r for r in given if system or r["object_type"] == "QMGR" or not r["name"].startswith("SYSTEM.")]
     for row in sorted(chosen, key=lambda r: (_ORDER.index(r["object_type"]), r["name"])):
         yield from _command(row, told)
 
 
-def _of_ours(row: dict[str, Any]) -> Iterator[str]:
-    for attribute in ATTRIBUTES[ObjectType.PROCESS].values():
-        if attribute.ours and row.get(attribute.name, attribute.default) != attribute.default:
-            yield attribute.name
+def _of_ours(row: dict[str, Any]) -> Iterator[tuple[ObjectType, str]]:
+    """What a default object says in attributes of ours: every other object must then say it too."""
+    which = ObjectType[row["object_type"]]
+    if row["name"] != DEFAULT_OBJECTS.get(which):
+        return
+    for attribute in ATTRIBUTES[which].values():
+        default = attribute.plain(attribute.default)
+        if attribute.ours and row.get(attribute.name, default) != default:
+            yield which, attribute.name
 
 
-def _command(row: dict[str, Any], told: set[str]) -> Iterator[str]:
+def _command(row: dict[str, Any], told: set[tuple[ObjectType, str]]) -> Iterator[str]:
     which = ObjectType[row["object_type"]]
     begin = "ALTER QMGR" if which is ObjectType.QMGR else f"DEFINE {which.name}('{row['name']}')"
     pairs = [
         _pair(attribute, row[attribute.name], row["name"])
         for attribute in sorted(ATTRIBUTES[which].values(), key=lambda a: a.mqsc)
-        if attribute.name in row and _is_written(attribute, row[attribute.name], told)
+        if attribute.name in row and not attribute.read_only
+        if not attribute.ours
+        or row[attribute.name] != attribute.plain(attribute.default)
+        or (which, attribute.name) in told
     ]
     if which is not ObjectType.QMGR:
         pairs.append("REPLACE")
     lines = [begin, *(f"   {pair}" for pair in pairs)]
     yield from (f"{line} +" for line in lines[:-1])
     yield lines[-1]
-
-
-def _is_written(attribute: Attribute, value: object, told: set[str]) -> bool:
-    if attribute.read_only:
-        return False
-    return not attribute.ours or value != attribute.default or attribute.name in told
 
 
 def _pair(attribute: Attribute, value: object, name: str) -> str:

@@ -40,7 +40,7 @@ from trigmon.qmgr.looks import Looks
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
-from trigmon.qmgr.waiters import Waiters
+from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
 from trigmon.rules.decision import Decision, Fired
 from trigmon.rules.errands import Awake, Deliver, Tend
@@ -85,7 +85,9 @@ class QueueManager:
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
         self._told: list[Callable[[], None]] = []
-        self._woken: dict[str, None] = {}
+        # By queue the messages that came, as msg_id and correl_id; ANY where something else changed, or too many came.
+        self._woken: dict[str, Came] = {}
+        self._coming: dict[int, dict[str, Came]] = {}
         self._tended: set[str] = set()
         self._noted: list[tuple[Sequence[c.AnyChange], Decision]] = []
         self._looks = Looks()
@@ -256,20 +258,25 @@ class QueueManager:
                 note(self, change)
 
     def _note_message(self, change: c.AddMessage) -> None:
-        if not change.unit_id:
-            self._woken[change.q_name] = None
-            if change.trigger is not None:
-                self._tell_available(change.q_name, change.trigger)
+        descriptor = change.descriptor
+        came = self._coming.setdefault(change.unit_id, {}) if change.unit_id else self._woken
+        note_coming(came, change.q_name, [(descriptor.msg_id, descriptor.correl_id)])
+        if not change.unit_id and change.trigger is not None:
+            self._tell_available(change.q_name, change.trigger)
 
     def _note_unit(self, change: c.EndUnit) -> None:
         unit = change.unit
         committed = change.outcome is UnitOutcome.COMMITTED
-        for q_name, _ in unit.puts if committed else unit.gets:
-            self._woken[q_name] = None
+        came = self._coming.pop(unit.unit_id, {})
+        if committed:
+            for q_name, ids in came.items():
+                note_coming(self._woken, q_name, ids)
+        else:
+            self._woken.update((q_name, ANY) for q_name, _ in unit.gets)
         for held in unit.held:
             if committed or held.on_backout:
-                self._woken[held.q_name] = None
-                if held.message is not None:
+                self._woken[held.q_name] = ANY
+                if held.message is not None and held.q_name not in change.deleted:
                     self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:
@@ -280,14 +287,20 @@ class QueueManager:
         if change.object_type is ObjectType.QALIAS:
             for session in self._waiters.all():
                 if session.parked is not None:
-                    self._woken[session.parked.q_name] = None
+                    self._woken[session.parked.q_name] = ANY
         else:
-            self._woken[change.definition.name] = None
+            self._woken[change.definition.name] = ANY
 
     def _note_dropped(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
             self._tended.discard(change.name)
             self._looks.forget(change.name)
+
+    def _note_damaged(self, change: c.SetAside) -> None:
+        self._told.append(partial(self._telling.message_damaged, change.message.q_name, change.message.number))
+
+    def _note_deleted(self, change: c.DeleteLogically) -> None:
+        self._woken[change.q_name] = ANY
 
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
@@ -300,11 +313,12 @@ class QueueManager:
     def _wake(self, now: int, answers: list[Answer]) -> None:
         """Performs again the gets that wait on what changed."""
         while self._woken:
-            q_name, _ = self._woken.popitem()
-            for session in self._waiters.special(q_name):
+            q_name, came = self._woken.popitem()
+            for session in self._waiters.special(q_name, came):
                 self._retry(session, now, answers)
             for session in self._waiters.general(q_name):
-                if not self._retry(session, now, answers):
+                # The next would find nothing either, but where an alias on the way changed that may be otherwise.
+                if not self._retry(session, now, answers) and came is not ANY:
                     break
 
     def _retry(self, session: Session, now: int, answers: list[Answer]) -> bool:
@@ -346,5 +360,7 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.EndUnit: QueueManager._note_unit,
     c.SetDefinition: QueueManager._note_definition,
     c.DropDefinition: QueueManager._note_dropped,
+    c.SetAside: QueueManager._note_damaged,
+    c.DeleteLogically: QueueManager._note_deleted,
     c.DropConnection: QueueManager._note_gone,
 }

@@ -18,11 +18,16 @@ _QUEUES: dict[str, dict[str, Any]] = {
     "SYSTEM.ADMIN.CONFIG.EVENT": {},
     "SYSTEM.CLUSTER.TRANSMIT.QUEUE": {"usage": "transmission"},
 }
+_OTHERS = {
+    ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    ObjectType.QREMOTE: "SYSTEM.DEFAULT.REMOTE.QUEUE",
+    ObjectType.QMODEL: "SYSTEM.DEFAULT.MODEL.QUEUE",
+    ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
+}
 
 
 def system_objects() -> list[Define]:
     """The commands that define them; the default objects come first, since the others take after them."""
     defines = [Define(object_type=ObjectType.QLOCAL.name, name=n, attributes=a) for n, a in _QUEUES.items()]
-    defines.append(Define(object_type=ObjectType.QALIAS.name, name="SYSTEM.DEFAULT.ALIAS.QUEUE"))
-    defines.append(Define(object_type=ObjectType.PROCESS.name, name="SYSTEM.DEFAULT.PROCESS"))
+    defines += [Define(object_type=kind.name, name=name) for kind, name in _OTHERS.items()]
     return defines

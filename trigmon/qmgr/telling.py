@@ -25,6 +25,9 @@ class Telling:
     def trigger_dropped(self, q_name: str, why: str) -> None:
         """A trigger message found no place, not even on the dead-letter queue."""
 
+    def message_damaged(self, q_name: str, number: int) -> None:
+        """A message that is not what was written any more was set aside; ``number`` is its row's."""
+
     def refused(self, session: Session, call: Call, error: MQError) -> None:
         """A call was refused."""
 

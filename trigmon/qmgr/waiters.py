@@ -10,12 +10,16 @@ import itertools
 from heapq import heapify, heappop, heappush
 
 from trigmon.mq.calls import Get
-from trigmon.mq.enums import GetOption
+from trigmon.mq.enums import GetOption, MatchOption
 from trigmon.qmgr.sessions import Parked, Session
 
 _BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
 
 MOST_STALE = 64
+MOST_IDS = 256
+
+Came = list[tuple[bytes, bytes]] | None
+ANY: Came = None
 
 
 class Waiters:
@@ -52,9 +56,12 @@ class Waiters:
             if of_queue is not None and of_queue.pop(session.connection, None) is not None and not of_queue:
                 del table[parked.q_name]
 
-    def special(self, q_name: str) -> list[Session]:
-        """Those that browse or match a field."""
-        return list(self._special.get(q_name, {}).values())
+    def special(self, q_name: str, came: Came) -> list[Session]:
+        """Those that browse or match a field, but for those whom nothing that came can concern."""
+        sessions = self._special.get(q_name, {}).values()
+        if came is None:
+            return list(sessions)
+        return [session for session in sessions if _is_concerned(session, came)]
 
     def general(self, q_name: str) -> list[Session]:
         """Those that take whatever comes, in the order they began to wait."""
@@ -82,6 +89,28 @@ class Waiters:
         while (deadline := self.next_deadline_ms()) is not None and deadline <= now:
             sessions.append(heappop(self._deadlines)[2])
         return sessions
+
+
+def note_coming(came: dict[str, Came], q_name: str, ids: Came) -> None:
+    """Notes that messages with these ids come to a queue."""
+    known = came.setdefault(q_name, [])
+    if known is None:
+        return
+    if ids is None or len(known) + len(ids) > MOST_IDS:
+        came[q_name] = ANY
+    else:
+        known += ids
+
+
+def _is_concerned(session: Session, came: list[tuple[bytes, bytes]]) -> bool:
+    call = session.parked.call if session.parked is not None else None
+    if not isinstance(call, Get) or not call.match:
+        return True
+    by_msg_id, by_correl_id = call.match & MatchOption.MSG_ID, call.match & MatchOption.CORREL_ID
+    return any(
+        (not by_msg_id or msg_id == call.msg_id) and (not by_correl_id or correl_id == call.correl_id)
+        for msg_id, correl_id in came
+    )
 
 
 def _is_special(parked: Parked) -> bool:

@@ -6,6 +6,8 @@ gets allowed at once); for each queue the first that fires is the one.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
@@ -35,16 +37,17 @@ def altered(
     errands: list[Call] = []
     told: list[Fired] = []
     judged: list[Judged] = []
-    placed = 0
+    placed: Counter[str] = Counter()
     for situations in _situations(facts, queue, neighbour, before, served, now):
         for situation in situations:
-            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed)
+            initiation_q = situation.queue.definition.initiation_q_name
+            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed[initiation_q])
             judged += effects.judged
             if effects.told:
                 changes += effects.changes
                 errands += effects.errands
                 told += effects.told
-                placed += 1 - len(effects.errands)
+                placed[initiation_q] += 1 - len(effects.errands)
                 break
     return Decision(changes=changes, errands=errands, told=tuple(told), judged=tuple(judged))
 

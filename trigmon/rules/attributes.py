@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq import errors
-from trigmon.mq.attributes import ATTRIBUTES, STATUS, AliasQueue, LocalQueue, find_attribute
+from trigmon.mq.attributes import ATTRIBUTES, STATUS, AliasQueue, LocalQueue, RemoteQueue, find_attribute
 from trigmon.mq.calls import Done, Inquire, Set, Values
-from trigmon.mq.enums import ObjectType, OpenOption, QType
+from trigmon.mq.enums import ObjectType, OpenOption, QType, word
 from trigmon.mq.errors import (
     AttrValueError,
     HobjError,
@@ -23,6 +23,7 @@ from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts
+from trigmon.rules.resolving import check_alive
 
 _SET_ERRORS: dict[str, type[MQError]] = {
     "trigger_control": errors.TriggerControlError,
@@ -31,6 +32,14 @@ _SET_ERRORS: dict[str, type[MQError]] = {
     "trigger_msg_priority": errors.TriggerMsgPriorityErr,
     "inhibit_get": errors.InhibitValueError,
     "inhibit_put": errors.InhibitValueError,
+}
+
+
+_Q_TYPES = {
+    ObjectType.QLOCAL: QType.LOCAL,
+    ObjectType.QALIAS: QType.ALIAS,
+    ObjectType.QREMOTE: QType.REMOTE,
+    ObjectType.QMODEL: QType.MODEL,
 }
 
 
@@ -53,11 +62,9 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
         row[name] = attribute.plain(getattr(definition, name))
     row["created_ms"] = definition.created_ms
     row["altered_ms"] = definition.altered_ms
-    if object_type is ObjectType.QALIAS:
-        row["q_type"] = QType.ALIAS.name.lower()
+    if object_type in _Q_TYPES:
+        row["q_type"] = word(_Q_TYPES[object_type])
     if queue is not None and object_type is ObjectType.QLOCAL:
-        row["q_type"] = QType.LOCAL.name.lower()
-        row["definition_type"] = "predefined"
         row["current_q_depth"] = queue.depth
         row["open_input_count"] = queue.open_input_count
         row["open_output_count"] = queue.open_output_count
@@ -71,12 +78,12 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
     if not handle.options & OpenOption.SET:
         raise NotOpenForSet(handle.object_name)
     definition = facts.named
-    if not isinstance(definition, LocalQueue | AliasQueue):
+    if not isinstance(definition, LocalQueue | AliasQueue | RemoteQueue):
         raise HobjError(f"handle {call.handle}")
     values = dict(_settable(handle, name, value) for name, value in call.attributes.items())
     changed = replace(definition, **values)
-    if isinstance(changed, AliasQueue):
-        return Decision(Done(), [SetDefinition(ObjectType.QALIAS, changed)])
+    if not isinstance(changed, LocalQueue):
+        return Decision(Done(), [SetDefinition(handle.object_type, changed)])
     if "trigger_control" in values:
         changed = replace(changed, is_disarmed=False)
     if facts.queue is None:
@@ -87,6 +94,8 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
 def _opened(number: int, facts: Facts) -> HandleFacts:
     if facts.handle is None:
         raise HobjError(f"handle {number}")
+    if facts.queue is not None:
+        check_alive(facts.queue)
     return facts.handle
 
 

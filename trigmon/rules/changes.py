@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.attributes import AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.rules.facts import ConnectionFacts, Cursor, HandleFacts, StoredMessage, UnitFacts
+from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, StoredMessage, UnitFacts
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -47,6 +47,12 @@ class RemoveMessage(Change, frozen=True):
     message: StoredMessage
 
 
+class SetAside(Change, frozen=True):
+    """A message that is not what was written any more leaves its queue; its row stays for whoever can read it."""
+
+    message: StoredMessage
+
+
 class BeginUnit(Change, frozen=True):
     """A connection's unit of work begins with the first call that names it."""
 
@@ -65,11 +71,15 @@ class SkipUnit(Change, frozen=True):
 
 
 class EndUnit(Change, frozen=True):
-    """A unit of work ends: its puts become visible and its gets final, or the other way about."""
+    """A unit of work ends: its puts become visible and its gets final, or the other way about.
+
+    ``deleted`` are the queues on which nothing becomes available to anyone, since they are logically deleted.
+    """
 
     unit: UnitFacts
     outcome: UnitOutcome
     now: int
+    deleted: tuple[str, ...] = ()
 
 
 class OpenHandle(Change, frozen=True):
@@ -95,7 +105,7 @@ class SetDefinition(Change, frozen=True):
     """An object is defined or altered; its messages and handles stay."""
 
     object_type: ObjectType
-    definition: LocalQueue | AliasQueue | Process | QueueManagerDefinition
+    definition: AnyDefinition
 
 
 class DropDefinition(Change, frozen=True):
@@ -103,6 +113,14 @@ class DropDefinition(Change, frozen=True):
 
     object_type: ObjectType
     name: str
+    is_temporary: bool = False
+
+
+class DeleteLogically(Change, frozen=True):
+    """A dynamic queue is deleted that somebody still uses: it stays for them alone, and no restart brings it back."""
+
+    q_name: str
+    is_temporary: bool
 
 
 class StampTrigger(Change, frozen=True):
@@ -135,6 +153,7 @@ AnyChange = (
     AddMessage
     | TakeMessage
     | RemoveMessage
+    | SetAside
     | BeginUnit
     | SkipUnit
     | EndUnit
@@ -143,8 +162,14 @@ AnyChange = (
     | MoveCursor
     | SetDefinition
     | DropDefinition
+    | DeleteLogically
     | StampTrigger
     | Connect
     | DropConnection
     | WriteRun
 )
+
+
+def met_on_the_way(found: Found) -> list[AnyChange]:
+    """What a look discards: messages that had expired, and those that are not what was written any more."""
+    return [*map(RemoveMessage, found.expired), *map(SetAside, found.damaged)]

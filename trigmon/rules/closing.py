@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Backout, Call, Close, Commit, Disconnect, Done, LostConnection
-from trigmon.mq.enums import ObjectType, OpenOption
-from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError
-from trigmon.rules.changes import AnyChange, CloseHandle, DropConnection, SetDefinition
+from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
+from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
+from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Forget
-from trigmon.rules.facts import Facts, Found
+from trigmon.rules.errands import Forget, Reap
+from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, rearmed
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -25,10 +25,10 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         raise HobjError(f"handle {call.handle}")
     if call.options & ~3 or call.options == 3:
         raise OptionsError(f"close options {call.options:#x}")
-    if call.options:
-        raise OptionNotValidForType(f"{handle.object_name}: only a dynamic queue can be deleted by closing it")
     changes: list[AnyChange] = [CloseHandle(handle.handle)]
     queue = facts.queue
+    if _deletes(call, handle, queue) or (queue is not None and queue.is_deleted):
+        return Decision(Done(), [*changes, *_deleted(queue)])
     if queue is None or not handle.options & _INPUT:
         return Decision(Done(), changes)
     left = queue.open_input_count - 1
@@ -49,6 +49,52 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     if comes_back(closed):
         changes.append(SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition)))
     return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+
+
+def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None) -> bool:
+    """Whether this close deletes the queue: a temporary dynamic one with its creating handle, a permanent one if told.
+
+    Raises OptionNotValidForType (2045) where nothing can be deleted so, QNotEmpty (2055) for a permanent queue with
+    messages (unless purged) or uncommitted work.
+    """
+    is_own = queue is not None and handle.object_name == queue.definition.name
+    kind = queue.definition.definition_type if queue is not None and is_own else DefinitionType.PREDEFINED
+    if queue is not None and queue.is_deleted:
+        return False
+    if kind is DefinitionType.TEMPORARY_DYNAMIC and handle.is_creator:
+        return True
+    if not call.options:
+        return False
+    if queue is None or kind is not DefinitionType.PERMANENT_DYNAMIC:
+        raise OptionNotValidForType(f"{handle.object_name} cannot be deleted by closing this handle")
+    if queue.uncommitted_puts or queue.uncommitted_gets:
+        raise QNotEmpty(f"{handle.object_name} has uncommitted messages")
+    if queue.depth and call.options == CloseOption.DELETE:
+        raise QNotEmpty(f"{handle.object_name} holds {queue.depth} messages; DELETE_PURGE deletes them with it")
+    return True
+
+
+def _deleted(queue: QueueFacts | None) -> list[AnyChange]:
+    """A queue's end when one of its handles is closed: at once, or when the others who use it are done.
+
+    A deleted queue is no occasion: what waits on it goes with it.
+    """
+    if queue is None:
+        return []
+    name = queue.definition.name
+    is_temporary = queue.definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC
+    if queue.in_use <= 1:
+        return [DropDefinition(ObjectType.QLOCAL, name, is_temporary)]
+    return [] if queue.is_deleted else [DeleteLogically(name, is_temporary)]
+
+
+def decide_reap(call: Reap, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A logically deleted queue goes for good once no handle and no uncommitted message is left."""
+    queue = facts.queue
+    if queue is None or not queue.is_deleted or queue.in_use:
+        return Decision(Done())
+    is_temporary = queue.definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC
+    return Decision(Done(), [DropDefinition(ObjectType.QLOCAL, call.q_name, is_temporary)])
 
 
 def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -16,17 +16,18 @@ from trigmon.mq.descriptors import (
     pack_dlh,
     pack_tm,
 )
-from trigmon.mq.enums import ApplType, Inhibit
+from trigmon.mq.enums import ApplType, Inhibit, Usage
 from trigmon.rules.changes import AddMessage
 from trigmon.rules.decision import Decision, Dropped, Ids
 from trigmon.rules.errands import DeadLetter
-from trigmon.rules.facts import Facts, Found
+from trigmon.rules.facts import Facts, Found, QueueFacts
 from trigmon.rules.put import counted_priority, put_situation
 from trigmon.rules.triggers.effects import trigger, trigger_descriptor
+from trigmon.rules.units import check_limit
 
 
 def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Places the trigger message on DEADQ, in the unit of work it belongs to; never refuses."""
+    """Places the trigger message on DEADQ, in the unit of work it belongs to and counts for (2024), else drops it."""
     name = facts.q_mgr.name
     put_date, put_time = date_and_time(now)
     header = DeadLetterHeader(
@@ -59,6 +60,8 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
         on_backout=call.on_backout,
     )
     effects = trigger(put_situation(facts, queue, descriptor.priority, now), name, ids, call.unit_id)
+    if call.unit_id:
+        check_limit(facts, 1 + effects.in_unit)
     dropped = tuple(Dropped(queue.definition.name, "a dead letter has no dead letter") for _ in effects.errands)
     return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped), judged=effects.judged)
 
@@ -70,6 +73,12 @@ def _why_not(facts: Facts, length: int) -> str:
     queue = facts.queue
     if queue is None:
         return f"{facts.q_mgr.dead_letter_q_name} does not exist"
+    if facts.remote is not None or queue.definition.usage is Usage.TRANSMISSION or queue.is_deleted:
+        return f"{facts.q_mgr.dead_letter_q_name} is no local queue of normal usage"
+    return _what_hinders(queue, length)
+
+
+def _what_hinders(queue: QueueFacts, length: int) -> str:
     if queue.definition.inhibit_put is Inhibit.INHIBITED:
         return "puts are inhibited"
     if queue.depth >= queue.definition.max_q_depth:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, LocalQueue, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Counted, Define, Delete, Done, Move
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import DefinitionType, ObjectType
 from trigmon.mq.errors import (
     LikeObjectWrongType,
     MQError,
@@ -22,16 +22,18 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import is_object_name
 from trigmon.rules.altering import altered
-from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition
+from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
-from trigmon.rules.facts import Facts, Found, Neighbour, QueueFacts, Selection
-from trigmon.rules.opening import object_type_of
+from trigmon.rules.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
+from trigmon.rules.resolving import check_alive, object_type_of
 
 SLICE = 256
 DEFAULT_OBJECTS = {
     ObjectType.QLOCAL: "SYSTEM.DEFAULT.LOCAL.QUEUE",
     ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    ObjectType.QREMOTE: "SYSTEM.DEFAULT.REMOTE.QUEUE",
+    ObjectType.QMODEL: "SYSTEM.DEFAULT.MODEL.QUEUE",
     ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
 }
 
@@ -59,8 +61,11 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
         if not isinstance(facts.like, kind):
             raise LikeObjectWrongType(f"{where} LIKE({call.like})")
         base = facts.like
-    created = existing.created_ms if existing is not None else now
-    definition = replace(base, **{**values, "name": call.name, "created_ms": created, "altered_ms": now})
+    values |= {"name": call.name, "created_ms": existing.created_ms if existing is not None else now, "altered_ms": now}
+    if kind is LocalQueue:
+        # How a queue came to be is nothing that a definition, or the one it is made like, could say.
+        values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
+    definition = replace(base, **values)
     return _set(facts, object_type, definition, now, ids)
 
 
@@ -80,6 +85,7 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
     where = f"{object_type.name}({call.name})"
     definition = _existing(object_type, call.name, facts)
     if isinstance(definition, LocalQueue) and facts.queue is not None:
+        check_alive(facts.queue)
         _check_closed(facts.queue, where)
         if facts.queue.uncommitted_puts or facts.queue.uncommitted_gets:
             raise QNotEmpty(f"{where} has uncommitted messages")
@@ -87,7 +93,17 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
             raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
     elif object_type is ObjectType.QMGR:
         raise ObjectTypeError("a queue manager cannot be deleted by a command")
-    return Decision(Done(), [DropDefinition(object_type, call.name)])
+    elif facts.world is not None and any(_uses(handle, object_type, call.name) for handle in facts.world.handles):
+        raise ObjectInUse(f"{where} is open")
+    is_temporary = getattr(definition, "definition_type", None) is DefinitionType.TEMPORARY_DYNAMIC
+    return Decision(Done(), [DropDefinition(object_type, call.name, is_temporary)])
+
+
+def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
+    """Whether a handle is one of this process, or was opened by this alias or remote queue, or the alias of one."""
+    if ObjectType.PROCESS in (handle.object_type, object_type):
+        return handle.object_type is object_type and handle.object_name == name
+    return handle.object_name == name or (handle.route is not None and handle.route.definition == name)
 
 
 def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
@@ -101,10 +117,11 @@ def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
 
 def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """CLEAR QLOCAL, a slice at a time."""
-    messages = (*found.messages, *found.expired) if found is not None else ()
-    changes: list[AnyChange] = [RemoveMessage(message) for message in messages]
-    more = facts.queue is not None and facts.queue.depth > len(messages)
-    return Decision(Counted(count=len(messages), more=more), changes)
+    if found is None:
+        return Decision(Counted(count=0))
+    changes = [*map(RemoveMessage, found.messages), *met_on_the_way(found)]
+    more = facts.queue is not None and facts.queue.depth > len(changes)
+    return Decision(Counted(count=len(changes), more=more), changes)
 
 
 def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
@@ -112,7 +129,7 @@ def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
     _local(call.q_name, facts)
     if not facts.target_exists:
         raise UnknownObjectName(call.to_q_name)
-    if call.q_name == call.to_q_name:
+    if call.q_name in (call.to_q_name, facts.target_q_name):
         raise ObjectNameError(f"{call.q_name} cannot be moved onto itself")
     return Selection(q_name=call.q_name, now=now, limit=max(1, min(call.count, SLICE)))
 
@@ -120,8 +137,8 @@ def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
 def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Messages leave one queue and are delivered to another in one step; expired ones are discarded on the way."""
     moved = found.messages if found is not None else ()
-    expired = found.expired if found is not None else ()
-    changes: list[AnyChange] = [RemoveMessage(message) for message in (*expired, *moved)]
+    discarded = met_on_the_way(found) if found is not None else []
+    changes: list[AnyChange] = [*discarded, *map(RemoveMessage, moved)]
     errands: list[Call] = [
         Deliver(
             q_name=call.to_q_name,
@@ -139,6 +156,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
 def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
     """The definition written; an existing local queue's change may be an occasion."""
     if isinstance(definition, LocalQueue) and facts.queue is not None:
+        check_alive(facts.queue)
         return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
     return Decision(Done(), [SetDefinition(object_type, definition)])
 
@@ -162,9 +180,11 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
 
 
 def _local(name: str, facts: Facts) -> QueueFacts:
-    if facts.queue is None or facts.alias is not None:
-        kind: type[MQError] = ObjectWrongType if facts.alias is not None else UnknownObjectName
+    is_other = facts.alias is not None or facts.remote is not None or facts.model is not None
+    if facts.queue is None or is_other:
+        kind: type[MQError] = ObjectWrongType if is_other else UnknownObjectName
         raise kind(f"QLOCAL({name})")
+    check_alive(facts.queue)
     return facts.queue
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+import msgspec
+
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import (
     Call,
@@ -27,9 +29,10 @@ from trigmon.rules.attributes import shown
 from trigmon.rules.changes import WriteRun
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts, World
-from trigmon.rules.opening import object_type_of
+from trigmon.rules.resolving import object_type_of
 
 SLICE = 256
+LARGEST_RECORD = 65_536
 
 
 def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -41,6 +44,10 @@ def decide_display(call: Display, facts: Facts, found: Found | None, now: int, i
         objects += [(q.definition.name, ObjectType.QLOCAL, q.definition, q) for q in world.queues]
     if ObjectType.QALIAS in wanted:
         objects += [(a.name, ObjectType.QALIAS, a, None) for a in world.aliases]
+    if ObjectType.QREMOTE in wanted:
+        objects += [(r.name, ObjectType.QREMOTE, r, None) for r in world.remotes]
+    if ObjectType.QMODEL in wanted:
+        objects += [(m.name, ObjectType.QMODEL, m, None) for m in world.models]
     if ObjectType.PROCESS in wanted:
         objects += [(p.name, ObjectType.PROCESS, p, None) for p in world.processes]
     objects = [o for o in objects if matches(o[0], call.name)]
@@ -59,7 +66,7 @@ def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | No
     rows = []
     for handle in world.handles:
         name = handle.q_name or handle.object_name
-        if not matches(name, call.q_name) or handle.object_type not in (ObjectType.QLOCAL, ObjectType.QALIAS):
+        if not matches(name, call.q_name) or handle.object_type not in QUEUE_KINDS:
             continue
         connection = people[handle.connection]
         rows.append(
@@ -96,6 +103,8 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "connections": len(world.connections),
         "queues": len(world.queues),
         "aliases": len(world.aliases),
+        "remotes": len(world.remotes),
+        "models": len(world.models),
         "processes": len(world.processes),
         "messages": sum(q.depth for q in world.queues),
         "open_units": len(world.units),
@@ -165,6 +174,8 @@ def _checked_record(fields: dict[str, Any]) -> dict[str, Any]:
     for name in ("state", "q_name"):
         if not isinstance(fields.get(name, ""), str):
             raise OptionsError(f"the run's {name} is a text")
+    if len(msgspec.msgpack.encode(fields)) > LARGEST_RECORD:
+        raise OptionsError(f"a run's record has at most {LARGEST_RECORD} bytes")
     return fields
 
 

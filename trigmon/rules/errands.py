@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
@@ -26,6 +27,19 @@ class DeadLetter(Call, frozen=True, kw_only=True):
     occasion: str
     unit_id: int = 0
     on_backout: bool = False
+
+
+class MakeQueue(Call, frozen=True, kw_only=True):
+    """The dynamic queue that opening a model queue makes, and the open of it. Answered by Opened."""
+
+    definition: LocalQueue
+    options: int
+
+
+class Reap(Call, frozen=True, kw_only=True):
+    """A unit of work has ended: a queue that was deleted goes for good when nobody uses it any more."""
+
+    q_name: str
 
 
 class Awake(Call, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from trigmon.mq.calls import Explain, Explained
 from trigmon.mq.errors import PriorityError
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, Selection
-from trigmon.rules.opening import base_queue
 from trigmon.rules.put import put_situation
+from trigmon.rules.resolving import base_queue
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations, what_time_will_bring
 
@@ -28,8 +28,8 @@ def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection:
 
 def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """What a put of a message of this priority would meet; nothing changes."""
-    queue = base_queue(call.q_name, facts)
-    opened = facts.alias or queue.definition
+    queue, _ = base_queue(call.q_name, facts)
+    opened = facts.alias or facts.remote or queue.definition
     if call.priority < -1:
         raise PriorityError(f"priority {call.priority}: 0 to 9, or -1 for the queue's own")
     priority = opened.def_priority if call.priority < 0 else min(call.priority, facts.q_mgr.max_priority)

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.attributes import AliasQueue, AnyDefinition, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import (
+    AliasQueue,
+    AnyDefinition,
+    LocalQueue,
+    ModelQueue,
+    Process,
+    QueueManagerDefinition,
+    RemoteQueue,
+)
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 
@@ -17,7 +25,11 @@ NO_DEPTH = (0,) * 10
 
 
 class QueueFacts(msgspec.Struct, frozen=True):
-    """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger."""
+    """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger.
+
+    ``is_deleted``: a dynamic queue that was deleted while others had it open or work on it was uncommitted. It stays
+    until the last of them is done, and nobody may use it (the manual: logically deleted).
+    """
 
     definition: LocalQueue
     depths: tuple[int, ...] = NO_DEPTH
@@ -28,6 +40,12 @@ class QueueFacts(msgspec.Struct, frozen=True):
     uncommitted_puts: int = 0
     uncommitted_gets: int = 0
     trigger_stamp_ms: int | None = None
+    is_deleted: bool = False
+
+    @property
+    def in_use(self) -> int:
+        """How many handles and uncommitted messages there are."""
+        return self.open_count + self.uncommitted_puts + self.uncommitted_gets
 
     @property
     def depth(self) -> int:
@@ -46,8 +64,28 @@ class Cursor(msgspec.Struct, frozen=True):
     number: int
 
 
+class Route(msgspec.Struct, frozen=True):
+    """Where messages for a remote queue go, as it was when the queue was opened; ``definition`` is the QREMOTE."""
+
+    definition: str
+    remote_q_name: str
+    remote_q_mgr_name: str
+
+
+class Transmission(msgspec.Struct, frozen=True):
+    """Which queue a remote queue's messages wait on: its name, if any, and whether a queue of any type has it."""
+
+    q_name: str
+    is_default: bool
+    exists: bool
+
+
 class HandleFacts(msgspec.Struct, frozen=True):
-    """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits."""
+    """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
+
+    ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
+    ``is_creator``: it was opened by the open of a model queue that made the queue.
+    """
 
     handle: int
     connection: int
@@ -56,6 +94,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
     q_name: str
     options: int
     cursor: Cursor | None = None
+    route: Route | None = None
+    is_creator: bool = False
 
 
 class HeldTrigger(msgspec.Struct, frozen=True):
@@ -136,10 +176,11 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The messages a selection found, and the expired ones that it met on the way."""
+    """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known."""
 
     messages: tuple[StoredMessage, ...] = ()
     expired: tuple[StoredMessage, ...] = ()
+    damaged: tuple[StoredMessage, ...] = ()
     expired_count: int = 0
 
 
@@ -179,10 +220,12 @@ class World(msgspec.Struct, frozen=True):
     handles: tuple[HandleFacts, ...]
     connections: tuple[ConnectionFacts, ...]
     units: tuple[UnitFacts, ...]
+    remotes: tuple[RemoteQueue, ...] = ()
+    models: tuple[ModelQueue, ...] = ()
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The neighbourhood of one call."""
+    """The neighbourhood of one call. ``deleted`` names the queues that are logically deleted."""
 
     q_mgr: QueueManagerDefinition
     connection: ConnectionFacts
@@ -193,6 +236,11 @@ class Facts(msgspec.Struct, frozen=True):
     initiation: QueueFacts | None = None
     unit: UnitFacts | None = None
     target_exists: bool = False
+    remote: RemoteQueue | None = None
+    model: ModelQueue | None = None
+    transmission: Transmission | None = None
+    deleted: tuple[str, ...] = ()
+    target_q_name: str = ""
     named: AnyDefinition | None = None
     like: AnyDefinition | None = None
     served: tuple[Neighbour, ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Get, GetMany, Refused, Reply, WasGot, WereGot
-from trigmon.mq.descriptors import LARGEST_LONG
+from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG
 from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
     GetInhibited,
@@ -25,9 +25,11 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage
+from trigmon.mq.transmission import aged
+from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.resolving import check_alive
 from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
 
 MOST_MESSAGES = 4096
@@ -80,7 +82,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     handle = facts.handle
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
-    discards: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
+    discards = met_on_the_way(found)
     if not found.messages:
         reason = Reason.NO_MSG_UNDER_CURSOR if call.options & _HERE else Reason.NO_MSG_AVAILABLE
         return Decision(Refused(reason=int(reason), about=handle.object_name), discards)
@@ -117,7 +119,7 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     """Every message found that one reply can carry, taken; 2033 for none."""
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
-    changes: list[AnyChange] = [RemoveMessage(message) for message in found.expired]
+    changes = met_on_the_way(found)
     if not found.messages:
         return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
     messages = _carried(found.messages)
@@ -154,6 +156,7 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
     queue = facts.queue
     if queue is None:
         raise HobjError(f"handle {number}")
+    check_alive(queue)
     for definition in (facts.alias, queue.definition):
         if definition is not None and definition.inhibit_get is Inhibit.INHIBITED:
             raise GetInhibited(definition.name)
@@ -186,12 +189,15 @@ def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasG
     descriptor = message.descriptor
     if message.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (message.expires_ms - now) // 100))
+    data = message.data
+    if descriptor.format == FORMAT_XMIT_Q_HEADER:
+        data = aged(descriptor, data, now)
     if cut_to < 0:
-        return WasGot(descriptor=descriptor, data=message.data, data_length=len(message.data))
+        return WasGot(descriptor=descriptor, data=data, data_length=len(data))
     warning = Reason.TRUNCATED_MSG_ACCEPTED if accepts else Reason.TRUNCATED_MSG_FAILED
     return WasGot(
         descriptor=descriptor,
-        data=message.data[:cut_to],
-        data_length=len(message.data),
+        data=data[:cut_to],
+        data_length=len(data),
         warning=int(warning),
     )

@@ -1,25 +1,28 @@
-"""MQOPEN: which object a name means, who may have it open beside whom, and the first monitor's arrival (13c)."""
+"""MQOPEN: who may have what open beside whom, queues made from a model, and the first monitor's arrival (13c)."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import AliasQueue, LocalQueue
+from trigmon.mq.attributes import OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
 from trigmon.mq.calls import Open, Opened
 from trigmon.mq.enums import ObjectType, OpenOption, Shareability
 from trigmon.mq.errors import (
-    AliasBaseQTypeError,
+    DynamicQNameError,
     HandleNotAvailable,
+    NameInUse,
+    ObjectAlreadyExists,
     ObjectInUse,
-    ObjectTypeError,
     OptionNotValidForType,
     OptionsError,
-    UnknownAliasBaseQ,
     UnknownObjectName,
 )
-from trigmon.rules.changes import AnyChange, OpenHandle
+from trigmon.mq.names import is_object_name
+from trigmon.rules.changes import AnyChange, OpenHandle, SetDefinition
 from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.errands import MakeQueue
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.resolving import base_queue, object_type_of
 from trigmon.rules.triggers.effects import Effects, trigger
 from trigmon.rules.triggers.situation import Happened, Situation
 
@@ -28,22 +31,10 @@ _AS_Q_DEF = OpenOption.INPUT_AS_Q_DEF.value
 _SHARED = OpenOption.INPUT_SHARED.value
 _EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
 _INPUT = _AS_Q_DEF | _SHARED | _EXCLUSIVE
+_ONLY_LOCAL = _INPUT | OpenOption.BROWSE.value
 _MESSAGES = _INPUT | OpenOption.BROWSE.value | OpenOption.OUTPUT.value
 _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
-
-
-def base_queue(name: str, facts: Facts) -> QueueFacts:
-    """The local queue a name means, through an alias if it is one.
-
-    Raises UnknownObjectName (2085), UnknownAliasBaseQ (2082), AliasBaseQTypeError (2001).
-    """
-    if facts.queue is not None:
-        return facts.queue
-    if facts.alias is None:
-        raise UnknownObjectName(name)
-    if facts.target_exists:
-        raise AliasBaseQTypeError(f"{facts.alias.name} points at {facts.alias.base_q_name}, which is an alias")
-    raise UnknownAliasBaseQ(f"{facts.alias.name} points at {facts.alias.base_q_name or 'nothing'}")
+ASTERISK_AT_MOST_AT = 33
 
 
 def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -55,7 +46,7 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     if options & ~KNOWN_OPTIONS or not options & _ANY or inputs & (inputs - 1):
         raise OptionsError(f"open options {options:#x}: one way of input at most, and at least one use")
     if call.object_type == "queue":
-        return _open_queue(call.object_name, options, facts, now, ids)
+        return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)
     if facts.named is None:
         raise UnknownObjectName(call.object_name)
@@ -66,27 +57,36 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     return Decision(Opened(handle=handle.handle), [OpenHandle(handle)])
 
 
-def object_type_of(word: str) -> ObjectType:
-    """The kind of object a call names. Raises ObjectTypeError (2043)."""
-    try:
-        return ObjectType[word.upper()]
-    except KeyError:
-        known = " ".join(kind.name for kind in ObjectType)
-        raise ObjectTypeError(f"{word}: known are {known}") from None
-
-
-def _open_queue(name: str, options: int, facts: Facts, now: int, ids: Ids) -> Decision:
-    """A queue. An alias opened only to inquire or set is the object itself; else its base is opened through it."""
+def _open_queue(call: Open, options: int, facts: Facts, now: int, ids: Ids) -> Decision:
+    """A queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
-    if facts.alias is not None and not options & _MESSAGES:
-        handle = HandleFacts(ids.handle(), connection, ObjectType.QALIAS, facts.alias.name, "", options)
-        return Decision(Opened(handle=handle.handle, q_name=facts.alias.name), [OpenHandle(handle)])
-    queue = base_queue(name, facts)
+    if facts.model is not None and facts.alias is None:
+        return _make(call, options, facts.model, now, ids)
+    itself = facts.alias or facts.remote
+    if itself is not None and not options & _MESSAGES:
+        handle = HandleFacts(ids.handle(), connection, OBJECT_TYPES[type(itself)], itself.name, "", options)
+        return Decision(Opened(handle=handle.handle, q_name=itself.name), [OpenHandle(handle)])
+    queue, route = base_queue(call.object_name, facts)
+    if route is not None and options & _ONLY_LOCAL:
+        raise OptionNotValidForType(f"{route.definition} is a remote queue: messages can be put to it, not got")
     options = _with_input(options, queue)
-    opened: LocalQueue | AliasQueue = facts.alias or queue.definition
-    handle = HandleFacts(ids.handle(), connection, ObjectType.QLOCAL, opened.name, queue.definition.name, options)
-    effects = _monitor_opened(queue, facts, now, ids) if options & _INPUT else []
-    changes: list[AnyChange] = [OpenHandle(handle)]
+    opened = itself or queue.definition
+    kind = ObjectType.QREMOTE if route is not None else ObjectType.QLOCAL
+    return _opened(
+        HandleFacts(ids.handle(), connection, kind, opened.name, queue.definition.name, options, route=route),
+        queue,
+        facts,
+        now,
+        ids,
+    )
+
+
+def _opened(
+    handle: HandleFacts, queue: QueueFacts, facts: Facts, now: int, ids: Ids, made: tuple[AnyChange, ...] = ()
+) -> Decision:
+    """The handle, and what follows when it is a monitor's."""
+    effects = _monitor_opened(queue, facts, now, ids) if handle.options & _INPUT else []
+    changes: list[AnyChange] = [*made, OpenHandle(handle)]
     for effect in effects:
         changes.extend(effect.changes)
     return Decision(
@@ -96,6 +96,53 @@ def _open_queue(name: str, options: int, facts: Facts, now: int, ids: Ids) -> De
         tuple(told for effect in effects for told in effect.told),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
+
+
+def _make(call: Open, options: int, model: ModelQueue, now: int, ids: Ids) -> Decision:
+    """Opening a model queue makes a local queue like it; that one is opened, by an errand that knows its name."""
+    like = {field: getattr(model, field) for field in MessageQueue.__struct_fields__}
+    name = dynamic_name(call.dynamic_q_name, ids)
+    definition = LocalQueue(
+        **{**like, "name": name, "created_ms": now, "altered_ms": now, "definition_type": model.definition_type}
+    )
+    return Decision(errands=[MakeQueue(definition=definition, options=options)], gather=lambda replies: replies[0])
+
+
+def dynamic_name(pattern: str, ids: Ids) -> str:
+    """The name of a dynamic queue: as given, or with 16 characters of its own where ``*`` stands at the end.
+
+    Raises DynamicQNameError (2011): blank, wrong characters, or ``*`` behind the 33rd place or not at the end.
+    """
+    given = pattern.rstrip(" ")
+    stem = given.removesuffix("*")
+    if stem != given and len(stem) < ASTERISK_AT_MOST_AT:
+        given = f"{stem}{ids.handle():016X}"
+    if not is_object_name(given):
+        raise DynamicQNameError(
+            f"dynamic_q_name {pattern!r}: a name, or at most 32 characters of one and a * at the end"
+        )
+    return given
+
+
+def decide_make_queue(call: MakeQueue, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The dynamic queue and its first handle; it may be an initiation queue that others have waited for (13c)."""
+    definition = call.definition
+    there = facts.queue
+    if there is not None and there.is_deleted:
+        raise NameInUse(f"{definition.name} was deleted, and is still in use")
+    if there is not None or facts.alias is not None or facts.remote is not None or facts.model is not None:
+        raise ObjectAlreadyExists(f"{definition.name}: a queue has this name")
+    queue = QueueFacts(definition)
+    handle = HandleFacts(
+        ids.handle(),
+        facts.connection.connection,
+        ObjectType.QLOCAL,
+        definition.name,
+        definition.name,
+        _with_input(call.options, queue),
+        is_creator=True,
+    )
+    return _opened(handle, queue, facts, now, ids, (SetDefinition(ObjectType.QLOCAL, definition),))
 
 
 def _with_input(options: int, queue: QueueFacts) -> int:
@@ -120,6 +167,7 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list
     if queue.open_input_count:
         return effects
     opened = replace(queue, open_input_count=1)
+    placed = 0
     for neighbour in facts.served:
         itself = neighbour.queue.definition.name == queue.definition.name
         situation = Situation(
@@ -131,10 +179,7 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list
             now,
             had_monitor=queue.open_input_count,
         )
-        effects.append(trigger(situation, facts.q_mgr.name, ids, placed=_placed(effects)))
+        effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
+        placed += len(effect.told) - len(effect.errands)
+        effects.append(effect)
     return effects
-
-
-def _placed(effects: list[Effects]) -> int:
-    """How many trigger messages these effects put on the initiation queue."""
-    return sum(len(effect.told) - len(effect.errands) for effect in effects)

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import AliasQueue, LocalQueue
+from trigmon.mq.attributes import AliasQueue, LocalQueue, RemoteQueue
 from trigmon.mq.calls import Put, PutMany, Reply, WasPut, WerePut
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
@@ -24,6 +24,7 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import (
     ApplType,
+    DefinitionType,
     Inhibit,
     MsgDeliverySequence,
     MsgFlag,
@@ -31,6 +32,7 @@ from trigmon.mq.enums import (
     OpenOption,
     Persistence,
     PutOption,
+    Usage,
 )
 from trigmon.mq.errors import (
     ExpiryError,
@@ -45,17 +47,20 @@ from trigmon.mq.errors import (
     NotOpenForOutput,
     OptionsError,
     PersistenceError,
+    PersistentNotAllowed,
     PriorityError,
     PutInhibited,
     QFull,
     ReportOptionsError,
 )
 from trigmon.mq.reasons import Reason
+from trigmon.mq.transmission import XQH_LENGTH, check_xqh
 from trigmon.rules.changes import AddMessage, AnyChange
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
-from trigmon.rules.facts import Facts, Found, QueueFacts
-from trigmon.rules.opening import base_queue
+from trigmon.rules.facts import Facts, Found, QueueFacts, Route
+from trigmon.rules.resolving import base_queue, check_alive
+from trigmon.rules.transmitting import transmitted
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.units import check_limit, joined_unit
@@ -73,6 +78,7 @@ _LATER_FLAGS = (
 ).value
 # Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
 _PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
+_TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
 _DATAGRAM = MsgType.DATAGRAM.value
 _KNOWN_FLAGS = sum(MsgFlag)
 _LENGTHS = {
@@ -89,23 +95,36 @@ _COMMON = (_free(MessageDescriptor()), _free(MessageDescriptor(coded_char_set_id
 
 def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """MQPUT through a handle, or MQPUT1 by name."""
-    queue, opened = _destination(call, facts)
+    queue, opened, route = _destination(call, facts)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
     _check_descriptor(call.descriptor)
-    _check_room(queue, len(call.data), facts)
+    _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
-    return _placed(facts, queue, descriptor, call.data, number, now, ids, unit_id, changes, warning)
+    placed, data = _as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
+    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes)
+    reply = WasPut(
+        msg_id=descriptor.msg_id,
+        correl_id=descriptor.correl_id,
+        priority=descriptor.priority,
+        persistence=descriptor.persistence,
+        put_ms=now,
+        warning=warning,
+    )
+    return Decision(reply, decision.changes, decision.errands, decision.told, judged=decision.judged)
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A message moved here by an operator: its descriptor stays as it is."""
-    queue = base_queue(call.q_name, facts)
-    _check_room(queue, len(call.data), facts)
-    number = ids.message()
-    return _placed(facts, queue, call.descriptor, call.data, number, now, ids, expires_ms=call.expires_ms)
+    queue, route = base_queue(call.q_name, facts)
+    _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
+    descriptor, number = call.descriptor, ids.message()
+    if route is not None and call.expires_ms:
+        descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
+    descriptor, data = _as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
+    return _placed(facts, queue, descriptor, data, number, now, ids, expires_ms=call.expires_ms)
 
 
 def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -148,8 +167,14 @@ def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int) -> S
     )
 
 
-def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, LocalQueue | AliasQueue]:
-    """The queue, and the definition that was named: an alias lends its defaults and its PUT switch."""
+Named = LocalQueue | AliasQueue | RemoteQueue
+
+
+def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | None]:
+    """The local queue, the definition that was named, and where messages go from there if it is a remote queue's.
+
+    The definition named lends its defaults; every one on the way has its PUT switch.
+    """
     if call.handle:
         handle = facts.handle
         if handle is None:
@@ -159,14 +184,14 @@ def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, LocalQueue | Alia
         queue = facts.queue
         if queue is None:
             raise HobjError(f"handle {call.handle}")
+        check_alive(queue)
+        route = handle.route
     else:
-        queue = base_queue(call.q_name, facts)
-    opened = facts.alias or queue.definition
-    if opened.inhibit_put is Inhibit.INHIBITED:
-        raise PutInhibited(opened.name)
-    if queue.definition.inhibit_put is Inhibit.INHIBITED:
-        raise PutInhibited(queue.definition.name)
-    return queue, opened
+        queue, route = base_queue(call.q_name, facts)
+    for definition in (facts.alias, facts.remote, queue.definition):
+        if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
+            raise PutInhibited(definition.name)
+    return queue, facts.alias or facts.remote or queue.definition, route
 
 
 def _check_descriptor(descriptor: MessageDescriptor) -> None:
@@ -215,9 +240,30 @@ def _check_room(queue: QueueFacts, length: int, facts: Facts) -> None:
         raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
 
 
-def _resolved(
-    call: Put, facts: Facts, opened: LocalQueue | AliasQueue, msg_id: bytes, now: int
-) -> tuple[MessageDescriptor, int]:
+def _as_it_lies(
+    queue: QueueFacts,
+    route: Route | None,
+    descriptor: MessageDescriptor,
+    data: bytes,
+    facts: Facts,
+    now: int,
+    ids: Ids,
+) -> tuple[MessageDescriptor, bytes]:
+    """The message as this queue holds it: one for a remote queue behind a transmission header.
+
+    Raises PersistentNotAllowed (2048) for a temporary dynamic queue, XqhError (2260) for a transmission queue.
+    """
+    definition = queue.definition
+    if descriptor.persistence == Persistence.PERSISTENT and definition.definition_type is _TEMPORARY:
+        raise PersistentNotAllowed(f"{definition.name} is a temporary dynamic queue")
+    if route is not None:
+        return transmitted(descriptor, data, route, facts.q_mgr.name, ids.msg_id(ids.message()), now)
+    if definition.usage is Usage.TRANSMISSION:
+        check_xqh(descriptor, data)
+    return descriptor, data
+
+
+def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
     """The descriptor as stored: defaults from the definition that was named, ids and context filled in."""
     given = call.descriptor
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
@@ -251,7 +297,6 @@ def _placed(
     ids: Ids,
     unit_id: int = 0,
     begins: list[AnyChange] | None = None,
-    warning: int = 0,
     expires_ms: int | None = None,
 ) -> Decision:
     """The message on the queue, and what its arrival triggers."""
@@ -272,13 +317,5 @@ def _placed(
         expires_ms,
         unit_id,
     )
-    reply = WasPut(
-        msg_id=descriptor.msg_id,
-        correl_id=descriptor.correl_id,
-        priority=descriptor.priority,
-        persistence=descriptor.persistence,
-        put_ms=now,
-        warning=warning,
-    )
     changes = [*(begins or ()), added, *effects.changes]
-    return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)
+    return Decision(changes=changes, errands=effects.errands, told=effects.told, judged=effects.judged)

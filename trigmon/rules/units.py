@@ -5,11 +5,12 @@ A unit is a row, not an open transaction: an application may think for an hour w
 
 from __future__ import annotations
 
-from trigmon.mq.calls import Backout, Commit, Done, Outcome, OutcomeWas
+from trigmon.mq.calls import Backout, Call, Commit, Done, Outcome, OutcomeWas
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import OptionsError, SyncpointLimitReached, UnitOfWorkNotStarted
 from trigmon.rules.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
 from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.errands import Reap
 from trigmon.rules.facts import Facts, Found
 
 SYNCPOINT = 0x2
@@ -60,7 +61,9 @@ def decide_backout(call: Backout, facts: Facts, found: Found | None, now: int, i
 def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
     connection = facts.connection
     if facts.unit is not None and unit == connection.unit_number:
-        return Decision(Done(), [EndUnit(facts.unit, outcome, now)])
+        touched = {q_name for q_name, _ in (*facts.unit.puts, *facts.unit.gets)} if facts.deleted else ()
+        reaps: list[Call] = [Reap(q_name=q_name) for q_name in facts.deleted if q_name in touched]
+        return Decision(Done(), [EndUnit(facts.unit, outcome, now, facts.deleted)], reaps)
     if connection.unit_id or not connection.unit_number < unit <= LARGEST_UNIT:
         raise _ended(unit, connection.unit_number + (0 if connection.unit_id else 1))
     return Decision(Done(), [SkipUnit(connection.connection, unit)])

@@ -9,7 +9,7 @@ import msgspec
 
 from trigmon.mq import calls
 from trigmon.rules.attributes import decide_inquire, decide_set
-from trigmon.rules.closing import decide_close, decide_disconnect, decide_forget, decide_lost_connection
+from trigmon.rules.closing import decide_close, decide_disconnect, decide_forget, decide_lost_connection, decide_reap
 from trigmon.rules.dead_letter import decide_dead_letter
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.defining import (
@@ -33,12 +33,13 @@ from trigmon.rules.displaying import (
     decide_status,
     runs_limit,
 )
-from trigmon.rules.errands import Awake, DeadLetter, Deliver, Forget, Rearmed, Tend
+from trigmon.rules.errands import Awake, DeadLetter, Deliver, Forget, MakeQueue, Reap, Rearmed, Tend
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
-from trigmon.rules.opening import decide_open, object_type_of
+from trigmon.rules.opening import decide_make_queue, decide_open
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
+from trigmon.rules.resolving import object_type_of
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.units import decide_backout, decide_commit, decide_outcome
 
@@ -79,6 +80,10 @@ def _everything(call: Any, connection: int) -> Wants:
 def _open(call: calls.Open, connection: int) -> Wants:
     object_type = None if call.object_type == "queue" else object_type_of(call.object_type)
     return Wants(connection, call.object_name, object_type)
+
+
+def _new_queue(call: MakeQueue, connection: int) -> Wants:
+    return Wants(connection, call.definition.name)
 
 
 def _definition(call: Any, connection: int) -> Wants:
@@ -143,5 +148,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
+    MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
+    Reap: Verb(_by_q_name, decide_reap),
     Forget: Verb(_nothing, decide_forget),
 }

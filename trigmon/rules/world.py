@@ -6,12 +6,22 @@ Messages themselves are the store's. Each change is noted, so that :meth:`Standi
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from operator import setitem
 from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import (
+    OBJECT_TYPES,
+    AliasQueue,
+    AnyDefinition,
+    LocalQueue,
+    ModelQueue,
+    Process,
+    QueueManagerDefinition,
+    RemoteQueue,
+)
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import (
@@ -21,6 +31,7 @@ from trigmon.rules.facts import (
     HeldTrigger,
     Neighbour,
     QueueFacts,
+    Transmission,
     UnitFacts,
     Wants,
     World,
@@ -39,11 +50,16 @@ class Standing:
         self.q_mgr = {"": QueueManagerDefinition(name=q_mgr_name)}
         self.queues: dict[str, QueueFacts] = {}
         self.aliases: dict[str, AliasQueue] = {}
+        self.remotes: dict[str, RemoteQueue] = {}
+        self.models: dict[str, ModelQueue] = {}
         self.processes: dict[str, Process] = {}
         self.handles: dict[int, HandleFacts] = {}
         self.connections: dict[int, ConnectionFacts] = {}
         self.units: dict[int, UnitFacts] = {}
+        self.deleted: dict[str, None] = {}
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
+        # Which queues name which initiation queue; None when definitions have changed since it was looked up.
+        self._serving: dict[str, list[str]] | None = None
 
     # -- taking back ------------------------------------------------------------------------------------
 
@@ -53,6 +69,7 @@ class Standing:
 
     def undo(self) -> None:
         """Puts everything back to the last mark."""
+        self._serving = None
         for table, key, before in reversed(self._notes):
             if before is _GONE:
                 del table[key]
@@ -71,69 +88,113 @@ class Standing:
     # -- reading ----------------------------------------------------------------------------------------
 
     def facts(self, wants: Wants) -> Facts:
-        """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved through an alias."""
+        """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved to what it means."""
         connection = self.connections[wants.connection]
         handle = self.handles.get(wants.handle)
         if handle is not None and handle.connection != wants.connection:
             handle = None
-        queue = alias = process = initiation = None
+        queue = alias = process = initiation = remote = model = transmission = None
         target_exists = False
         name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
         if handle is not None:
             queue = self.queues.get(handle.q_name)
             if handle.object_name != handle.q_name:
                 alias = self.aliases.get(handle.object_name)
+                if handle.route is not None:
+                    remote = self.remotes.get(handle.route.definition)
         elif name:
             queue = self.queues.get(name)
             if queue is None:
                 alias = self.aliases.get(name)
                 if alias is not None:
-                    queue = self.queues.get(alias.base_q_name)
-                    target_exists = alias.base_q_name in self.aliases
+                    name = alias.base_q_name
+                    queue = self.queues.get(name)
+                    target_exists = queue is None and (name in self.aliases or name in self.models)
+                else:
+                    model = self.models.get(name)
+                remote = self.remotes.get(name)
+                if remote is not None:
+                    transmission = self._transmission(remote)
+                    queue = self.queues.get(transmission.q_name)
         if queue is not None:
             process = self.processes.get(queue.definition.process_name)
             initiation = self.queues.get(queue.definition.initiation_q_name)
         unit = self.units.get(connection.unit_id) if connection.unit_id else None
-        return Facts(self.q_mgr[""], connection, handle, queue, alias, process, initiation, unit, target_exists)
+        return Facts(
+            self.q_mgr[""],
+            connection,
+            handle,
+            queue,
+            alias,
+            process,
+            initiation,
+            unit,
+            target_exists,
+            remote,
+            model,
+            transmission,
+            tuple(self.deleted) if self.deleted else (),
+        )
+
+    def _transmission(self, remote: RemoteQueue) -> Transmission:
+        """The queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
+        for name in (remote.xmit_q_name, remote.remote_q_mgr_name):
+            exists = self._is_queue(name)
+            if exists or (name and name == remote.xmit_q_name):
+                return Transmission(name, False, exists)
+        name = self.q_mgr[""].def_xmit_q_name
+        return Transmission(name, True, self._is_queue(name))
+
+    def _is_queue(self, name: str) -> bool:
+        return any(name in table for table in (self.queues, self.aliases, self.remotes, self.models))
 
     def wider(self, facts: Facts, wants: Wants) -> Facts:
         """The same, with what only commands, opens and changes of attributes ask for."""
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
-            object_type, name = facts.handle.object_type, facts.handle.q_name or facts.handle.object_name
+            route = facts.handle.route
+            object_type = facts.handle.object_type
+            name = route.definition if route is not None else facts.handle.q_name or facts.handle.object_name
         return replace(
             facts,
             named=self.definition(object_type, name) if object_type is not None else None,
             like=self.definition(object_type, wants.like) if object_type is not None and wants.like else None,
-            target_exists=wants.target in self.queues or wants.target in self.aliases
-            if wants.target
-            else facts.target_exists,
-            served=self._served(facts.queue.definition.name) if facts.queue is not None else (),
+            target_exists=self._is_queue(wants.target) if wants.target else facts.target_exists,
+            target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,
+            served=self._served(facts.queue.definition.name if facts.queue is not None else name),
             world=self.world() if wants.everything else None,
         )
 
-    def definition(
-        self, object_type: ObjectType, name: str
-    ) -> LocalQueue | AliasQueue | Process | QueueManagerDefinition | None:
+    def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
         """The definition of this name, whatever kind of queue it is when a queue is asked for."""
         if object_type is ObjectType.QMGR:
             return self.q_mgr[""]
         if object_type is ObjectType.PROCESS:
             return self.processes.get(name)
         queue = self.queues.get(name)
-        return queue.definition if queue is not None else self.aliases.get(name)
+        if queue is not None:
+            return queue.definition
+        return self.aliases.get(name) or self.remotes.get(name) or self.models.get(name)
 
     def _served(self, initiation_q: str) -> tuple[Neighbour, ...]:
         """Every queue that names this initiation queue, by name (conditions 13a and 13c ask for all of them).
 
+        A name may be that of a queue which is just being made. A queue that is logically deleted triggers nothing.
         The order is that of the names, so that a restart does not change in which order they are triggered.
         """
+        if not initiation_q:
+            return ()
+        if self._serving is None:
+            self._serving = {}
+            for name in sorted(self.queues):
+                self._serving.setdefault(self.queues[name].definition.initiation_q_name, []).append(name)
         initiation = self.queues.get(initiation_q)
+        queues = [self.queues[name] for name in self._serving.get(initiation_q, ())]
         return tuple(
             Neighbour(queue, self.processes.get(queue.definition.process_name), initiation)
-            for _, queue in sorted(self.queues.items())
-            if queue.definition.initiation_q_name == initiation_q
+            for queue in queues
+            if not queue.is_deleted
         )
 
     def world(self) -> World:
@@ -145,6 +206,8 @@ class Standing:
             tuple(self.handles.values()),
             tuple(self.connections.values()),
             tuple(self.units.values()),
+            tuple(self.remotes.values()),
+            tuple(self.models.values()),
         )
 
     # -- moving -----------------------------------------------------------------------------------------
@@ -170,6 +233,7 @@ class Standing:
                 queue.uncommitted_puts + puts,
                 queue.uncommitted_gets + gets,
                 queue.trigger_stamp_ms,
+                queue.is_deleted,
             ),
         )
 
@@ -211,6 +275,9 @@ class Standing:
         )
 
     def _remove_message(self, change: c.RemoveMessage) -> None:
+        self._count(change.message.q_name, change.message.priority, -1)
+
+    def _set_aside(self, change: c.SetAside) -> None:
         self._count(change.message.q_name, change.message.priority, -1)
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
@@ -286,21 +353,36 @@ class Standing:
         if isinstance(definition, LocalQueue):
             queue = self.queues.get(definition.name)
             facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
+            if queue is None or queue.definition.initiation_q_name != definition.initiation_q_name:
+                self._serving = None
             self._write(self.queues, definition.name, facts)
-        elif isinstance(definition, AliasQueue):
-            self._write(self.aliases, definition.name, definition)
-        elif isinstance(definition, Process):
-            self._write(self.processes, definition.name, definition)
         else:
-            self._write(self.q_mgr, "", definition)
+            self.define(definition, self._write)
 
-    def _drop_definition(self, change: c.DropDefinition) -> None:
-        tables: dict[ObjectType, dict[str, Any]] = {
+    def define(self, definition: AnyDefinition, write: Callable[[dict[Any, Any], str, Any], None] = setitem) -> None:
+        """Any definition but a local queue's, into its table; a store that starts needs no note of it."""
+        table = self._tables()[OBJECT_TYPES[type(definition)]]
+        write(table, "" if table is self.q_mgr else definition.name, definition)
+
+    def _tables(self) -> dict[ObjectType, dict[str, Any]]:
+        return {
             ObjectType.QLOCAL: self.queues,
             ObjectType.QALIAS: self.aliases,
+            ObjectType.QREMOTE: self.remotes,
+            ObjectType.QMODEL: self.models,
             ObjectType.PROCESS: self.processes,
+            ObjectType.QMGR: self.q_mgr,
         }
-        self._drop(tables[change.object_type], change.name)
+
+    def _drop_definition(self, change: c.DropDefinition) -> None:
+        self._serving = None
+        self._drop(self._tables()[change.object_type], change.name)
+        if change.object_type is ObjectType.QLOCAL and change.name in self.deleted:
+            self._drop(self.deleted, change.name)
+
+    def _delete_logically(self, change: c.DeleteLogically) -> None:
+        self._write(self.queues, change.q_name, replace(self.queues[change.q_name], is_deleted=True))
+        self._write(self.deleted, change.q_name, None)
 
     def _stamp_trigger(self, change: c.StampTrigger) -> None:
         self._write(self.queues, change.q_name, replace(self.queues[change.q_name], trigger_stamp_ms=change.now))
@@ -319,6 +401,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.AddMessage: Standing._add_message,
     c.TakeMessage: Standing._take_message,
     c.RemoveMessage: Standing._remove_message,
+    c.SetAside: Standing._set_aside,
     c.BeginUnit: Standing._begin_unit,
     c.SkipUnit: Standing._skip_unit,
     c.EndUnit: Standing._end_unit,
@@ -327,6 +410,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.MoveCursor: Standing._move_cursor,
     c.SetDefinition: Standing._set_definition,
     c.DropDefinition: Standing._drop_definition,
+    c.DeleteLogically: Standing._delete_logically,
     c.StampTrigger: Standing._stamp_trigger,
     c.Connect: Standing._connect,
     c.DropConnection: Standing._drop_connection,

@@ -31,7 +31,7 @@ from trigmon.server.problems import IN_USE, STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.told import Logged
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
-from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
+from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, StoreTooNew
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
 
 SPARE_DESCRIPTORS = 64
@@ -114,10 +114,11 @@ class Daemon:
             told = Logged(self._log, lambda session: self._turns.session_failed(session))
             self._clock = SystemClock()
             store = SqliteStore(directory)
+            self._disk.reusable = store.reusable_bytes
             manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._disk.puts_allowed)
         except DirectoryInUse as error:
             raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
-        except (StoreTooNew, StoreBroken, OSError) as error:
+        except (AnothersStore, StoreTooNew, StoreBroken, OSError) as error:
             raise CannotStart(f"the data directory {directory} cannot be opened: {error}") from error
         try:
             made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)

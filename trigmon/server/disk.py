@@ -13,13 +13,16 @@ from pathlib import Path
 class DiskReserve:
     """Says whether puts are allowed: while ``directory``'s file system has more than ``reserve`` bytes free.
 
-    ``told`` hears the answer, and the bytes that are free, when the answer changes.
+    What the store's file has ``reusable`` counts as free, as long as half the reserve is really there: so what was got
+    makes room, and the log of the next turns still has its own. ``told`` hears the answer, and the bytes that are
+    free, when the answer changes.
     """
 
     def __init__(self, directory: Path, reserve: int, told: Callable[[bool, int], None]) -> None:
         self._directory = directory
         self._reserve = reserve
         self._told = told
+        self.reusable: Callable[[], int] = lambda: 0
         self._has_looked = False
         self._allowed = True
 
@@ -35,7 +38,7 @@ class DiskReserve:
         if not self._has_looked:
             self._has_looked = True
             free = self.free()
-            allowed = free > self._reserve
+            allowed = free > self._reserve or (free > self._reserve // 2 and free + self.reusable() > self._reserve)
             if allowed != self._allowed:
                 self._allowed = allowed
                 self._told(allowed, free)

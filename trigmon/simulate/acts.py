@@ -32,8 +32,7 @@ def _words(kind: type[IntFlag]) -> dict[str, int]:
 
 
 FOR = ("input_as_q_def", "input_shared", "input_exclusive", "browse", "output", "inquire", "set", "fail_if_quiescing")
-# Deletion on close is for dynamic queues.
-_CLOSE_OPTIONS = flags({"none": int(CloseOption.NONE)}, later=("delete", "delete_purge"))
+_CLOSE_OPTIONS = flags(_words(CloseOption))
 LATER_PUT_OPTIONS = frozenset({"logical_order"})
 LATER_GET_OPTIONS = LATER_PUT_OPTIONS | {
     *("lock", "unlock", "mark_skip_backout", "complete_msg", "all_msgs_available", "all_segments_available"),
@@ -42,29 +41,28 @@ LATER_GET_OPTIONS = LATER_PUT_OPTIONS | {
 LATER_MATCH = frozenset({"group_id", "msg_seq_number", "offset"})
 SETTABLE = {name: a for name, a in ATTRIBUTES[ObjectType.QLOCAL].items() if a.settable}
 
-_CHECKED = {
-    a.mqsc: a
-    for table in (ATTRIBUTES[ObjectType.QALIAS], ATTRIBUTES[ObjectType.QLOCAL], STATUS)
-    for a in table.values()
-}
-LATER_CHECKED = frozenset(
-    {"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "RNAME", "RQMNAME", "XMITQ", "QDEPTHHI", "QDEPTHLO", "MSGAGE"}
-)
+# Of an attribute that several types have, the last one's words are taken.
+_QUEUES_CHECKED = (ObjectType.QMODEL, ObjectType.QREMOTE, ObjectType.QALIAS, ObjectType.QLOCAL)
+_CHECKED = {a.mqsc: a for table in (*(ATTRIBUTES[kind] for kind in _QUEUES_CHECKED), STATUS) for a in table.values()}
+LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
-    """MQSC text. A command that comes with a later release is refused here; one that is wrong fails when it is run."""
+    """MQSC text. What has no meaning here would make another scenario and is refused; a wrong command fails later."""
     said = text(value, place)
     found = read_script(said)
     for command in found:
         if isinstance(command.error, FunctionNotSupported):
-            raise _error_in_mqsc(command, said, place)
+            raise _error_in_mqsc(command, command.error.about, said, place)
+        for skipped in command.skipped:
+            if not skipped.is_default:
+                about = f"line {skipped.line}, near {skipped.parameter or skipped.what}: {skipped.why}"
+                raise _error_in_mqsc(command, about, said, place)
     return tuple(found)
 
 
-def _error_in_mqsc(command: Command, said: str, place: Place) -> Exception:
-    """The command's own error, moved from its line in the MQSC text to the line in the file."""
-    about = command.error.about if command.error else ""
+def _error_in_mqsc(command: Command, about: str, said: str, place: Place) -> Exception:
+    """An error of a command, moved from its line in the MQSC text to the line in the file."""
     counted = re.match(r"line (\d+), ", about)
     line = int(counted.group(1)) if counted else command.line
     # A block of several lines begins on the line below its key.
@@ -78,12 +76,13 @@ def _mqsc(value: Any, place: Place) -> act.Mqsc:
 
 
 def _open(value: Any, place: Place) -> act.Open:
-    fields = Fields(value, place, "open", ("queue", "for", "handle"))
+    fields = Fields(value, place, "open", ("queue", "for", "handle", "dynamic_q_name"))
     queue = fields.need("queue", text)
     return act.Open(
         queue=queue,
         options=fields.need("for", flags({word: int(OpenOption[word.upper()]) for word in FOR})),
         handle=fields.take("handle", text, queue),
+        dynamic_q_name=fields.take("dynamic_q_name", text, act.DYNAMIC_Q_NAME),
     )
 
 

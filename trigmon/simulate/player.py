@@ -146,8 +146,9 @@ class _Play:
         """A step of an application's own."""
         application = self.applications.setdefault(step.application, _Application())
         match step.act:
-            case act.Open(queue, options, handle):
-                opened = self._perform(step, calls.Open(object_name=queue, options=options))
+            case act.Open(queue, options, handle, dynamic_q_name):
+                opening = calls.Open(object_name=queue, options=options, dynamic_q_name=dynamic_q_name)
+                opened = self._perform(step, opening)
                 assert isinstance(opened, calls.Opened)
                 application.handles.setdefault(handle, []).append(_Handle(opened.handle, queue, options))
                 return opened

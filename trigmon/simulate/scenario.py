@@ -15,6 +15,8 @@ from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.reasons import Reason
 from trigmon.mqsc.commands import Command
 
+DYNAMIC_Q_NAME = "AMQ.*"
+
 # -- what a step does ---------------------------------------------------------------------------------------
 
 
@@ -27,11 +29,12 @@ class Mqsc:
 
 @dataclass(frozen=True)
 class Open:
-    """Opens ``queue`` with OpenOption bits, to be known as ``handle``."""
+    """Opens ``queue`` with OpenOption bits, to be known as ``handle``; a model queue makes ``dynamic_q_name``."""
 
     queue: str
     options: int
     handle: str
+    dynamic_q_name: str = DYNAMIC_Q_NAME
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import DefinitionType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.displaying import outcome_of
@@ -41,10 +42,13 @@ class BaseStore(ABC):
         return facts
 
     def _outcome(self, client_id: str, unit: int) -> UnitOutcome:
-        for open_unit in self.standing.units.values():
-            if open_unit.client_id == client_id and open_unit.number == unit:
-                return UnitOutcome.OPEN
-        return outcome_of(self._recorded(client_id), unit)
+        recorded = self._recorded(client_id)
+        for connection in self.standing.connections.values():
+            if connection.client_id != client_id or unit in recorded:
+                continue
+            if unit > connection.unit_number or (unit == connection.unit_number and connection.unit_id):
+                return UnitOutcome.OPEN  # it may still come: its client is there
+        return outcome_of(recorded, unit)
 
     @abstractmethod
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
@@ -62,20 +66,30 @@ class BaseStore(ABC):
 def can_wait(change: AnyChange) -> bool:
     """Whether a crash of the process undoes this change by itself: then it need not be written before it is answered.
 
-    A unit's puts are backed out and volatile messages go. A get's mark may not wait: it raises the backout count.
+    A unit's puts are backed out, volatile messages go, and so do temporary queues. A get's mark may not wait: it
+    raises the backout count.
     """
     if isinstance(change, c.AddMessage):
         return bool(change.unit_id) or not change.is_persistent
     if isinstance(change, c.TakeMessage | c.RemoveMessage):
         return not change.message.is_persistent
-    return isinstance(change, _STANDS_ONLY)
+    return isinstance(change, _STANDS_ONLY) or is_of_temporary_queue(change)
+
+
+def is_of_temporary_queue(change: AnyChange) -> bool:
+    """Whether it makes, changes or deletes a temporary dynamic queue, which no restart brings back."""
+    if isinstance(change, c.SetDefinition):
+        definition = change.definition
+        return isinstance(definition, LocalQueue) and definition.definition_type is _TEMPORARY
+    return isinstance(change, c.DropDefinition | c.DeleteLogically) and change.is_temporary
 
 
 _STANDS_ONLY = (
     *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.MoveCursor),
     *(c.StampTrigger, c.Connect, c.DropConnection),
 )
-_ALWAYS = (c.SetDefinition, c.DropDefinition, c.WriteRun)
+_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.WriteRun)
+_TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
 
 
 def must_last(changes: Sequence[AnyChange]) -> bool:
@@ -90,6 +104,6 @@ def must_last(changes: Sequence[AnyChange]) -> bool:
         elif isinstance(change, c.EndUnit):
             if change.unit.is_durable:
                 return True
-        elif isinstance(change, _ALWAYS):
+        elif isinstance(change, _ALWAYS) and not is_of_temporary_queue(change):
             return True
     return False

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.world import Standing
@@ -98,10 +98,14 @@ class MemoryStore(BaseStore):
         self.standing = Standing(q_mgr_name)
         if before.q_mgr[""].name:
             self.standing.q_mgr[""] = before.q_mgr[""]
-        self.standing.aliases.update(before.aliases)
-        self.standing.processes.update(before.processes)
+        for table in (before.aliases, before.remotes, before.models, before.processes):
+            for definition in table.values():
+                self.standing.define(definition)
         self._recover()
         for name, queue in before.queues.items():
+            if queue.is_deleted or queue.definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
+                self._drop_rows(name)
+                continue
             depths = [0] * 10
             for row in self._rows.of.get(name, {}).values():
                 depths[row.message.priority] += 1
@@ -257,8 +261,11 @@ class MemoryStore(BaseStore):
 
     def _drop_definition(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
-            for row in list(self._rows.of.get(change.name, {}).values()):
-                self._rows.drop(row)
+            self._drop_rows(change.name)
+
+    def _drop_rows(self, q_name: str) -> None:
+        for row in list(self._rows.of.get(q_name, {}).values()):
+            self._rows.drop(row)
 
     def _write_run(self, change: c.WriteRun) -> None:
         self._write_key(self._run_records, change.run_id, change.record)

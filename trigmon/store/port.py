@@ -22,6 +22,10 @@ class DirectoryInUse(Exception):
     """Another process has this data directory open."""
 
 
+class AnothersStore(Exception):
+    """The data is another queue manager's."""
+
+
 class StoreTooNew(Exception):
     """The data was written by a later version of trigmon."""
 
@@ -33,7 +37,7 @@ class Store(Protocol):
         """Takes the data up again and returns the first free number for messages, units and handles.
 
         Definitions and persistent messages are there; messages that are not persistent are gone, units in flight
-        are backed out with the backout count raised. Raises DirectoryInUse, StoreTooNew.
+        are backed out with the backout count raised. Raises AnothersStore, DirectoryInUse, StoreTooNew.
         """
 
     def begin(self) -> None:

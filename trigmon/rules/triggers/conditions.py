@@ -85,13 +85,14 @@ def condition_06_process_is_defined(s: Situation) -> Finding:
 
 
 def condition_07_initiation_queue_is_usable(s: Situation) -> Finding:
-    """The initiation queue exists, is a local queue of normal usage, and takes puts and gets."""
+    """The initiation queue exists, is a local queue of normal usage, takes puts and gets, and is not deleted."""
     q = s.initiation
     if q is None:
         return Finding("7", False, None, s.queue.definition.initiation_q_name)
     d = q.definition
-    holds = d.inhibit_get is ALLOWED and d.inhibit_put is ALLOWED and d.usage is Usage.NORMAL
-    return Finding("7", holds, (d.inhibit_get, d.inhibit_put, d.usage), d.name)
+    holds = d.inhibit_get is ALLOWED and d.inhibit_put is ALLOWED and d.usage is Usage.NORMAL and not q.is_deleted
+    saw = (d.inhibit_get, d.inhibit_put, d.usage)
+    return Finding("7", holds, (*saw, "deleted") if q.is_deleted else saw, d.name)
 
 
 def condition_08_a_monitor_listens(s: Situation) -> Finding:

@@ -27,12 +27,12 @@ from trigmon.rules.decision import Fired, Ids, Judged
 from trigmon.rules.errands import DeadLetter
 from trigmon.rules.facts import QueueFacts
 from trigmon.rules.triggers.extensions import disarmed
-from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.triggers.table import judge
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """What triggering adds to a decision. ``in_unit`` counts the messages it adds to the caller's unit of work.
+    """What triggering adds to a decision. ``in_unit`` counts what it puts into the caller's unit of work itself.
 
     ``judged`` is there whether it fired or not.
     """
@@ -94,6 +94,8 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     on_backout = definition.trigger_type is not TriggerType.EVERY
     changes: list[AnyChange] = []
     errands: list[Call] = []
+    if situation.happened is Happened.PUT and initiation.name == definition.name:
+        placed += 1  # the message that is being put lies on it as well
     why = _why_not(situation.initiation, placed)
     if why is None:
         number = ids.message()
@@ -128,7 +130,8 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     changes.append(StampTrigger(definition.name, situation.now))
     if definition.trigger_type is TriggerType.DEPTH:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
-    return Effects(changes, errands, (Fired(definition.name, verdict),), 1 if unit_id else 0, judged)
+    in_unit = 1 if unit_id and why is None else 0
+    return Effects(changes, errands, (Fired(definition.name, verdict),), in_unit, judged)
 
 
 def _why_not(initiation: QueueFacts, placed: int) -> Reason | None:

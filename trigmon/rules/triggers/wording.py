@@ -119,7 +119,14 @@ def _initiation(s: Situation, f: Finding) -> Words:
         if not f.wanted:
             return "INITQ is blank", "a local queue", f"ALTER QLOCAL({name}) INITQ(an initiation queue)"
         return f"INITQ({f.wanted}) is no local queue", "a local queue", f"DEFINE QLOCAL({f.wanted})"
-    get, put, usage = f.saw if isinstance(f.saw, tuple) else ("", "", "")
+    saw = f.saw if isinstance(f.saw, tuple) else ("", "", "")
+    if len(saw) > 3:
+        return (
+            f"{f.wanted} was deleted, and is still in use",
+            "a queue that is not deleted",
+            "open the model queue again",
+        )
+    get, put, usage = saw
     seen = f"{f.wanted}: gets {_plain(get)}, puts {_plain(put)}, usage {_plain(usage)}"
     remedy = f"ALTER QLOCAL({f.wanted}) GET(ENABLED) PUT(ENABLED) USAGE(NORMAL)"
     return seen, "gets allowed, puts allowed, usage normal", remedy

@@ -4,7 +4,7 @@
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 CREATE TABLE object (
-    kind TEXT NOT NULL,           -- QLOCAL, QALIAS, PROCESS, QMGR
+    kind TEXT NOT NULL,           -- QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS, QMGR
     name TEXT NOT NULL,
     definition TEXT NOT NULL,     -- JSON by long attribute names; what is not there is MQ's default
     PRIMARY KEY (kind, name)

@@ -7,7 +7,8 @@ _ORDER = "ORDER BY priority DESC, id"
 ADD_MESSAGE = """
 INSERT INTO message (id, queue, priority, persistent, put_by, held, expires_ms, backout_count, msg_id, correl_id,
                      descriptor, data, checksum)
-VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)"""
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+SET_ASIDE = "UPDATE message SET queue = -queue WHERE id = ?"
 TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
 REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
 CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
@@ -19,6 +20,8 @@ FIND_AFTER_SAME = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = 
 FIND_AFTER_LOWER = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority < ? {_ORDER}"
 FIND_MSG_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? {_ORDER}"
 FIND_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id = ? {_ORDER}"
+FIND_NO_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id IS NULL {_ORDER}"
+FIND_BOTH_IDS = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? AND correl_id IS ? {_ORDER}"
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
@@ -42,13 +45,18 @@ OBJECTS = "SELECT kind, definition FROM object ORDER BY kind, name"
 ADD_QUEUE = "INSERT INTO queue (name) VALUES (?)"
 DROP_QUEUE = "DELETE FROM queue WHERE number = ?"
 QUEUES = "SELECT number, name FROM queue"
+DROP_TEMPORARY = "DELETE FROM object WHERE kind = 'QLOCAL' AND json_extract(definition, '$.definition_type') = ?"
+# A queue whose definition is gone was deleted while somebody still used it.
+_DELETED = "number NOT IN (SELECT q.number FROM queue q JOIN object o ON o.kind = 'QLOCAL' AND o.name = q.name)"
+CLEAR_DELETED = f"DELETE FROM message WHERE queue IN (SELECT number FROM queue WHERE {_DELETED})"
+DROP_DELETED = f"DELETE FROM queue WHERE {_DELETED}"
 
 RECOVER_PUTS = "DELETE FROM message WHERE put_by IS NOT NULL"
 RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0"
 RECOVER_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by IS NOT NULL"
 DEPTHS = """
 SELECT queue, priority, count(*) FROM message
-WHERE put_by IS NULL AND taken_by IS NULL GROUP BY queue, priority"""
+WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 GROUP BY queue, priority"""
 
 WRITE_RUN = """
 INSERT INTO run (run_id, state, q_name, record) VALUES (?, ?, ?, ?)

@@ -17,15 +17,14 @@ import apsw
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.mq.errors import ObjectDamaged
+from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, SLICE, BaseStore, can_wait, must_last
-from trigmon.store.port import StoreBroken
+from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sqlite import statements as sql
 from trigmon.store.sqlite.connection import connect, lock_directory
 
@@ -37,6 +36,7 @@ WEEK_MS = 7 * 86_400_000
 ENOUGH_CLIENTS = 10_000
 BEHIND_ALL = 2**63 - 1
 
+LOST = MessageDescriptor()
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 
@@ -74,9 +74,16 @@ class SqliteStore(BaseStore):
 
     def _open(self, q_mgr_name: str, now: int) -> int:
         self.standing = Standing(q_mgr_name)
+        owner = self._meta("q_mgr_name")
+        if owner not in (None, q_mgr_name):
+            raise AnothersStore(f"{self._directory} holds the data of queue manager {owner}, not of {q_mgr_name}")
         self._execute("BEGIN IMMEDIATE")
+        self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
+        self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
+        self._execute(sql.CLEAR_DELETED)
+        self._execute(sql.DROP_DELETED)
         self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
         first = self._meta("next_id") or 1
         self._block_end = first + ID_BLOCK
@@ -90,19 +97,20 @@ class SqliteStore(BaseStore):
         names = {number: name for name, number in self._numbers.items()}
         depths: dict[str, list[int]] = {}
         for number, priority, count in self._rows(sql.DEPTHS):
+            if number not in names:
+                raise StoreBroken(f"messages lie on queue number {number}, which does not exist")
             depths.setdefault(names[number], [0] * 10)[priority] = count
         standing = self.standing
         for kind, text in self._rows(sql.OBJECTS):
-            definition = msgspec.json.decode(text, type=KINDS[ObjectType[kind]])
+            try:
+                definition = msgspec.json.decode(text, type=KINDS[ObjectType[kind]])
+            except (KeyError, msgspec.MsgspecError) as error:
+                raise StoreBroken(f"the definition of a {kind} cannot be read: {error}") from error
             if isinstance(definition, LocalQueue):
                 counted = tuple(depths.get(definition.name, [0] * 10))
                 standing.queues[definition.name] = QueueFacts(definition, counted)
-            elif isinstance(definition, AliasQueue):
-                standing.aliases[definition.name] = definition
-            elif isinstance(definition, Process):
-                standing.processes[definition.name] = definition
             else:
-                standing.q_mgr[""] = cast(QueueManagerDefinition, definition)
+                standing.define(cast(AnyDefinition, definition))
 
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
@@ -152,6 +160,14 @@ class SqliteStore(BaseStore):
         if self._wal_pages:
             self._checkpoint()
 
+    def reusable_bytes(self) -> int:
+        """Bytes of the file that hold nothing, and are written again before it grows."""
+        try:
+            pages, size = (self._db.pragma(name) for name in ("freelist_count", "page_size"))
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
+        return int(pages) * int(size)
+
     def close(self) -> None:
         """See the port."""
         try:
@@ -171,6 +187,9 @@ class SqliteStore(BaseStore):
     def _checkpoint(self) -> None:
         try:
             self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.FullError:
+            # All of it is safe in the WAL; it is moved when there is room.
+            return
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
         self._wal_pages = 0
@@ -212,7 +231,7 @@ class SqliteStore(BaseStore):
         if selection.unit_id and self._has_own(selection):
             self._pick(sql.FIND_OWN, (selection.unit_id, number), picked, is_own=True)
             picked.merge()
-        return Found(tuple(picked.messages), tuple(picked.expired))
+        return Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
 
     def _oldest(self, selection: Selection, number: int) -> tuple[StoredMessage, ...]:
         if selection.oldest_from is None:
@@ -291,8 +310,10 @@ class SqliteStore(BaseStore):
                         self._in_call = True
                     write(self, change)
                 self.standing.follow(change)
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
+        except Exception as error:
+            if self._in_call and not isinstance(error, apsw.Error):
+                raise  # what was written of this call is taken back
+            raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
     def _begin_turn(self, *, is_full: bool) -> None:
         """The transaction of this turn, and of later ones while nothing must be written yet.
@@ -330,6 +351,7 @@ class SqliteStore(BaseStore):
                 change.unit_id or None,
                 held,
                 change.expires_ms,
+                descriptor.backout_count,
                 descriptor.msg_id,
                 None if descriptor.correl_id == NO_ID else descriptor.correl_id,
                 head,
@@ -343,6 +365,9 @@ class SqliteStore(BaseStore):
 
     def _remove(self, change: c.RemoveMessage) -> None:
         self._execute(sql.REMOVE_MESSAGE, (change.message.number,))
+
+    def _set_aside(self, change: c.SetAside) -> None:
+        self._execute(sql.SET_ASIDE, (change.message.number,))
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         if change.unit_id >= self._block_end:
@@ -390,6 +415,10 @@ class SqliteStore(BaseStore):
             self._execute(sql.CLEAR_QUEUE, (number,))
             self._execute(sql.DROP_QUEUE, (number,))
 
+    def _delete_logically(self, change: c.DeleteLogically) -> None:
+        """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
+        self._execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
+
     def _write_run(self, change: c.WriteRun) -> None:
         record = change.record
         text = msgspec.json.encode(record).decode()
@@ -401,10 +430,12 @@ _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: SqliteStore._add,
     c.TakeMessage: SqliteStore._take,
     c.RemoveMessage: SqliteStore._remove,
+    c.SetAside: SqliteStore._set_aside,
     c.BeginUnit: SqliteStore._begin_unit,
     c.EndUnit: SqliteStore._end_unit,
     c.SetDefinition: SqliteStore._set_definition,
     c.DropDefinition: SqliteStore._drop_definition,
+    c.DeleteLogically: SqliteStore._delete_logically,
     c.WriteRun: SqliteStore._write_run,
 }
 
@@ -413,9 +444,14 @@ def _look_ups(selection: Selection, number: int) -> Iterable[tuple[str, tuple[ob
     """The statements that answer a selection among committed messages, in get order."""
     if selection.at is not None:
         yield sql.FIND_AT, (number, selection.at.priority, selection.at.number)
+    elif selection.msg_id is not None and selection.correl_id is not None:
+        correl_id = None if selection.correl_id == NO_ID else selection.correl_id
+        yield sql.FIND_BOTH_IDS, (number, selection.msg_id, correl_id)
     elif selection.msg_id is not None:
         yield sql.FIND_MSG_ID, (number, selection.msg_id)
-    elif selection.correl_id is not None and selection.correl_id != NO_ID:
+    elif selection.correl_id == NO_ID:
+        yield sql.FIND_NO_CORREL_ID, (number,)
+    elif selection.correl_id is not None:
         yield sql.FIND_CORREL_ID, (number, selection.correl_id)
     elif selection.after is not None:
         yield sql.FIND_AFTER_SAME, (number, selection.after.priority, selection.after.number)
@@ -434,6 +470,7 @@ class _Picked:
         self._own: list[StoredMessage] = []
         self.messages: list[StoredMessage] = []
         self.expired: list[StoredMessage] = []
+        self.damaged: list[StoredMessage] = []
 
     @property
     def is_full(self) -> bool:
@@ -448,6 +485,11 @@ class _Picked:
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
         message = _message(row, self._selection.q_name)
+        if message is None:
+            if self._is_own:
+                return True
+            self.damaged.append(StoredMessage(row[0], self._selection.q_name, row[1], bool(row[2]), LOST, b""))
+            return len(self.damaged) < SLICE
         if not self._fits(message):
             return True
         if message.expires_ms and message.expires_ms <= self._selection.now:
@@ -461,9 +503,12 @@ class _Picked:
 
     def merge(self) -> None:
         """The unit's own messages take their places among the committed ones."""
-        if self._own:
-            both = sorted([*self.messages, *self._own], key=lambda m: (-m.priority, m.number))
-            self.messages = both[: self._selection.limit]
+        own = self._own
+        if len(self.expired) >= SLICE:
+            # The look ended at the last of these, and what lies behind it may come before our own.
+            own = [message for message in own if _place(message) < _place(self.expired[-1])]
+        if own:
+            self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
 
     def _fits(self, message: StoredMessage) -> bool:
         selection, descriptor = self._selection, message.descriptor
@@ -471,19 +516,26 @@ class _Picked:
             return False
         if selection.correl_id is not None and descriptor.correl_id != selection.correl_id:
             return False
-        place = (-message.priority, message.number)
+        place = _place(message)
         if selection.after is not None and place <= (-selection.after.priority, selection.after.number):
             return False
         at = selection.at
         return at is None or place == (-at.priority, at.number)
 
 
-def _message(row: tuple[Any, ...], q_name: str) -> StoredMessage:
-    """A row as a message. Raises ObjectDamaged when it is not what was written."""
+def _place(message: StoredMessage) -> tuple[int, int]:
+    return -message.priority, message.number
+
+
+def _message(row: tuple[Any, ...], q_name: str) -> StoredMessage | None:
+    """A row as a message, None when it is not what was written."""
     number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
     if crc32(data, crc32(head)) != checksum:
-        raise ObjectDamaged(f"{q_name}: message {number} is not what was written; its checksum differs")
-    descriptor = _decode(head)
-    if backout_count:
+        return None
+    try:
+        descriptor = _decode(head)
+    except msgspec.MsgspecError:
+        return None
+    if backout_count != descriptor.backout_count:
         descriptor = replace(descriptor, backout_count=backout_count)
     return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms)

@@ -1,0 +1,81 @@
+"""A message that is not what was written is set aside; what lies behind it is got, and nothing else is lost."""
+
+import apsw
+import pytest
+
+from tests.worlds import World
+from trigmon.mq.calls import Clear, Display, Get, GetMany, Move
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.qmgr.manager import QueueManager
+from trigmon.store.port import AnothersStore, StoreBroken
+from trigmon.store.sqlite.store import SqliteStore
+
+IN, BROWSE = OpenOption.INPUT_SHARED, OpenOption.BROWSE
+
+
+def damaged(tmp_path, change: str) -> World:
+    world = World("sqlite", tmp_path)
+    world.define("Q", def_persistence="persistent")
+    for body in (b"first", b"second", b"third"):
+        world.put("Q", body)
+    world.qm.stop()
+    db = apsw.Connection(str(tmp_path / "qm.db"))
+    db.execute(change)
+    db.close()
+    world.sessions.clear()
+    world._start()
+    return world
+
+
+DAMAGE = [
+    "UPDATE message SET data = x'00' WHERE data = CAST('first' AS BLOB)",
+    "UPDATE message SET descriptor = x'c1', checksum = 0 WHERE data = CAST('first' AS BLOB)",
+]
+
+
+def depth(world) -> int:
+    return world.did(Display(object_type="QLOCAL", name="Q")).rows[0]["current_q_depth"]
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+@pytest.mark.parametrize("options", [0, GetOption.BROWSE_FIRST])
+def test_a_get_and_a_browse_go_on_behind_it(tmp_path, change, options):
+    world = damaged(tmp_path, change)
+    handle = world.open("Q", IN, BROWSE)
+    assert world.did(Get(handle=handle, options=options)).data == b"second"
+    assert depth(world) == (2 if options else 1)
+    assert [name for name, _ in world.telling.damaged] == ["Q"]
+    world.qm.stop()
+
+
+def test_many_a_clear_and_a_move_go_on_as_well(tmp_path):
+    world = damaged(tmp_path, DAMAGE[0])
+    world.define("TO")
+    assert world.did(Move(q_name="Q", to_q_name="TO"), "operator").count == 2
+    assert [m.data for m in world.did(GetMany(handle=world.open("TO", IN), count=9)).messages] == [b"second", b"third"]
+    world.did(Clear(q_name="Q"), "operator")
+    assert depth(world) == 0
+    world.qm.stop()
+
+
+def test_its_row_is_kept_and_stays_aside_after_a_restart(tmp_path):
+    world = damaged(tmp_path, DAMAGE[0])
+    world.did(Get(handle=world.open("Q", IN)))
+    world.restart()
+    assert depth(world) == 1
+    world.qm.stop()
+    assert apsw.Connection(str(tmp_path / "qm.db")).execute("SELECT data FROM message WHERE queue < 0").get == b"\0"
+
+
+def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path):
+    with pytest.raises(StoreBroken, match="definition of a QLOCAL"):
+        damaged(tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
+
+
+def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.qm.stop()
+    store = SqliteStore(tmp_path)
+    with pytest.raises(AnothersStore, match="queue manager QM1, not of QM2"):
+        QueueManager("QM2", store, world.clock)
+    store.abandon()

@@ -1,0 +1,48 @@
+"""A message for a remote queue, as it lies on the transmission queue (the manual's page of MQXQH; seed 003, note 9)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import (
+    CCSID_UTF8,
+    ENCODING_NATIVE,
+    FORMAT_XMIT_Q_HEADER,
+    NO_ID,
+    MessageDescriptor,
+)
+from trigmon.mq.enums import ApplType, MsgFlag
+from trigmon.mq.transmission import pack_xqh
+from trigmon.rules.facts import Route
+
+# MQRO_ACCEPT_UNSUP_IF_XMIT_MASK: reports on arrival and delivery are for the queue at the end of the way.
+_NOT_HERE = 0x3FF00
+
+
+def transmitted(
+    descriptor: MessageDescriptor, data: bytes, route: Route, q_mgr_name: str, msg_id: bytes, now: int
+) -> tuple[MessageDescriptor, bytes]:
+    """The separate descriptor, with the new ``msg_id``, and the data behind an MQXQH that holds the message's own.
+
+    Both say the same expiry, priority and persistence; CorrelId is the message's MsgId, by which a report is matched.
+    """
+    separate = replace(
+        descriptor,
+        report=descriptor.report & ~_NOT_HERE,
+        encoding=ENCODING_NATIVE,
+        coded_char_set_id=CCSID_UTF8,
+        format=FORMAT_XMIT_Q_HEADER,
+        msg_id=msg_id,
+        correl_id=descriptor.msg_id,
+        backout_count=0,
+        put_appl_type=int(ApplType.QMGR),
+        put_appl_name=q_mgr_name[:28],
+        put_ms=now,
+        appl_origin_data="",
+        group_id=NO_ID,
+        msg_seq_number=1,
+        offset=0,
+        msg_flags=MsgFlag.NONE.value,
+        original_length=-1,
+    )
+    return separate, pack_xqh(route.remote_q_name, route.remote_q_mgr_name, descriptor) + data
