@@ -66,15 +66,15 @@ from trigmon.client.words import Data, GetWords, Match, PutWords
 from trigmon.definitions.models import long_name
 from trigmon.definitions.plan import plan
 from trigmon.definitions.read import read_files
-from trigmon.mq.calls import Alter, Call, Define, Display, Explained, Get, Open, Opened, Refused, Reply
+from trigmon.mq.calls import Alter, Call, Define, Display, Explained, Get, Open, Opened, Reply
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, OpenOption
-from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr
+from trigmon.mq.errors import MQError
 from trigmon.mqsc.script import all_rows, run
 from trigmon.qmgr.sessions import Session
 from trigmon.simulate.in_process import InProcess
+from trigmon.simulate.link import InProcessLink
 from trigmon.simulate.stage import Available
-from trigmon.wire import codec
 
 INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
@@ -85,7 +85,7 @@ class InMemory:
     def __init__(self, name: str = "QM1", *, monitor: str = INITIATION_Q) -> None:
         self.name = name
         self._stage = InProcess(name, "memory")
-        self._links: list[_Link] = []
+        self._links: list[InProcessLink] = []
         self._monitors: dict[str, tuple[Session, int]] = {}
         self._heard: list[Available] = []
         self._own: Connection | None = None
@@ -116,7 +116,7 @@ class InMemory:
         timeout_s: float = 10.0,
     ) -> Connection:
         """A client's connection, as :func:`trigmon.connect` makes it; the address is not looked at."""
-        link = _Link(self, self._stage, application or "test")
+        link = InProcessLink(self.name, self._stage, application or "test", self._listen)
         self._links.append(link)
         return Connection(link, link.client_id)
 
@@ -252,52 +252,6 @@ class InMemory:
 def _by_long_name(kind: str, attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes by any name that a definition file knows them by."""
     return {long_name(ObjectType[kind], name) or name: value for name, value in attributes.items()}
-
-
-class _Link:
-    """What a connection speaks to instead of a socket: each call is encoded and read again, as on a wire."""
-
-    def __init__(self, house: InMemory, stage: InProcess, application: str) -> None:
-        self.where = f"{house.name} in memory"
-        self.broken = ""
-        self.welcome = codec.Welcome(protocol=codec.PROTOCOL_VERSION, q_mgr_name=house.name, administrator=True)
-        self._house = house
-        self._stage = stage
-        self._session = stage.connect(application, administrator=True)
-        self.client_id = self._session.identity.client_id
-        self._replies: dict[int, Reply] = {}
-        self._sequence = 0
-
-    def send(self, call: Call) -> int:
-        """Performs a call and keeps its reply for :meth:`receive`."""
-        if self.broken:
-            raise ConnectionBroken(self.broken)
-        sequence, body = self._sequence + 1, codec.encode_request(self._sequence + 1, call)[4:]
-        if len(body) > self.welcome.frame_limit:
-            raise MsgTooBigForQMgr(f"a call of {len(body)} bytes, where at most {self.welcome.frame_limit} are read")
-        self._sequence = sequence
-        try:
-            reply = self._stage.ask(self._session, codec.decode_request(body)[1])
-        except MQError as error:
-            reply = Refused(reason=int(error.reason), about=error.about)
-        self._house._listen()
-        self._replies[sequence] = codec.decode_response(codec.encode_response(sequence, reply)[4:])[1]
-        return sequence
-
-    def receive(self, sequence: int) -> Reply:
-        """The reply to the call of that number."""
-        return self._replies.pop(sequence)
-
-    def exchange(self, call: Call) -> Reply:
-        """A call and its reply."""
-        return self.receive(self.send(call))
-
-    def close(self) -> None:
-        """A lost connection, unless a Disconnect went before."""
-        if not self.broken:
-            self.broken = f"the connection to {self.where} has ended"
-            self._stage.lose(self._session)
-            self._house._listen()
 
 
 def _fixture() -> Any:

@@ -175,6 +175,31 @@ def test_the_text_names_what_happened_and_shows_only_what_failed(armed):
     assert len(rest) == 3
 
 
+@pytest.mark.parametrize(
+    ("dead_letter_q", "fate"),
+    [
+        ("SYSTEM.DEAD.LETTER.QUEUE", "(MQRC_Q_FULL) and it went to the dead-letter queue"),
+        ("", "it was dropped: "),
+    ],
+)
+def test_a_trigger_message_that_came_to_nothing_is_told_with_its_fate(armed, dead_letter_q, fate):
+    armed.did(Alter(object_type="QMGR", name="", attributes={"dead_letter_q_name": dead_letter_q}), "operator")
+    armed.did(Alter(object_type="QLOCAL", name=INITQ, attributes={"max_q_depth": 0}), "operator")
+    armed.open(INITQ, IN, as_="monitor")
+    armed.put("Q")
+    look = looks(armed)["put"]
+    assert look.fires
+    assert fate in look.fate
+    assert look.headline.endswith(f"a trigger message was written (by condition 1), but {look.fate}")
+    armed.did(Alter(object_type="QLOCAL", name=INITQ, attributes={"max_q_depth": 9}), "operator")
+    drain = armed.open("Q", IN, as_="reader")
+    armed.did(Get(handle=drain), "reader")
+    armed.did(Close(handle=drain), "reader")
+    armed.put("Q")
+    again = looks(armed)["put"]
+    assert (again.fires, again.times, again.fate) == (True, 2, "")
+
+
 def test_explain_through_an_alias_tells_of_its_queue(armed):
     armed.define("A", "QALIAS", base_q_name="Q")
     armed.put("A")

@@ -11,7 +11,8 @@ import click
 from trigmon.cli.command import command, invocation, queue_argument
 
 if TYPE_CHECKING:
-    from trigmon.mq.calls import Explained, Explanation
+    from trigmon.mq.calls import Explained
+    from trigmon.mq.explanation import Explanation
 
 WOULD_NOT_FIRE = 10
 _COLOURS = {"yes": "green", "NO": "red"}
@@ -60,7 +61,7 @@ def looks(explained: Explained) -> Iterator[str]:
     if not explained.last:
         yield from explained.looks()
     for look in explained.last:
-        yield click.style(look.headline, fg="green" if look.fires else "red", bold=True)
+        yield click.style(look.headline, fg="green" if look.fires and not look.fate else "red", bold=True)
         if look.repeated:
             yield look.repeated
         for condition in look.failing:

@@ -12,8 +12,9 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.descriptors import NO_ID, MessageDescriptor, date_and_time
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.explanation import Explanation, Looked, moment, not_holding
 
 
 class Call(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -318,104 +319,6 @@ class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome
     outcome: UnitOutcome
 
 
-class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet"."""
-
-    number: str
-    fact: str
-    holds: str
-    seen: str
-    needed: str
-    remedy: str = ""
-
-    def lines(self) -> Iterator[str]:
-        """The condition as text: the answer first, its evidence and what would help indented below."""
-        yield f"{self.number:>4}  {self.holds:<14}  {self.fact}"
-        if self.seen:
-            yield f"{'':22}seen {self.seen}" + (f"; needed {self.needed}" if self.needed else "")
-        if self.remedy:
-            yield f"{'':22}remedy: {self.remedy}"
-
-
-class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """The last verdict when a thing of one kind happened to a queue: when, by whom, and what came of it.
-
-    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop or max_wait;
-    ``call`` the call that brought it about. The same conditions have held and failed ``times`` times on end, since
-    ``since_ms``.
-    """
-
-    happened: str
-    at_ms: int
-    since_ms: int
-    times: int
-    call: str
-    application: str
-    pid: int
-    user: str
-    run_id: str
-    fires: bool
-    occasion: str
-    fails: list[str]
-    conditions: list[Explanation]
-    msg_id: bytes = b""
-    priority: int = -1
-
-    @property
-    def headline(self) -> str:
-        """What happened, by whom and when, and what came of it."""
-        what = _HAPPENED.get(self.happened, f"{self.happened} of")
-        who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
-        said = f"{_moment(self.at_ms)}  {what} by {who} ({self.call})"
-        if self.priority >= 0:
-            said += f", priority {self.priority}"
-        if self.fires:
-            return f"{said}: a trigger message was written (by condition {self.occasion})"
-        return f"{said}: NO trigger message, since {_not_holding(self.fails)}"
-
-    def lines(self) -> Iterator[str]:
-        """The headline, how long it has been so, and the conditions that did not hold with their evidence."""
-        yield self.headline
-        if self.repeated:
-            yield self.repeated
-        for condition in self.failing:
-            yield from condition.lines()
-
-    @property
-    def repeated(self) -> str:
-        """How long it has been so; empty when it came once."""
-        return f"{'':22}the same {self.times} times on end, since {_moment(self.since_ms)}" if self.times > 1 else ""
-
-    @property
-    def failing(self) -> list[Explanation]:
-        """What did not hold; nothing for a verdict that fired."""
-        return [] if self.fires else [condition for condition in self.conditions if condition.holds == "NO"]
-
-
-_HAPPENED = {
-    "put": "put",
-    "close": "closed after reading",
-    "change": "trigger attributes changed",
-    "initiation_put_allowed": "puts allowed on the initiation queue",
-    "get_allowed": "gets allowed",
-    "monitor_opened": "initiation queue opened for input",
-    "backstop": "looked at for BACKSTOP",
-    "max_wait": "looked at for MAXWAIT",
-}
-
-
-def _moment(ms: int) -> str:
-    day, clock = date_and_time(ms)
-    return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]}:{clock[4:6]} UTC"
-
-
-def _not_holding(fails: list[str]) -> str:
-    if not fails:
-        return "what happened is no occasion for this queue"
-    *others, last = fails
-    return f"{', '.join(others)} and {last} do not hold" if others else f"{last} does not hold"
-
-
 class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explained"):
     """A verdict: whether a put would fire, by which occasion, which conditions fail, and each with its evidence.
 
@@ -442,7 +345,7 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
     def looks(self) -> Iterator[str]:
         """The last verdicts as text."""
         if not self.last:
-            yield f"Nothing has happened to {self.q_name} since {_moment(self.values.get('started_ms', 0))} (start)."
+            yield f"Nothing has happened to {self.q_name} since {moment(self.values.get('started_ms', 0))} (start)."
         for look in self.last:
             yield from look.lines()
 
@@ -466,7 +369,7 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         said = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
         if self.fires:
             return f"{said} write a trigger message (by condition {self.occasion})."
-        return f"{said} NOT write a trigger message: {_not_holding(self.fails)}."
+        return f"{said} NOT write a trigger message: {not_holding(self.fails)}."
 
 
 class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.calls import Call, Looked, Reply, WasPut
+from trigmon.mq.calls import Call, Reply, WasPut
+from trigmon.mq.explanation import Looked
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.decision import Decision, Judged
+from trigmon.rules.decision import Decision, Dropped, Judged
+from trigmon.rules.errands import DeadLetter
 from trigmon.rules.triggers.situation import Happened
-from trigmon.rules.triggers.table import Verdict
 from trigmon.rules.triggers.wording import explanations
 
 
@@ -23,12 +24,14 @@ class _Look(msgspec.Struct):
     """
 
     judged: Judged
+    held: list[bool]
     who: Identity
     call: type[Call]
     reply: Reply
     since_ms: int
     number: int
     times: int = 1
+    fate: str = ""
 
 
 class Looks:
@@ -45,13 +48,28 @@ class Looks:
             self._number += 1
             of_queue = self._looks.setdefault(situation.queue.definition.name, {})
             last = of_queue.get(situation.happened)
-            if last is not None and _are_alike(last.judged.verdict, judged.verdict):
+            # The occasion follows from what holds; what was counted may differ.
+            held = [finding.holds for finding in judged.verdict.findings]
+            if last is not None and last.held == held:
                 last.judged, last.who, last.call, last.reply = judged, who, type(call), decision.reply
-                last.number = self._number
+                last.number, last.fate = self._number, ""
                 last.times += 1
             else:
-                look = _Look(judged, who, type(call), decision.reply, situation.now, self._number)
+                look = _Look(judged, held, who, type(call), decision.reply, situation.now, self._number)
                 of_queue[situation.happened] = look
+        for errand in decision.errands:
+            if isinstance(errand, DeadLetter):
+                why = f"{errand.initiation_q} did not take it ({errand.reason.mq_name})"
+                self._befell(errand.q_name, f"{why} and it went to the dead-letter queue")
+        for told in decision.told:
+            if isinstance(told, Dropped):
+                self._befell(told.q_name, f"it was dropped: {told.why}")
+
+    def _befell(self, q_name: str, fate: str) -> None:
+        """What became of the trigger message that the newest verdict of a queue wrote."""
+        looks = self._looks.get(q_name, {}).values()
+        if looks:
+            max(looks, key=lambda look: look.number).fate = fate
 
     def forget(self, q_name: str) -> None:
         """The queue is deleted; one defined later by its name begins anew."""
@@ -61,16 +79,6 @@ class Looks:
         """What is known of a queue, newest first."""
         looks = self._looks.get(q_name, {}).values()
         return [_told(look) for look in sorted(looks, key=lambda look: -look.number)]
-
-
-def _are_alike(one: Verdict, other: Verdict) -> bool:
-    """Whether the same occasion fired, or none, and the same conditions held. What they counted may differ."""
-    if one.occasion != other.occasion:
-        return False
-    for a, b in zip(one.findings, other.findings, strict=True):  # noqa: SIM110 - each put pays for it
-        if a.holds is not b.holds:
-            return False
-    return True
 
 
 def _told(look: _Look) -> Looked:
@@ -94,4 +102,5 @@ def _told(look: _Look) -> Looked:
         conditions=conditions,
         msg_id=look.reply.msg_id if is_put and isinstance(look.reply, WasPut) else b"",
         priority=situation.put_priority if is_put else -1,
+        fate=look.fate,
     )

@@ -203,7 +203,7 @@ class QueueManager:
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for changes, decision in self._noted:
             self._note(changes, decision)
-            if decision.judged:
+            if decision.judged or decision.told:
                 self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
             more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count}

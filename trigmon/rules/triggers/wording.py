@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Explanation
 from trigmon.mq.enums import TriggerType, word
+from trigmon.mq.explanation import Explanation
 from trigmon.rules.triggers.conditions import Finding
 from trigmon.rules.triggers.extensions import backstop_passed, oldest_has_waited
 from trigmon.rules.triggers.situation import Happened, Situation

@@ -1,0 +1,111 @@
+"""What a verdict says to a person: each condition with its evidence, and what came of what happened last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from trigmon.mq.descriptors import date_and_time
+
+
+class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet"."""
+
+    number: str
+    fact: str
+    holds: str
+    seen: str
+    needed: str
+    remedy: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """The condition as text: the answer first, its evidence and what would help indented below."""
+        yield f"{self.number:>4}  {self.holds:<14}  {self.fact}"
+        if self.seen:
+            yield f"{'':22}seen {self.seen}" + (f"; needed {self.needed}" if self.needed else "")
+        if self.remedy:
+            yield f"{'':22}remedy: {self.remedy}"
+
+
+class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The last verdict when a thing of one kind happened to a queue: when, by whom, and what came of it.
+
+    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop or max_wait;
+    ``call`` the call that brought it about. The same conditions have held and failed ``times`` times on end, since
+    ``since_ms``. ``fate`` is what became of a trigger message that its initiation queue did not take.
+    """
+
+    happened: str
+    at_ms: int
+    since_ms: int
+    times: int
+    call: str
+    application: str
+    pid: int
+    user: str
+    run_id: str
+    fires: bool
+    occasion: str
+    fails: list[str]
+    conditions: list[Explanation]
+    msg_id: bytes = b""
+    priority: int = -1
+    fate: str = ""
+
+    @property
+    def headline(self) -> str:
+        """What happened, by whom and when, and what came of it."""
+        what = _HAPPENED.get(self.happened, f"{self.happened} of")
+        who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
+        said = f"{moment(self.at_ms)}  {what} by {who} ({self.call})"
+        if self.priority >= 0:
+            said += f", priority {self.priority}"
+        if self.fires:
+            made = f"{said}: a trigger message was written (by condition {self.occasion})"
+            return f"{made}, but {self.fate}" if self.fate else made
+        return f"{said}: NO trigger message, since {not_holding(self.fails)}"
+
+    def lines(self) -> Iterator[str]:
+        """The headline, how long it has been so, and the conditions that did not hold with their evidence."""
+        yield self.headline
+        if self.repeated:
+            yield self.repeated
+        for condition in self.failing:
+            yield from condition.lines()
+
+    @property
+    def repeated(self) -> str:
+        """How long it has been so; empty when it came once."""
+        return f"{'':22}the same {self.times} times on end, since {moment(self.since_ms)}" if self.times > 1 else ""
+
+    @property
+    def failing(self) -> list[Explanation]:
+        """What did not hold; nothing for a verdict that fired."""
+        return [] if self.fires else [condition for condition in self.conditions if condition.holds == "NO"]
+
+
+_HAPPENED = {
+    "put": "put",
+    "close": "closed after reading",
+    "change": "trigger attributes changed",
+    "initiation_put_allowed": "puts allowed on the initiation queue",
+    "get_allowed": "gets allowed",
+    "monitor_opened": "initiation queue opened for input",
+    "backstop": "looked at for BACKSTOP",
+    "max_wait": "looked at for MAXWAIT",
+}
+
+
+def moment(ms: int) -> str:
+    """Milliseconds since 1970 as a person reads them, to the second, in UTC."""
+    day, clock = date_and_time(ms)
+    return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]}:{clock[4:6]} UTC"
+
+
+def not_holding(fails: list[str]) -> str:
+    """Which conditions do not hold, as the end of a sentence."""
+    if not fails:
+        return "what happened is no occasion for this queue"
+    *others, last = fails
+    return f"{', '.join(others)} and {last} do not hold" if others else f"{last} does not hold"

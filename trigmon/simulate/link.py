@@ -1,0 +1,59 @@
+"""A client's link to a queue manager in this process, for tests that drive it as a program would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trigmon.mq.calls import Call, Refused, Reply
+from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr
+from trigmon.simulate.in_process import InProcess
+from trigmon.wire import codec
+
+
+class InProcessLink:
+    """What a connection speaks to instead of a socket: each call is encoded and read again, as on a wire.
+
+    ``after`` is called when a call was performed, before its reply is there.
+    """
+
+    def __init__(self, q_mgr_name: str, stage: InProcess, application: str, after: Callable[[], None]) -> None:
+        self.where = f"{q_mgr_name} in memory"
+        self.broken = ""
+        self.welcome = codec.Welcome(protocol=codec.PROTOCOL_VERSION, q_mgr_name=q_mgr_name, administrator=True)
+        self._after = after
+        self._stage = stage
+        self._session = stage.connect(application, administrator=True)
+        self.client_id = self._session.identity.client_id
+        self._replies: dict[int, Reply] = {}
+        self._sequence = 0
+
+    def send(self, call: Call) -> int:
+        """Performs a call and keeps its reply for :meth:`receive`."""
+        if self.broken:
+            raise ConnectionBroken(self.broken)
+        sequence, body = self._sequence + 1, codec.encode_request(self._sequence + 1, call)[4:]
+        if len(body) > self.welcome.frame_limit:
+            raise MsgTooBigForQMgr(f"a call of {len(body)} bytes, where at most {self.welcome.frame_limit} are read")
+        self._sequence = sequence
+        try:
+            reply = self._stage.ask(self._session, codec.decode_request(body)[1])
+        except MQError as error:
+            reply = Refused(reason=int(error.reason), about=error.about)
+        self._after()
+        self._replies[sequence] = codec.decode_response(codec.encode_response(sequence, reply)[4:])[1]
+        return sequence
+
+    def receive(self, sequence: int) -> Reply:
+        """The reply to the call of that number."""
+        return self._replies.pop(sequence)
+
+    def exchange(self, call: Call) -> Reply:
+        """A call and its reply."""
+        return self.receive(self.send(call))
+
+    def close(self) -> None:
+        """A lost connection, unless a Disconnect went before."""
+        if not self.broken:
+            self.broken = f"the connection to {self.where} has ended"
+            self._stage.lose(self._session)
+            self._after()
