@@ -275,6 +275,7 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
         persistence=int(opened.def_persistence if given.persistence == Persistence.AS_Q_DEF else given.persistence),
         msg_id=given.msg_id if keeps_msg_id else msg_id,
         correl_id=msg_id if call.options & _NEW_CORREL_ID else given.correl_id,
+        reply_to_q_mgr=given.reply_to_q_mgr or (facts.q_mgr.name if given.reply_to_q else ""),
         group_id=NO_ID,
         msg_seq_number=1,
         offset=0,
