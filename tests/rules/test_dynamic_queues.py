@@ -155,6 +155,17 @@ def test_it_stays_until_the_last_of_several_units_and_handles_is_done(world):
     assert names(world) == []
 
 
+def test_without_a_handle_left_it_stays_until_the_last_of_several_units_is_done(world):
+    maker = opened(world, "T", "MINE", OUT).handle
+    for name in ("first", "second"):
+        world.put("MINE", as_=name, unit=1)
+    world.did(Close(handle=maker))
+    world.did(Commit(unit=1), "first")
+    assert names(world) == ["MINE"]
+    world.did(Backout(unit=1), "second")
+    assert names(world) == []
+
+
 def test_a_lost_connection_with_work_on_its_own_queue_leaves_nothing(world):
     handle = opened(world, "T", "MINE").handle
     world.put("MINE", b"one")

@@ -25,7 +25,7 @@ _REMEDIES = {
     2016: "allow gets: trigmon queue alter QUEUE GET=ENABLED",
     2035: "administration is for the daemon's user, root and the configured administrators",
     2042: "see who has it open: DISPLAY QSTATUS(QUEUE) TYPE(HANDLE) in trigmon mqsc",
-    2048: "a temporary dynamic queue takes what is not persistent: say --persistence not_persistent",
+    2048: "a temporary dynamic queue takes no persistent message: say --not-persistent",
     2051: "allow puts: trigmon queue alter QUEUE PUT=ENABLED",
     2053: "get messages, or raise the limit: trigmon queue alter QUEUE MAXDEPTH=NUMBER",
     2058: "name one of those that run with --qmgr",
