@@ -8,25 +8,25 @@ of SQLite means that the outcome is unknown: StoreBroken goes up to the top and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 from zlib import crc32
 
 import apsw
 import msgspec
-from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
-from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.world import Standing
-from trigmon.store.base import ID_BLOCK, SLICE, BaseStore, can_wait, must_last
+from trigmon.store.base import ID_BLOCK, BaseStore, can_wait, must_last
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sqlite import statements as sql
 from trigmon.store.sqlite.connection import connect, lock_directory
+from trigmon.store.sqlite.looking import Picked, look_ups
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
@@ -36,9 +36,7 @@ WEEK_MS = 7 * 86_400_000
 ENOUGH_CLIENTS = 10_000
 BEHIND_ALL = 2**63 - 1
 
-LOST = MessageDescriptor()
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 
 
 class SqliteStore(BaseStore):
@@ -223,8 +221,8 @@ class SqliteStore(BaseStore):
             return Found()
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection, number), expired_count=self._count_expired(selection, number))
-        picked = _Picked(selection)
-        for statement, values in _look_ups(selection, number):
+        picked = Picked(selection)
+        for statement, values in look_ups(selection, number):
             self._pick(statement, values, picked)
             if picked.is_full:
                 break
@@ -238,7 +236,7 @@ class SqliteStore(BaseStore):
             return ()
         firsts: list[StoredMessage] = []
         for priority in range(selection.oldest_from, 10):
-            picked = _Picked(selection)
+            picked = Picked(selection)
             self._pick(sql.FIND_FIRST_OF, (number, priority), picked)
             firsts += picked.messages
         return tuple(sorted(firsts, key=lambda message: message.number)[:1])
@@ -252,7 +250,7 @@ class SqliteStore(BaseStore):
         unit = self.standing.units.get(selection.unit_id)
         return unit is not None and any(q_name == selection.q_name for q_name, _ in unit.puts)
 
-    def _pick(self, statement: str, values: tuple[object, ...], picked: _Picked, is_own: bool = False) -> None:
+    def _pick(self, statement: str, values: tuple[object, ...], picked: Picked, is_own: bool = False) -> None:
         """Reads rows until enough are found; no row is read that is not needed."""
         try:
             rows = self._db.cursor().execute(statement, values)
@@ -438,104 +436,3 @@ _WRITE: dict[type[c.Change], Any] = {
     c.DeleteLogically: SqliteStore._delete_logically,
     c.WriteRun: SqliteStore._write_run,
 }
-
-
-def _look_ups(selection: Selection, number: int) -> Iterable[tuple[str, tuple[object, ...]]]:
-    """The statements that answer a selection among committed messages, in get order."""
-    if selection.at is not None:
-        yield sql.FIND_AT, (number, selection.at.priority, selection.at.number)
-    elif selection.msg_id is not None and selection.correl_id is not None:
-        correl_id = None if selection.correl_id == NO_ID else selection.correl_id
-        yield sql.FIND_BOTH_IDS, (number, selection.msg_id, correl_id)
-    elif selection.msg_id is not None:
-        yield sql.FIND_MSG_ID, (number, selection.msg_id)
-    elif selection.correl_id == NO_ID:
-        yield sql.FIND_NO_CORREL_ID, (number,)
-    elif selection.correl_id is not None:
-        yield sql.FIND_CORREL_ID, (number, selection.correl_id)
-    elif selection.after is not None:
-        yield sql.FIND_AFTER_SAME, (number, selection.after.priority, selection.after.number)
-        yield sql.FIND_AFTER_LOWER, (number, selection.after.priority)
-    else:
-        yield sql.FIND_FIRST, (number,)
-
-
-class _Picked:
-    """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
-
-    def __init__(self, selection: Selection) -> None:
-        self._selection = selection
-        self._is_own = False
-        self._size = 0
-        self._own: list[StoredMessage] = []
-        self.messages: list[StoredMessage] = []
-        self.expired: list[StoredMessage] = []
-        self.damaged: list[StoredMessage] = []
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the look has what it wanted, or met as many expired messages as one slice may hold."""
-        return len(self.messages) >= self._selection.limit or len(self.expired) >= SLICE
-
-    def start(self, is_own: bool) -> None:
-        """The rows that follow are the unit's own uncommitted puts, or committed messages."""
-        self._is_own = is_own
-        self._size = 0
-
-    def take(self, row: tuple[Any, ...]) -> bool:
-        """Picks a row if it fits; says whether further rows are wanted."""
-        message = _message(row, self._selection.q_name)
-        if message is None:
-            if self._is_own:
-                return True
-            self.damaged.append(StoredMessage(row[0], self._selection.q_name, row[1], bool(row[2]), LOST, b""))
-            return len(self.damaged) < SLICE
-        if not self._fits(message):
-            return True
-        if message.expires_ms and message.expires_ms <= self._selection.now:
-            if not self._is_own:
-                self.expired.append(message)
-            return len(self.expired) < SLICE
-        picked = self._own if self._is_own else self.messages
-        picked.append(message)
-        self._size += len(message.data)
-        return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
-
-    def merge(self) -> None:
-        """The unit's own messages take their places among the committed ones."""
-        own = self._own
-        if len(self.expired) >= SLICE:
-            # The look ended at the last of these, and what lies behind it may come before our own.
-            own = [message for message in own if _place(message) < _place(self.expired[-1])]
-        if own:
-            self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
-
-    def _fits(self, message: StoredMessage) -> bool:
-        selection, descriptor = self._selection, message.descriptor
-        if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
-            return False
-        if selection.correl_id is not None and descriptor.correl_id != selection.correl_id:
-            return False
-        place = _place(message)
-        if selection.after is not None and place <= (-selection.after.priority, selection.after.number):
-            return False
-        at = selection.at
-        return at is None or place == (-at.priority, at.number)
-
-
-def _place(message: StoredMessage) -> tuple[int, int]:
-    return -message.priority, message.number
-
-
-def _message(row: tuple[Any, ...], q_name: str) -> StoredMessage | None:
-    """A row as a message, None when it is not what was written."""
-    number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
-    if crc32(data, crc32(head)) != checksum:
-        return None
-    try:
-        descriptor = _decode(head)
-    except msgspec.MsgspecError:
-        return None
-    if backout_count != descriptor.backout_count:
-        descriptor = replace(descriptor, backout_count=backout_count)
-    return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms)
