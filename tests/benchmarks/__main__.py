@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.deciding import microseconds
+from tests.benchmarks.depths import Depths
 from tests.benchmarks.measuring import in_turns, told
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
@@ -40,6 +41,7 @@ def main() -> None:
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
         deciding(rounds, 20_000 // scale)
+        depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)
         messages(Path(directory), rounds, scale)
         starting(Path(directory), rounds * 20 // scale)
 
@@ -50,6 +52,20 @@ def deciding(rounds: int, count: int) -> None:
 
     figures = in_turns(rounds, {"a put that does not fire": case(False), "a put that fires": case(True)}, "us")
     print(told("deciding one put, all evidence, no store", figures, against="a put that does not fire"), flush=True)
+
+
+def depths(directory: Path, rounds: int, count: int, many: int) -> None:
+    it = Depths(directory / "depths", many)
+    try:
+        few, deep = "with 10 messages there", f"with {many:,} messages there"
+        for title, measure, each in (
+            ("deciding one put, facts of the store on SQLite and decision", it.decide, count),
+            ("one put, decided and stored on SQLite", it.put, count // 10),
+        ):
+            subjects = {few: partial(measure, "SHALLOW", each), deep: partial(measure, "DEEP", each)}
+            print("\n" + told(title, in_turns(rounds, subjects, "us"), against=few), flush=True)
+    finally:
+        it.end()
 
 
 def messages(directory: Path, rounds: int, scale: int) -> None:

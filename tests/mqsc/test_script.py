@@ -58,6 +58,44 @@ def test_the_counts_tell_wrong_commands_from_those_that_failed(qm: InProcess):
     ]
 
 
+def test_every_kind_of_queue_is_defined_altered_shown_and_deleted(qm: InProcess):
+    assert answer(qm, "DEF QR(R) RNAME(FAR) RQMNAME(QM2) XMITQ(X)") == ["AMQ8006I: trigmon queue created."]
+    assert answer(qm, "DEF QMODEL(M) DEFTYPE(PERMDYN) MAXDEPTH(7)") == ["AMQ8006I: trigmon queue created."]
+    assert answer(qm, "ALT QREMOTE(R) XMITQ(Y)") == ["AMQ8008I: trigmon queue changed."]
+    assert answer(qm, "ALT QM(M) TRIGGER") == ["AMQ8008I: trigmon queue changed."]
+    assert answer(qm, "DIS QR(R) RNAME XMITQ")[1:] == [
+        "   QUEUE(R)                                TYPE(QREMOTE)",
+        "   RNAME(FAR)                              XMITQ(Y)",
+    ]
+    assert answer(qm, "DIS QUEUE(M) TYPE(QMODEL) DEFTYPE TRIGGER MAXDEPTH")[1:] == [
+        "   QUEUE(M)                                TYPE(QMODEL)",
+        "   DEFTYPE(PERMDYN)                        MAXDEPTH(7)",
+        "   TRIGGER",
+    ]
+    assert answer(qm, "DIS QR(M)") == ["AMQ8147E: trigmon object M not found."]
+    assert answer(qm, "DEL QR(M)")[0] == "AMQ8151E: trigmon object M has a different type."
+    assert answer(qm, "DEF QL(R)")[0] == "AMQ8151E: trigmon object R has a different type."
+    assert answer(qm, "DEL QR(R)") == answer(qm, "DEL QM(M)") == ["AMQ8007I: trigmon queue deleted."]
+
+
+def test_replace_resets_what_is_not_named_and_keeps_the_messages(qm: InProcess):
+    play(qm, "ALT QL(SYSTEM.DEFAULT.LOCAL.QUEUE) MAXDEPTH(77)\nDEF QL(Q) DESCR('old') MAXDEPTH(5) TRIGGER")
+    qm(Put(q_name="Q", data=b"x"))
+    assert answer(qm, "DEF QL(Q) DEFPRTY(3) REPLACE") == ["AMQ8006I: trigmon queue created."]
+    assert answer(qm, "DIS QL(Q) CURDEPTH DEFPRTY DESCR MAXDEPTH TRIGGER")[2:] == [
+        "   CURDEPTH(1)                             DEFPRTY(3)",
+        "   DESCR( )                                MAXDEPTH(77)",
+        "   NOTRIGGER",
+    ]
+
+
+def test_like_takes_what_is_not_named_from_another_object_of_the_kind(qm: InProcess):
+    play(qm, "DEF QL(Q) DESCR('theirs') MAXDEPTH(5)\nDEF QL(N) LIKE(Q) MAXDEPTH(6)\nDEF QA(A) TARGET(Q)")
+    assert answer(qm, "DIS QL(N) DESCR MAXDEPTH")[2:] == ["   DESCR(theirs)                           MAXDEPTH(6)"]
+    assert answer(qm, "DEF QL(O) LIKE(A)")[0] == "AMQ8151E: The LIKE object has a different type."
+    assert answer(qm, "DEF QL(N) LIKE(A) NOREPLACE")[0] == "AMQ8150E: trigmon object N already exists."
+
+
 def test_what_mq_would_understand_and_trigmon_cannot_do_is_no_syntax_error(qm: InProcess):
     code, said = play(qm, "DIS CHANNEL(*)\n")
     assert code == 10

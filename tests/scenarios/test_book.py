@@ -1,22 +1,16 @@
 """The scenario book: every scenario beside this file holds, on every store."""
 
-from pathlib import Path
-
 import pytest
 
+from tests.book import BOOK
 from trigmon.simulate.in_process import STORES, InProcess
 from trigmon.simulate.player import play
-from trigmon.simulate.reading import read_files
 
-PAGES = sorted(Path(__file__).parent.glob("*.yaml"))
-SCENARIOS = [(page.stem, scenario) for page in PAGES for scenario in read_files([str(page)])]
 CONDITIONS = [*(f"{number:02}" for number in range(1, 15)), "13a", "13b", "13c"]
 
 
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize(
-    "scenario", [scenario for _, scenario in SCENARIOS], ids=[f"{page}: {s.title}" for page, s in SCENARIOS]
-)
+@pytest.mark.parametrize("scenario", [scenario for _, scenario in BOOK], ids=[f"{page}: {s.title}" for page, s in BOOK])
 def test_it_holds(scenario, store):
     result = play(scenario, InProcess(scenario.q_mgrs[0], store))
     assert [f"line {step.line}: {step.failure}" for step in result.steps if step.failure] == []
@@ -24,13 +18,13 @@ def test_it_holds(scenario, store):
 
 @pytest.mark.parametrize("number", CONDITIONS)
 def test_each_condition_has_its_page(number):
-    assert len([1 for page, _ in SCENARIOS if page == f"condition_{number}"]) >= 3
+    assert len([1 for page, _ in BOOK if page == f"condition_{number}"]) >= 3
 
 
 def test_every_scenario_names_its_source():
-    assert [scenario.title for _, scenario in SCENARIOS if not scenario.source] == []
+    assert [scenario.title for _, scenario in BOOK if not scenario.source] == []
 
 
 def test_no_title_stands_twice_on_a_page():
-    titles = [(page, scenario.title) for page, scenario in SCENARIOS]
+    titles = [(page, scenario.title) for page, scenario in BOOK]
     assert len(set(titles)) == len(titles)

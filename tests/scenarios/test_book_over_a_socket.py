@@ -1,16 +1,13 @@
 """The book holds on a real daemon too, as far as a real clock can play it."""
 
-from pathlib import Path
-
 import pytest
 
+from tests.book import BOOK
 from tests.daemons import queue_managers
 from tests.scenarios.over_socket import OverSocket, is_playable
 from trigmon.simulate.player import play
-from trigmon.simulate.reading import read_files
 
-PAGES = sorted(Path(__file__).parent.glob("*.yaml"))
-SCENARIOS = [(page.stem, scenario) for page in PAGES for scenario in read_files([str(page)]) if is_playable(scenario)]
+SCENARIOS = [(page, scenario) for page, scenario in BOOK if is_playable(scenario)]
 
 
 @pytest.fixture(scope="module")

@@ -133,6 +133,24 @@ def test_what_comes_later_is_refused_by_its_name(tmp_path, text, said):
     assert found.endswith("comes with a later release of trigmon")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DEFINE QLOCAL(A) CLUSTER(C)", "2: setup: near CLUSTER(C): there are no clusters here"),
+        ("DEFINE QLOCAL(A) CAPEXPRY(600)", "2: setup: near CAPEXPRY(600): comes with a later release of trigmon"),
+        ("DEFINE CHANNEL(A) CHLTYPE(SDR)", "2: setup: near DEFINE CHANNEL(A): there are no channels here"),
+    ],
+)
+def test_what_has_no_meaning_here_would_make_another_scenario_and_is_refused(tmp_path, text, said):
+    assert refused(tmp_path, f"scenario: s\nsetup: {text}\nsteps: []\n") == said
+
+
+def test_what_stands_at_mqs_default_makes_no_other_scenario(tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text("scenario: s\nsetup: DEFINE QLOCAL(A) CLUSTER(' ') ACCTQ(QMGR)\nsteps: []\n")
+    assert play_files([str(file)], "memory", "table", lambda line: None, lambda line: None) == 0
+
+
 def test_a_store_that_comes_later_is_refused(tmp_path):
     file = tmp_path / "s.yaml"
     file.write_text("scenario: s\nsteps: []\n")

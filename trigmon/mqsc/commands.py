@@ -110,7 +110,6 @@ def _define(reading: Reading, command: Command) -> Command:
     again = reading.take_flag("REPLACE", "NOREPLACE")
     like = reading.take("LIKE")
     source = object_name(reading, like) if like else ""
-    reading.take_flag("FORCE", "NOFORCE")
     call = Define(
         object_type=reading.noun, name=reading.name, attributes=_attributes(reading), replace=again, like=source
     )

@@ -9,6 +9,7 @@ folded to upper case, quoted ones stay as typed, with ``''`` for a quote.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -103,13 +104,14 @@ def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
 def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
     """A joined line at its semicolons; those inside quotes are text."""
     ends = [m.start() for m in re.finditer(r"'[^']*'?|;", read.text) if m.group() == ";"]
+    starts = [start for start, _ in read.marks]
     begin = 0
     for end in [*ends, len(read.text)]:
         piece = read.text[begin:end]
         if piece.strip(_SEPARATORS):
-            before = [(max(0, start - begin), line) for start, line in read.marks if start <= begin]
-            inside = [(start - begin, line) for start, line in read.marks if begin < start < end]
-            marks = (*before[-1:], *inside)
+            first = bisect_right(starts, begin) - 1
+            inside = read.marks[first : bisect_left(starts, end, first + 1)]
+            marks = tuple((max(0, start - begin), line) for start, line in inside)
             last = unfinished and end == len(read.text)
             shown = tuple(read.source) if begin == 0 else ()
             yield Statement(piece, marks[0][1], marks, shown, last)

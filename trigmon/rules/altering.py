@@ -40,14 +40,15 @@ def altered(
     placed: Counter[str] = Counter()
     for situations in _situations(facts, queue, neighbour, before, served, now):
         for situation in situations:
-            initiation_q = situation.queue.definition.initiation_q_name
-            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed[initiation_q])
+            name = situation.initiation.definition.name if situation.initiation is not None else ""
+            effects = trigger(situation, facts.q_mgr.name, ids, placed=placed[name])
             judged += effects.judged
             if effects.told:
                 changes += effects.changes
                 errands += effects.errands
                 told += effects.told
-                placed[initiation_q] += 1 - len(effects.errands)
+                # The queue's own goes where it says, those of the queues it serves go onto itself.
+                placed[name] += 1 - len(effects.errands)
                 break
     return Decision(changes=changes, errands=errands, told=tuple(told), judged=tuple(judged))
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import pytest
 
+from tests.book import BOOK, PLACES
 from tests.build import a_queue, a_situation, an_initiation_queue
 from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType
 from trigmon.rules.triggers import conditions
@@ -38,6 +39,35 @@ def test_code_wording_and_document_have_the_same_order():
     headings = re.findall(r"^## (\d+[abc]?) (.*)$", page(), re.M)
     assert numbers == list(ORDER) == list(FACTS) == [number for number, _ in headings]
     assert [f.__name__.split("_", 2)[2].replace("_", " ") for f in IN_ORDER] == [text for _, text in headings]
+
+
+def sections() -> dict[str, dict[str, str]]:
+    """What the page says of each condition: its meaning, and the lines that begin with a word and a colon."""
+    parts = re.split(r"^## (\d+[abc]?) .*$", page().split("\n## Ours")[0], flags=re.M)[1:]
+    told = {}
+    for number, text in zip(parts[::2], parts[1::2], strict=True):
+        meaning, lines = text.strip().split("\n\n", 1)
+        items = [" ".join(item.split()) for item in re.split(r"^- ", lines, flags=re.M)[1:]]
+        told[number] = {"Meaning": meaning, **dict(item.split(": ", 1) for item in items)}
+    return told
+
+
+def test_the_document_tells_of_each_condition_what_it_means_looks_at_an_example_and_its_source():
+    for number, told in sections().items():
+        assert list(told) == ["Meaning", "Looks at", "Example", "Source", "Shown by"], number
+        assert all(len(text) > 5 for text in told.values())
+
+
+def test_the_documents_sources_are_all_the_places_the_seed_has_for_a_condition():
+    for number, told in sections().items():
+        named = told["Source"].removeprefix("seed 001: ").removesuffix(".").split(", ")
+        assert named == [place for place in PLACES if place.split()[0] == number]
+
+
+def test_each_condition_is_shown_by_a_scenario_of_its_page():
+    for number, told in sections().items():
+        titles = [s.title for page_of, s in BOOK if page_of.removeprefix("condition_").lstrip("0") == number]
+        assert told["Shown by"].removesuffix(".") in titles
 
 
 def test_the_table_of_the_document_is_the_table_of_the_code():
