@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Trigmon, run_cli
 from trigmon import places
 
+DUMPS = Path(__file__).parents[1] / "mqsc" / "dumps"
 SOUND = """\
 - qmgr:
   trigger_interval: 1000
@@ -93,6 +94,15 @@ def test_mqsc_is_read_as_a_queue_manager_would_and_what_is_not_here_is_named(fil
     assert f"{script}:2: left out: " in result.stderr
     alone = run_cli("lint", str(file.parent))
     assert alone.stdout == result.stdout
+
+
+@pytest.mark.parametrize("dump", sorted(DUMPS.glob("*.mqsc")), ids=lambda path: path.stem)
+def test_a_dump_of_mq_s_own_is_linted_as_it_stands(dump: Path):
+    result = run_cli("lint", str(dump), "--output", "json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 1, result.stderr
+    assert {row["where"].rpartition(":")[0] for row in rows} <= {str(dump), ""}
+    assert all("left out: " in line for line in result.stderr.splitlines()[:-1])
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ BROKEN = {
         ("ALTER QALIAS(A) TARGET(' ')", "QALIAS A", "TARGET is blank"),
         ("ALTER QALIAS(A) TARGET(NOTHING)", "QALIAS A", "TARGET(NOTHING) is not defined"),
         ("DEFINE QALIAS(B) TARGET(A)", "QALIAS B", "TARGET(A) is an alias itself"),
+        ("DEFINE QMODEL(M)\nDEFINE QALIAS(B) TARGET(M)", "QALIAS B", "TARGET(M) is a model"),
     ],
     "trailing-ampersand": [
         ("ALTER PROCESS(P) ENVRDATA('it''s &  ')", "PROCESS P", "ENVRDATA('it''s &')"),
@@ -167,6 +168,11 @@ def test_what_does_not_trigger_is_nobodys_worry(sound):
 
 def test_a_transmission_queue_may_do_without_a_process(sound):
     did(sound, "ALTER QLOCAL(Q) PROCESS(' ') USAGE(XMITQ)")
+    assert found(sound) == []
+
+
+def test_a_remote_queue_is_something_for_an_alias_to_point_at(sound):
+    did(sound, "DEFINE QREMOTE(FAR) RNAME(Q) RQMNAME(QM2)\nALTER QALIAS(A) TARGET(FAR)")
     assert found(sound) == []
 
 

@@ -151,6 +151,10 @@ def _load_mqsc(stage: InProcess, q_mgr: str, file: Path) -> Places:
         raise LoadError(f"{file}: it is no text in UTF-8: {error.reason}") from None
     for read in read_script(text):
         where = f"{file}:{read.line}"
+        for skipped in read.skipped:
+            if not skipped.is_default:
+                what = f"{skipped.what} {skipped.parameter}".strip()
+                output.note(f"{file}:{skipped.line}: left out: {what}: {skipped.why}")
         if isinstance(read.error, FunctionNotSupported):
             output.note(f"{where}: left out: {read.error.about}")
         elif read.error is not None:

@@ -54,6 +54,7 @@ class Definitions(msgspec.Struct, frozen=True):
     queues: dict[str, LocalQueue]
     aliases: dict[str, AliasQueue]
     processes: dict[str, Process]
+    models: frozenset[str]
     queue_names: frozenset[str]
 
     def triggered(self) -> Iterator[LocalQueue]:
@@ -79,9 +80,8 @@ def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
         if which not in (ObjectType.QMGR, ObjectType.PROCESS):
             names.add(row["name"])
     q_mgr = next(iter(found[ObjectType.QMGR].values()), QueueManagerDefinition(name=""))
-    return Definitions(
-        q_mgr, found[ObjectType.QLOCAL], found[ObjectType.QALIAS], found[ObjectType.PROCESS], frozenset(names)
-    )
+    local, aliases, processes = (found[which] for which in (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS))
+    return Definitions(q_mgr, local, aliases, processes, frozenset(found[ObjectType.QMODEL]), frozenset(names))
 
 
 def lint(given: Definitions) -> list[Finding]:
@@ -232,15 +232,16 @@ def no_backout_threshold(given: Definitions) -> Iterator[Found]:
 
 
 def alias_to_nothing(given: Definitions) -> Iterator[Found]:
-    """An alias whose TARGET is blank, does not exist, or is an alias itself."""
+    """An alias whose TARGET is blank, does not exist, or is an alias itself or a model."""
     for alias in given.aliases.values():
         target = alias.base_q_name
         if alias.name == DEFAULT_OBJECTS[ObjectType.QALIAS]:
             continue
         if not target:
             said, remedy = "TARGET is blank", f"DELETE QALIAS({_q(alias.name)})"
-        elif target in given.aliases:
-            said, remedy = f"TARGET({target}) is an alias itself", f"DELETE QALIAS({_q(alias.name)})"
+        elif target in given.aliases or target in given.models:
+            what = "an alias itself" if target in given.aliases else "a model"
+            said, remedy = f"TARGET({target}) is {what}", f"DELETE QALIAS({_q(alias.name)})"
         elif target not in given.queue_names:
             said, remedy = f"TARGET({target}) is not defined", f"DEFINE QLOCAL({_q(target)})"
         else:
