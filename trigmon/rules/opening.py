@@ -34,7 +34,6 @@ _INPUT = _AS_Q_DEF | _SHARED | _EXCLUSIVE
 _ONLY_LOCAL = _INPUT | OpenOption.BROWSE.value
 _MESSAGES = _INPUT | OpenOption.BROWSE.value | OpenOption.OUTPUT.value
 _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
-ASTERISK_AT_MOST_AT = 33
 
 
 def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -110,11 +109,12 @@ def _make(call: Open, options: int, model: ModelQueue, now: int, ids: Ids) -> De
 def dynamic_name(pattern: str, ids: Ids) -> str:
     """The name of a dynamic queue: as given, or with 16 characters of its own where ``*`` stands at the end.
 
-    Raises DynamicQNameError (2011): blank, wrong characters, or ``*`` behind the 33rd place or not at the end.
+    Raises DynamicQNameError (2011): blank, wrong characters, ``*`` not at the end, or behind the 33rd place, where the
+    name would grow longer than a name may be.
     """
     given = pattern.rstrip(" ")
     stem = given.removesuffix("*")
-    if stem != given and len(stem) < ASTERISK_AT_MOST_AT:
+    if stem != given:
         given = f"{stem}{ids.handle():016X}"
     if not is_object_name(given):
         raise DynamicQNameError(
