@@ -152,3 +152,15 @@ def test_every_descriptor_at_every_edge_is_transmitted_alike_by_both_stores(q_na
     finally:
         for client in clients:
             client.world.qm.stop()
+
+
+def test_every_name_at_every_edge_is_alike_for_a_queue_made_from_a_model(tmp_path: Path) -> None:
+    clients = [Client(store, tmp_path / store) for store in STORES]
+    try:
+        for name in [*TEXTS, "A" * 32 + "*", "A" * 33 + "*", "A" * 48, "A" * 49, "* ", "A*", "AMQ.*"]:
+            call = Open(object_name="MODEL.Q", options=WIDE, dynamic_q_name=name)
+            one, other = [client.send(call) for client in clients]
+            assert one == other, call
+    finally:
+        for client in clients:
+            client.world.qm.stop()

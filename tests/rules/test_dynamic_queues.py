@@ -12,6 +12,7 @@ from trigmon.mq.calls import (
     Commit,
     Disconnect,
     Display,
+    DisplayHandles,
     Explain,
     Get,
     Inquire,
@@ -96,6 +97,16 @@ def test_a_model_that_is_not_shareable_makes_a_queue_for_one_reader(world):
     world.define("N", "QMODEL", shareability="not_shareable")
     opened(world, "N", "MINE", IN)
     assert refusal(world, Open(object_name="MINE", options=IN), "other") == Reason.OBJECT_IN_USE
+
+
+@pytest.mark.parametrize(("option", "said"), [("input_exclusive", "exclusive"), ("input_shared", "shared")])
+def test_opened_for_input_as_the_queue_defines_the_new_queue_is_open_as_its_model_says(world, option, said):
+    world.define("N", "QMODEL", def_input_open_option=option)
+    handle = opened(world, "N", "MINE", OpenOption.INPUT_AS_Q_DEF | INQUIRE).handle
+    world.put("MINE", b"m")
+    assert world.did(Get(handle=handle)).data == b"m"
+    assert world.did(Inquire(handle=handle, names=["open_input_count"])).values == {"open_input_count": 1}
+    assert [row["input"] for row in world.did(DisplayHandles(q_name="MINE"), "operator").rows] == [said]
 
 
 def test_a_refused_open_makes_no_queue(world):

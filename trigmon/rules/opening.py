@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
+from trigmon.mq.attributes import KINDS, OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
 from trigmon.mq.calls import Open, Opened
 from trigmon.mq.enums import ObjectType, OpenOption, Shareability
 from trigmon.mq.errors import (
@@ -34,7 +34,6 @@ _INPUT = _AS_Q_DEF | _SHARED | _EXCLUSIVE
 _ONLY_LOCAL = _INPUT | OpenOption.BROWSE.value
 _MESSAGES = _INPUT | OpenOption.BROWSE.value | OpenOption.OUTPUT.value
 _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
-ASTERISK_AT_MOST_AT = 33
 
 
 def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -48,8 +47,8 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     if call.object_type == "queue":
         return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)
-    if facts.named is None:
-        raise UnknownObjectName(call.object_name)
+    if facts.named is None or type(facts.named) is not KINDS[object_type]:
+        raise UnknownObjectName(f"{object_type.name}({call.object_name})")
     if options & (_MESSAGES | OpenOption.SET.value):
         raise OptionNotValidForType(f"{object_type.name} can only be opened for inquire")
     name = facts.named.name
@@ -111,11 +110,12 @@ def _make(call: Open, options: int, model: ModelQueue, now: int, ids: Ids) -> De
 def dynamic_name(pattern: str, ids: Ids) -> str:
     """The name of a dynamic queue: as given, or with 16 characters of its own where ``*`` stands at the end.
 
-    Raises DynamicQNameError (2011): blank, wrong characters, or ``*`` behind the 33rd place or not at the end.
+    Raises DynamicQNameError (2011): blank, wrong characters, ``*`` not at the end, or behind the 33rd place, where the
+    name would grow longer than a name may be.
     """
     given = pattern.rstrip(" ")
     stem = given.removesuffix("*")
-    if stem != given and len(stem) < ASTERISK_AT_MOST_AT:
+    if stem != given:
         given = f"{stem}{ids.handle():016X}"
     if not is_object_name(given):
         raise DynamicQNameError(

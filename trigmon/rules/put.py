@@ -53,7 +53,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission import XQH_LENGTH
 from trigmon.rules.changes import AddMessage, AnyChange
-from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.decision import DONE, Decision, Ids
 from trigmon.rules.errands import Deliver
 from trigmon.rules.facts import Facts, Found, QueueFacts, Route
 from trigmon.rules.resolving import base_queue, check_alive
@@ -100,7 +100,6 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
     placed, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes)
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,
@@ -109,7 +108,7 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         put_ms=now,
         warning=warning,
     )
-    return Decision(reply, decision.changes, decision.errands, decision.told, judged=decision.judged)
+    return _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply)
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -271,6 +270,7 @@ def _placed(
     ids: Ids,
     unit_id: int = 0,
     begins: list[AnyChange] | None = None,
+    reply: Reply = DONE,
     expires_ms: int | None = None,
 ) -> Decision:
     """The message on the queue, and what its arrival triggers."""
@@ -292,4 +292,4 @@ def _placed(
         unit_id,
     )
     changes = [*(begins or ()), added, *effects.changes]
-    return Decision(changes=changes, errands=effects.errands, told=effects.told, judged=effects.judged)
+    return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)

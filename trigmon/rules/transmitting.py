@@ -17,7 +17,8 @@ from trigmon.mq.transmission import check_xqh, pack_xqh
 from trigmon.rules.decision import Ids
 from trigmon.rules.facts import Facts, QueueFacts, Route
 
-_TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
+_TEMPORARY, _TRANSMISSION = DefinitionType.TEMPORARY_DYNAMIC, Usage.TRANSMISSION
+_PERSISTENT = Persistence.PERSISTENT.value
 # MQRO_ACCEPT_UNSUP_IF_XMIT_MASK: reports on arrival and delivery are for the queue at the end of the way.
 _NOT_HERE = 0x3FF00
 
@@ -36,11 +37,11 @@ def as_it_lies(
     Raises PersistentNotAllowed (2048) for a temporary dynamic queue, XqhError (2260) for a transmission queue.
     """
     definition = queue.definition
-    if descriptor.persistence == Persistence.PERSISTENT and definition.definition_type is _TEMPORARY:
+    if descriptor.persistence == _PERSISTENT and definition.definition_type is _TEMPORARY:
         raise PersistentNotAllowed(f"{definition.name} is a temporary dynamic queue")
     if route is not None:
         return transmitted(descriptor, data, route, facts.q_mgr.name, ids.msg_id(ids.message()), now)
-    if definition.usage is Usage.TRANSMISSION:
+    if definition.usage is _TRANSMISSION:
         check_xqh(descriptor, data)
     return descriptor, data
 
