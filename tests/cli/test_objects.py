@@ -39,6 +39,48 @@ def test_an_alias_is_defined_and_altered_by_its_own_attributes(trigmon: Trigmon)
     assert trigmon("queue", "alter", "OB.ALIAS", "TRIGGER").exit_code == 2
 
 
+def test_a_remote_and_a_model_queue_are_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
+    remote = ["queue", "define", "OB.R", "--type", "qremote", "RNAME=ORDERS", "remote_q_mgr_name=QM9", "XMITQ=OB.XQ"]
+    assert trigmon(*remote).stdout == "QREMOTE OB.R defined\n"
+    model = ["queue", "define", "OB.MODEL", "--type", "qmodel", "DEFTYPE=PERMDYN", "TRIGGER", "TRIGDPTH=5"]
+    assert trigmon(*model).stdout == "QMODEL OB.MODEL defined\n"
+    assert trigmon("queue", "alter", "OB.R", "RQMNAME=QM8").exit_code == 0
+    assert trigmon("queue", "alter", "OB.MODEL", "NOTRIGGER").exit_code == 0
+    (shown,) = objects(trigmon("queue", "show", "OB.R", "--output", "json"))
+    assert (shown["q_type"], shown["remote_q_name"], shown["remote_q_mgr_name"]) == ("remote", "ORDERS", "QM8")
+    (shown,) = objects(trigmon("queue", "show", "OB.MODEL", "--output", "json"))
+    assert (shown["q_type"], shown["definition_type"]) == ("model", "permanent_dynamic")
+    assert (shown["trigger_control"], shown["trigger_depth"]) == ("off", 5)
+    listed = trigmon("queue", "list", "OB.R").stdout + trigmon("queue", "list", "OB.MODEL").stdout
+    assert ["OB.R", "QREMOTE"] in [line.split()[:2] for line in listed.splitlines()]
+    assert ["OB.MODEL", "QMODEL"] in [line.split()[:2] for line in listed.splitlines()]
+    for name in ("OB.R", "OB.MODEL"):
+        assert trigmon("queue", "delete", name).exit_code == 0
+        assert trigmon("queue", "show", name).exit_code == 3
+
+
+def test_a_type_and_alias_of_must_agree(trigmon: Trigmon):
+    result = trigmon("queue", "define", "OB.X", "--alias-of", "OB.Y", "--type", "qremote")
+    assert result.exit_code == 2
+    assert "--alias-of defines an alias" in result.stderr
+
+
+def test_a_dynamic_queue_is_shown_moved_to_and_left_out_of_what_files_say(trigmon: Trigmon, qm, tmp_path: Path):
+    trigmon("queue", "define", "DY.MODEL", "--type", "qmodel", "DEFTYPE=PERMDYN")
+    trigmon("queue", "define", "DY.FROM")
+    qm.put("DY.FROM", b"m")
+    made = qm.open("DY.MODEL", "output", dynamic_q_name="DY.MADE")
+    assert trigmon("queue", "move", "DY.FROM", "DY.MADE").exit_code == 0
+    (shown,) = objects(trigmon("queue", "show", "DY.MADE", "--output", "json"))
+    assert (shown["definition_type"], shown["current_q_depth"]) == ("permanent_dynamic", 1)
+    for form in ("--yaml", "--mqsc"):
+        exported = trigmon("export", form).stdout
+        assert "DY.MODEL" in exported
+        assert "DY.MADE" not in exported
+    made.close(purge=True)
+    assert trigmon("queue", "show", "DY.MADE").exit_code == 3
+
+
 def test_system_queues_are_listed_when_asked_for(trigmon: Trigmon):
     names = [row["name"] for row in objects(trigmon("queue", "list", "--system", "--output", "json"))]
     assert "SYSTEM.DEAD.LETTER.QUEUE" in names

@@ -5,7 +5,7 @@ import pytest
 from tests.in_process import InProcess
 from trigmon.definitions.plan import Change, plan
 from trigmon.definitions.read import DefinitionError, read_text
-from trigmon.mq.calls import Alter, Define, Delete
+from trigmon.mq.calls import Alter, Define, Delete, Open
 
 FILE = """
 - qlocal: A
@@ -45,6 +45,36 @@ def test_only_what_the_file_names_is_touched():
     qm(step.call)
     (row,) = (row for row in qm.rows("QLOCAL") if row["name"] == "A")
     assert (row["trigger_depth"], row["max_q_depth"]) == (5, 9)
+
+
+def test_queues_of_every_type_are_made_and_altered_by_a_file():
+    text = """
+- qlocal: XQ
+  usage: xmitq
+- qremote: R
+  remote_q_name: ORDERS
+  RQMNAME: QM9
+  xmitq: XQ
+  default_persistence: persistent
+- qmodel: M
+  definition_type: permdyn
+  trigger_control: on
+"""
+    qm = InProcess()
+    assert applied(qm, text) == [("define", "XQ"), ("define", "R"), ("define", "M")]
+    assert applied(qm, text) == []
+    assert applied(qm, text.replace("permdyn", "temporary_dynamic").replace("QM9", "QM8")) == [
+        ("alter", "R"),
+        ("alter", "M"),
+    ]
+
+
+def test_prune_takes_away_all_but_what_programs_made():
+    qm = InProcess()
+    applied(qm, "- qmodel: M\n  DEFTYPE: PERMDYN\n- qlocal: A\n- qremote: R\n  RNAME: X\n")
+    qm(Open(object_name="M", options=16, dynamic_q_name="MADE"))
+    assert applied(qm, "- qlocal: A", prune=True) == [("delete", "R"), ("delete", "M")]
+    assert [row["name"] for row in qm.rows("QLOCAL") if not row["name"].startswith("SYSTEM.")] == ["A", "MADE"]
 
 
 def test_a_start_defines_and_undoes_no_alter():

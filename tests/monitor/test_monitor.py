@@ -7,6 +7,7 @@ import time
 import pytest
 
 import trigmon
+from tests.daemons import define
 from tests.monitor.conftest import until
 from trigmon.mq.calls import Alter, Delete
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
@@ -214,6 +215,29 @@ def test_a_dead_letter_queue_that_refuses_does_not_stop_the_monitor(stage, dead_
     finally:
         enabled = {"inhibit_put": "enabled"}
         stage.qm.call(Alter(object_type="QLOCAL", name="SYSTEM.DEAD.LETTER.QUEUE", attributes=enabled))
+
+
+@pytest.mark.parametrize("by_alias", [False, True])
+def test_a_triggered_dead_letter_queue_whose_own_program_is_missing_does_not_go_round_for_ever(stage, by_alias):
+    dlq = name = stage.queue("/no/such/reader", name="DLQ")
+    if by_alias:
+        name = f"{dlq}.ALIAS"
+        define(stage.qm, name, "QALIAS", base_q_name=dlq)
+    stage.qm.call(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": name}))
+    try:
+        q_name = stage.queue("/no/such/program")
+        stage.watch()
+        stage.qm.put(q_name, b"one")
+        stage.wait_for(q_name=q_name, state="failed")
+        stage.wait_for(q_name=dlq, state="failed")
+        stage.qm.put(q_name, b"two")
+        stage.wait_for(2, q_name=q_name, state="failed")
+        runs = stage.wait_for(2, q_name=dlq, state="failed")
+        dropped = f"the trigger message was dropped: it is about {dlq}, the dead-letter queue itself"
+        assert [run["why"] for run in runs] == [f"no program /no/such/reader; {dropped}"] * 2
+        assert stage.depth(dlq) == 2
+    finally:
+        stage.qm.call(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": ""}))
 
 
 def test_a_monitor_of_a_queue_that_does_not_exist_says_so(stage):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Clear, Open, Put, Reply
+from trigmon.mq.calls import Alter, Call, Clear, Get, Open, Put, Refused, Reply
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 
@@ -21,7 +21,22 @@ WIDE = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOpt
 MINE = 777
 AS_IT_WAS = {"inhibit_get": "enabled", "inhibit_put": "enabled", "max_q_depth": 999_999}
 NUMBERS = [0, 1, 2, 3, 8, 0x20, -1, -2, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)]
-TEXTS = ["", Q, "ALIAS.Q", "NONE", "queue", "QLOCAL", "QMGR", "*", "A*B", "\0", "é" * 30, "x" * 5000]
+TEXTS = [
+    "",
+    Q,
+    "ALIAS.Q",
+    "REMOTE.Q",
+    "MODEL.Q",
+    "NONE",
+    "queue",
+    "QLOCAL",
+    "QMGR",
+    "*",
+    "A*B",
+    "\0",
+    "é" * 30,
+    "x" * 5000,
+]
 ANY = [None, True, 1.5, 2**64 - 1, -(2**63), "on", "x" * 5000, "\0", b"\0", [], {}, {"a": [b"x"]}]
 EDGES: dict[Any, list[Any]] = {
     int: NUMBERS,
@@ -87,6 +102,9 @@ class Client:
         self.world.define(Q, trigger_control="on", initiation_q_name="SYSTEM.DEFAULT.INITIATION.QUEUE")
         self.world.define("OTHER.Q")
         self.world.define("ALIAS.Q", "QALIAS", base_q_name=Q)
+        self.world.define("XMIT.Q", usage="transmission")
+        self.world.define("REMOTE.Q", "QREMOTE", remote_q_name="X", remote_q_mgr_name="QM9", xmit_q_name="XMIT.Q")
+        self.world.define("MODEL.Q", "QMODEL")
         self._handle = 0
 
     def send(self, call: Call) -> Reply | None:
@@ -111,6 +129,36 @@ def test_every_field_at_every_edge_is_answered_alike_by_both_stores(kind: type[C
     clients = [Client(store, tmp_path / store) for store in STORES]
     try:
         for call in odd_calls(kind):
+            one, other = [client.send(call) for client in clients]
+            assert one == other, call
+    finally:
+        for client in clients:
+            client.world.qm.stop()
+
+
+@pytest.mark.parametrize("q_name", ["REMOTE.Q", "XMIT.Q"])
+def test_every_descriptor_at_every_edge_is_transmitted_alike_by_both_stores(q_name: str, tmp_path: Path) -> None:
+    clients = [Client(store, tmp_path / store) for store in STORES]
+    try:
+        for call in odd_calls(Put):
+            one, other = [client.send(msgspec.structs.replace(call, q_name=q_name, handle=0)) for client in clients]
+            assert one == other, call
+        handles = [client.world.open("XMIT.Q", OpenOption.INPUT_SHARED) for client in clients]
+        while True:
+            one, other = [c.send(Get(handle=handle)) for c, handle in zip(clients, handles, strict=True)]
+            assert one == other
+            if isinstance(one, Refused):
+                break
+    finally:
+        for client in clients:
+            client.world.qm.stop()
+
+
+def test_every_name_at_every_edge_is_alike_for_a_queue_made_from_a_model(tmp_path: Path) -> None:
+    clients = [Client(store, tmp_path / store) for store in STORES]
+    try:
+        for name in [*TEXTS, "A" * 32 + "*", "A" * 33 + "*", "A" * 48, "A" * 49, "* ", "A*", "AMQ.*"]:
+            call = Open(object_name="MODEL.Q", options=WIDE, dynamic_q_name=name)
             one, other = [client.send(call) for client in clients]
             assert one == other, call
     finally:

@@ -33,6 +33,7 @@ from trigmon.mq.calls import (
     Outcome,
     Put,
     PutMany,
+    Refused,
     Set,
     WasGot,
     WereGot,
@@ -40,7 +41,9 @@ from trigmon.mq.calls import (
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 
-QUEUES = ("F", "E", "D", "INITQ", "A")
+LASTING = ("F", "E", "D", "INITQ", "A")
+MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make
+QUEUES = (*LASTING, "R", *MODELS, *MODELS.values())
 APPS = ("one", "two")
 IN, EXCL, OUT, BROWSE = (
     OpenOption.INPUT_SHARED,
@@ -78,7 +81,7 @@ queue = st.sampled_from(QUEUES)
 pick = st.integers(0, 7)
 step = st.one_of(
     st.tuples(st.just("open"), app, queue, st.sampled_from(OPENS)),
-    st.tuples(st.just("close"), app, pick),
+    st.tuples(st.just("close"), app, pick, st.sampled_from([0, 0, 0, 1, 2])),
     st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.sampled_from([-1, 5])),
     st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.just(-1)),
     st.tuples(st.just("put_many"), app, queue, st.booleans(), st.integers(1, 4)),
@@ -120,6 +123,10 @@ class Script:
         world.define("E", trigger_type="every", max_q_depth=6, **armed)
         world.define("D", trigger_type="depth", trigger_depth=2, def_persistence="persistent", **armed)
         world.define("A", "QALIAS", base_q_name="F", def_priority=2)
+        world.define("XQ", usage="transmission", def_persistence="persistent", **armed)
+        world.define("R", "QREMOTE", remote_q_name="X", remote_q_mgr_name="QM9", xmit_q_name="XQ")
+        world.define("M", "QMODEL", **armed)
+        world.define("P", "QMODEL", definition_type="permanent_dynamic", def_persistence="persistent", **armed)
         self._monitor(True)
 
     def _reset(self) -> None:
@@ -160,14 +167,15 @@ class Script:
         return handles[which % len(handles)][0] if handles else 0
 
     def _open(self, name, q_name, options) -> None:
-        reply = self._call(name, Open(object_name=q_name, options=int(options)))
+        dynamic_q_name = MODELS.get(q_name, "AMQ.*")
+        reply = self._call(name, Open(object_name=q_name, options=int(options), dynamic_q_name=dynamic_q_name))
         if isinstance(reply, Opened):
             self.handles[name].append((reply.handle, q_name))
 
-    def _close(self, name, which) -> None:
+    def _close(self, name, which, options) -> None:
         handle = self._handle(name, which)
-        self._call(name, Close(handle=handle))
-        self.handles[name] = [pair for pair in self.handles[name] if pair[0] != handle]
+        if not isinstance(self._call(name, Close(handle=handle, options=options)), Refused):
+            self.handles[name] = [pair for pair in self.handles[name] if pair[0] != handle]
 
     def _put(self, name, q_name, in_unit, persistent, priority, expiry) -> None:
         self.put_count += 1
@@ -176,7 +184,7 @@ class Script:
         unit = self.units[name] if in_unit else 0
         put = Put(q_name=q_name, data=body, descriptor=descriptor, options=2 * in_unit, unit=unit)
         reply = self._call(name, put)
-        if hasattr(reply, "msg_id") and persistent and expiry < 0:
+        if hasattr(reply, "msg_id") and persistent and expiry < 0 and q_name in LASTING:
             if in_unit:
                 self.pending[name][0].append(body)
             else:
@@ -246,7 +254,7 @@ class Script:
         self._call(name, Inquire(handle=self._handle(name, which)))
 
     def _alter(self, q_name, change) -> None:
-        kind = "QALIAS" if q_name == "A" else "QLOCAL"
+        kind = {"A": "QALIAS", "R": "QREMOTE", "M": "QMODEL", "P": "QMODEL"}.get(q_name, "QLOCAL")
         self.seen.append(self.world.do(Alter(object_type=kind, name=q_name, attributes=change), "operator"))
 
     def _advance(self, ms) -> None:

@@ -49,6 +49,20 @@ class TestOpening:
     def test_what_cannot_be_opened_is_refused_for_its_reason(self, world, call, reason):
         assert refusal(world, call) == reason
 
+    @pytest.mark.parametrize("object_type", ["QLOCAL", "QALIAS", "QREMOTE", "QMODEL"])
+    def test_a_queue_opened_as_a_type_it_has_is_inquired_of_and_as_another_it_is_unknown(self, world, object_type):
+        world.define("REMOTE", "QREMOTE")
+        world.define("MODEL", "QMODEL")
+        names = {"QLOCAL": "Q", "QALIAS": "ALIAS", "QREMOTE": "REMOTE", "QMODEL": "MODEL"}
+        for kind, name in names.items():
+            call = Open(object_name=name, object_type=object_type, options=INQUIRE)
+            if kind == object_type:
+                handle = world.did(call).handle
+                assert world.did(Inquire(handle=handle)).values["object_type"] == object_type
+                assert refusal(world, Put(handle=handle)) == Reason.NOT_OPEN_FOR_OUTPUT
+            else:
+                assert refusal(world, call) == Reason.UNKNOWN_OBJECT_NAME
+
     def test_an_alias_of_nothing_and_an_alias_of_an_alias_say_so(self, world):
         world.define("LOOSE", "QALIAS", base_q_name="GONE")
         world.define("SECOND", "QALIAS", base_q_name="ALIAS")

@@ -10,9 +10,12 @@ import sys
 FAILED, USAGE, NO_SUCH_OBJECT, NOT_ALLOWED, WRONG_STATE, NOT_REACHABLE, TIMED_OUT = range(1, 8)
 
 _CODES = {
-    NO_SUCH_OBJECT: (2082, 2085, 2086),
+    NO_SUCH_OBJECT: (2082, 2085, 2086, 2087, 2196, 2197),
     NOT_ALLOWED: (2035, 2063, 2217),
-    WRONG_STATE: (2016, 2041, 2042, 2051, 2052, 2053, 2055, 2057, 2100, 3210, 4002, 4003, 4004, 4007),
+    WRONG_STATE: (
+        *(2016, 2041, 2042, 2048, 2051, 2052, 2053, 2055, 2057, 2091, 2092, 2100, 2184, 2198, 2199, 2201),
+        *(3210, 4002, 4003, 4004, 4007),
+    ),
     NOT_REACHABLE: (2009, 2025, 2058, 2059, 2161, 2162, 2202, 2203, 2223),
 }
 _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reasons}
@@ -22,6 +25,7 @@ _REMEDIES = {
     2016: "allow gets: trigmon queue alter QUEUE GET=ENABLED",
     2035: "administration is for the daemon's user, root and the configured administrators",
     2042: "see who has it open: DISPLAY QSTATUS(QUEUE) TYPE(HANDLE) in trigmon mqsc",
+    2048: "a temporary dynamic queue takes no persistent message: say --not-persistent",
     2051: "allow puts: trigmon queue alter QUEUE PUT=ENABLED",
     2053: "get messages, or raise the limit: trigmon queue alter QUEUE MAXDEPTH=NUMBER",
     2058: "name one of those that run with --qmgr",
@@ -29,6 +33,8 @@ _REMEDIES = {
     2082: "the alias points at no queue: trigmon queue alter ALIAS TARGET=QUEUE",
     2085: "trigmon queue list, process list and runs list show what there is",
     2100: "change it with alter, or say --replace",
+    2087: "name it and its transmission queue: trigmon queue alter QUEUE RQMNAME=NAME XMITQ=QUEUE",
+    2092: "make it one: trigmon queue alter QUEUE USAGE=XMITQ",
     2192: "make room on the queue manager's disk",
     4002: "see its type: trigmon queue list",
 }

@@ -15,9 +15,10 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
     date_and_time,
     pack_dlh,
+    unpack_tm,
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, PutOption
-from trigmon.mq.errors import MQError
+from trigmon.mq.errors import MQError, TmError
 
 # A trigger message known only from its run record: what the queue manager had written around it.
 AS_WRITTEN = MessageDescriptor(format=FORMAT_TRIGGER, persistence=int(Persistence.NOT_PERSISTENT))
@@ -37,13 +38,16 @@ def put_dead_letter(
     """Puts the message onto the queue manager's DEADQ, in the unit of work when one is given.
 
     Returns a sentence for the run record: where the trigger message lies now, or why it lies nowhere. A queue
-    that refuses it is such a reason, not an error: the monitor goes on. Raises only what ``call`` raises besides
-    MQError.
+    that refuses it is such a reason, not an error: the monitor goes on. One about the dead-letter queue itself is
+    dropped: it would trigger that queue again, for ever. Raises only what ``call`` raises besides MQError.
     """
     try:
         name = dead_letter_queue(call)
         if not name:
             return "the trigger message was dropped: the queue manager names no dead-letter queue (DEADQ)"
+        about = _triggered_queue(data)
+        if about and about in (name, _base_queue(call, name)):
+            return f"the trigger message was dropped: it is about {about}, the dead-letter queue itself"
         call(
             Put(
                 q_name=name,
@@ -62,6 +66,20 @@ def dead_letter_queue(call: Callable[[Call], Reply]) -> str:
     """The queue manager's DEADQ as it is now, "" for none."""
     reply = call(Display(object_type=ObjectType.QMGR.name))
     return str(reply.rows[0]["dead_letter_q_name"]) if isinstance(reply, Listing) and reply.rows else ""
+
+
+def _triggered_queue(data: bytes) -> str:
+    """The queue that a trigger message is about, "" when the data is none."""
+    try:
+        return unpack_tm(data).q_name
+    except TmError:
+        return ""
+
+
+def _base_queue(call: Callable[[Call], Reply], name: str) -> str:
+    """The queue behind an alias of this name, "" when it is none."""
+    reply = call(Display(object_type=ObjectType.QALIAS.name, name=name))
+    return str(reply.rows[0]["base_q_name"]) if isinstance(reply, Listing) and reply.rows else ""
 
 
 def _header(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
+from trigmon.mq.attributes import KINDS, OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
 from trigmon.mq.calls import Open, Opened
 from trigmon.mq.enums import ObjectType, OpenOption, Shareability
 from trigmon.mq.errors import (
@@ -48,8 +48,8 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     if call.object_type == "queue":
         return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)
-    if facts.named is None:
-        raise UnknownObjectName(call.object_name)
+    if facts.named is None or type(facts.named) is not KINDS[object_type]:
+        raise UnknownObjectName(f"{object_type.name}({call.object_name})")
     if options & (_MESSAGES | OpenOption.SET.value):
         raise OptionNotValidForType(f"{object_type.name} can only be opened for inquire")
     name = facts.named.name

@@ -24,7 +24,6 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import (
     ApplType,
-    DefinitionType,
     Inhibit,
     MsgDeliverySequence,
     MsgFlag,
@@ -32,7 +31,6 @@ from trigmon.mq.enums import (
     OpenOption,
     Persistence,
     PutOption,
-    Usage,
 )
 from trigmon.mq.errors import (
     ExpiryError,
@@ -47,20 +45,19 @@ from trigmon.mq.errors import (
     NotOpenForOutput,
     OptionsError,
     PersistenceError,
-    PersistentNotAllowed,
     PriorityError,
     PutInhibited,
     QFull,
     ReportOptionsError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.mq.transmission import XQH_LENGTH, check_xqh
+from trigmon.mq.transmission import XQH_LENGTH
 from trigmon.rules.changes import AddMessage, AnyChange
-from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.decision import DONE, Decision, Ids
 from trigmon.rules.errands import Deliver
 from trigmon.rules.facts import Facts, Found, QueueFacts, Route
 from trigmon.rules.resolving import base_queue, check_alive
-from trigmon.rules.transmitting import transmitted
+from trigmon.rules.transmitting import as_it_lies
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.units import check_limit, joined_unit
@@ -78,7 +75,6 @@ _LATER_FLAGS = (
 ).value
 # Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
 _PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
-_TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
 _DATAGRAM = MsgType.DATAGRAM.value
 _KNOWN_FLAGS = sum(MsgFlag)
 _LENGTHS = {
@@ -103,8 +99,7 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
-    placed, data = _as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes)
+    placed, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,
@@ -113,7 +108,7 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         put_ms=now,
         warning=warning,
     )
-    return Decision(reply, decision.changes, decision.errands, decision.told)
+    return _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply)
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -123,7 +118,7 @@ def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, i
     descriptor, number = call.descriptor, ids.message()
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
-    descriptor, data = _as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
+    descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
     return _placed(facts, queue, descriptor, data, number, now, ids, expires_ms=call.expires_ms)
 
 
@@ -240,29 +235,6 @@ def _check_room(queue: QueueFacts, length: int, facts: Facts) -> None:
         raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
 
 
-def _as_it_lies(
-    queue: QueueFacts,
-    route: Route | None,
-    descriptor: MessageDescriptor,
-    data: bytes,
-    facts: Facts,
-    now: int,
-    ids: Ids,
-) -> tuple[MessageDescriptor, bytes]:
-    """The message as this queue holds it: one for a remote queue behind a transmission header.
-
-    Raises PersistentNotAllowed (2048) for a temporary dynamic queue, XqhError (2260) for a transmission queue.
-    """
-    definition = queue.definition
-    if descriptor.persistence == Persistence.PERSISTENT and definition.definition_type is _TEMPORARY:
-        raise PersistentNotAllowed(f"{definition.name} is a temporary dynamic queue")
-    if route is not None:
-        return transmitted(descriptor, data, route, facts.q_mgr.name, ids.msg_id(ids.message()), now)
-    if definition.usage is Usage.TRANSMISSION:
-        check_xqh(descriptor, data)
-    return descriptor, data
-
-
 def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
     """The descriptor as stored: defaults from the definition that was named, ids and context filled in."""
     given = call.descriptor
@@ -275,6 +247,7 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
         persistence=int(opened.def_persistence if given.persistence == Persistence.AS_Q_DEF else given.persistence),
         msg_id=given.msg_id if keeps_msg_id else msg_id,
         correl_id=msg_id if call.options & _NEW_CORREL_ID else given.correl_id,
+        reply_to_q_mgr=given.reply_to_q_mgr or (facts.q_mgr.name if given.reply_to_q else ""),
         group_id=NO_ID,
         msg_seq_number=1,
         offset=0,
@@ -297,6 +270,7 @@ def _placed(
     ids: Ids,
     unit_id: int = 0,
     begins: list[AnyChange] | None = None,
+    reply: Reply = DONE,
     expires_ms: int | None = None,
 ) -> Decision:
     """The message on the queue, and what its arrival triggers."""
@@ -317,4 +291,4 @@ def _placed(
         expires_ms,
         unit_id,
     )
-    return Decision(changes=[*(begins or ()), added, *effects.changes], errands=effects.errands, told=effects.told)
+    return Decision(reply, [*(begins or ()), added, *effects.changes], effects.errands, effects.told)

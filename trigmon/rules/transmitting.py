@@ -1,4 +1,4 @@
-"""A message for a remote queue, as it lies on the transmission queue (the manual's page of MQXQH; seed 003, note 9)."""
+"""A message as the queue holds it: for a remote queue behind a transmission header (the manual's page of MQXQH)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,39 @@ from trigmon.mq.descriptors import (
     NO_ID,
     MessageDescriptor,
 )
-from trigmon.mq.enums import ApplType, MsgFlag
-from trigmon.mq.transmission import pack_xqh
-from trigmon.rules.facts import Route
+from trigmon.mq.enums import ApplType, DefinitionType, MsgFlag, Persistence, Usage
+from trigmon.mq.errors import PersistentNotAllowed
+from trigmon.mq.transmission import check_xqh, pack_xqh
+from trigmon.rules.decision import Ids
+from trigmon.rules.facts import Facts, QueueFacts, Route
 
+_TEMPORARY, _TRANSMISSION = DefinitionType.TEMPORARY_DYNAMIC, Usage.TRANSMISSION
+_PERSISTENT = Persistence.PERSISTENT.value
 # MQRO_ACCEPT_UNSUP_IF_XMIT_MASK: reports on arrival and delivery are for the queue at the end of the way.
 _NOT_HERE = 0x3FF00
+
+
+def as_it_lies(
+    queue: QueueFacts,
+    route: Route | None,
+    descriptor: MessageDescriptor,
+    data: bytes,
+    facts: Facts,
+    now: int,
+    ids: Ids,
+) -> tuple[MessageDescriptor, bytes]:
+    """The message as this queue holds it: one for a remote queue behind a transmission header.
+
+    Raises PersistentNotAllowed (2048) for a temporary dynamic queue, XqhError (2260) for a transmission queue.
+    """
+    definition = queue.definition
+    if descriptor.persistence == _PERSISTENT and definition.definition_type is _TEMPORARY:
+        raise PersistentNotAllowed(f"{definition.name} is a temporary dynamic queue")
+    if route is not None:
+        return transmitted(descriptor, data, route, facts.q_mgr.name, ids.msg_id(ids.message()), now)
+    if definition.usage is _TRANSMISSION:
+        check_xqh(descriptor, data)
+    return descriptor, data
 
 
 def transmitted(
