@@ -20,6 +20,7 @@ _ECHO = re.compile(r"^ *\d+ : ")
 _ANSWER = re.compile(r"(AMQ\d{4}[IEW]|CSQ9022I|Skipped, )")
 
 any_text = st.text(st.one_of(st.characters(), st.sampled_from("'()+-*;,\n \t\r\x00\x85\u2028\ud800")), max_size=200)
+marks = st.text("'()+-*;,\n \t\r\x85\u2028\x1c\xa0A1", max_size=30)
 # Words by which a text gets past the first look.
 _PIECES = """
     DEFINE ALTER DELETE CLEAR DISPLAY PING REFRESH END SET START DEF ALT DIS QLOCAL QL QALIAS QREMOTE QMODEL PROCESS
@@ -48,7 +49,7 @@ def commands_of(text: str) -> list[Command]:
     return [c for c in read_script(text) if not c.ends]
 
 
-@given(st.one_of(any_text, soup, damaged()))
+@given(st.one_of(any_text, marks, soup, damaged()))
 def test_any_text_is_answered_command_by_command(text: str):
     said: list[str] = []
     code = run(io.StringIO(text), InProcess(), said.append, "QM1")
@@ -63,7 +64,7 @@ def test_any_text_is_answered_command_by_command(text: str):
     assert said[-3] == f"{ {0: 'No', 1: 'One'}.get(count, count) } MQSC command{'s' * (count != 1)} read."
 
 
-@given(st.one_of(any_text, soup, damaged()))
+@given(st.one_of(any_text, marks, soup, damaged()))
 def test_what_is_wrong_names_a_line_of_the_text(text: str):
     for command in commands_of(text):
         if command.error is not None:

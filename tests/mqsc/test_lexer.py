@@ -58,6 +58,18 @@ def test_a_semicolon_inside_quotes_is_text():
     assert texts("DEF QL(A) DESCR('a;b'); DEF QL(B)") == ["DEF QL(A) DESCR('a;b')", " DEF QL(B)"]
 
 
+@pytest.mark.parametrize("nothing", ["", " ", ",", "\t", "\x85", "\u2028", " , \x1c"])
+def test_nothing_between_semicolons_is_no_command(nothing: str):
+    assert texts(f"DEF QL(A);{nothing};DEF QL(B)") == ["DEF QL(A)", "DEF QL(B)"]
+
+
+def test_each_command_of_a_line_knows_the_lines_of_its_own_words():
+    first, second, third = statements("DEF +\n QL(A); DEF QL(B) +\n X; +\n DEF +\n QL(C)")
+    assert [s.line for s in (first, second, third)] == [1, 2, 4]
+    assert [first.line_at(first.text.index("QL")), second.line_at(second.text.index("X"))] == [2, 3]
+    assert third.line_at(third.text.index("QL")) == 5
+
+
 def test_keywords_and_unquoted_values_are_folded_and_quoted_ones_are_not():
     assert values("def ql(orders) descr('Orders of the day')") == {
         "DEF": None,

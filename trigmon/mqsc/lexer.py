@@ -108,13 +108,15 @@ def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
     begin = 0
     for end in [*ends, len(read.text)]:
         piece = read.text[begin:end]
-        if piece.strip(_SEPARATORS):
+        if piece.strip(_SEPARATORS).strip():
             first = bisect_right(starts, begin) - 1
             inside = read.marks[first : bisect_left(starts, end, first + 1)]
             marks = tuple((max(0, start - begin), line) for start, line in inside)
             last = unfinished and end == len(read.text)
             shown = tuple(read.source) if begin == 0 else ()
-            yield Statement(piece, marks[0][1], marks, shown, last)
+            begun = len(piece) - len(piece.lstrip(_SEPARATORS))
+            line = max(line for start, line in marks if start <= begun)
+            yield Statement(piece, line, marks, shown, last)
         begin = end + 1
 
 
