@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
+COMPLETING = "_TRIGMON_COMPLETE"
+"""The variable by which a shell asks for completions instead of a command; click made its name."""
 
 
 @dataclass
@@ -31,12 +33,16 @@ class Invocation:
         return self.output == "json"
 
     @contextmanager
-    def connected(self) -> Iterator[Connection]:
-        """A connection to the queue manager meant; left by an exception it backs out."""
+    def connected(self, ctx: click.Context | None = None, timeout_s: float = 10.0) -> Iterator[Connection]:
+        """A connection to the queue manager meant; left by an exception it backs out.
+
+        ``ctx`` is the command's context where click has made none current, as while a shell completes.
+        """
         from trigmon.client.connecting import connect
 
         self.announce_config()
-        with connect(self.qmgr, application=f"trigmon {click.get_current_context().info_name}") as connection:
+        name = (ctx or click.get_current_context()).info_name
+        with connect(self.qmgr, application=f"trigmon {name}", timeout_s=timeout_s) as connection:
             yield connection
 
     def announce_config(self) -> None:
@@ -119,7 +125,8 @@ class Group(_WithExample, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click, with the nearest command in the refusal of an unknown one."""
         known = self.list_commands(ctx)
-        if args and args[0] not in known:
+        # While a shell completes, an unknown word offers nothing and is no error.
+        if args and args[0] not in known and not ctx.resilient_parsing:
             raise click.UsageError(f"{ctx.info_name} has no command {args[0]!r}{nearest(args[0], known)}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -151,20 +158,22 @@ def nearest(said: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _complete_names(object_type: str) -> Callable[..., list[str]]:
+def complete_names(object_type: str) -> Callable[..., list[str]]:
+    """Offers a shell the names of objects of this type; none where no queue manager answers at once."""
+
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         from trigmon.mq.calls import Display, Listing
-        from trigmon.mq.errors import MQError
 
         try:
-            with invocation(ctx).connected() as qm:
+            with invocation(ctx).connected(ctx, timeout_s=2.0) as qm:
                 listing = qm.ask(Display(object_type=object_type, name=f"{incomplete}*"), Listing)
-        except (MQError, OSError):
+        except Exception:
+            # Whatever is wrong, the line being typed is no place to say it; the command will.
             return []
         return [row["name"] for row in listing.rows]
 
     return complete
 
 
-queue_argument = click.argument("queue", shell_complete=_complete_names("queue"))
-process_argument = click.argument("process", shell_complete=_complete_names("PROCESS"))
+queue_argument = click.argument("queue", shell_complete=complete_names("queue"))
+process_argument = click.argument("process", shell_complete=complete_names("PROCESS"))

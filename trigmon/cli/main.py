@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from trigmon.cli.command import Group, common_options, nearest
+from trigmon.cli.command import COMPLETING, Group, common_options, nearest
 from trigmon.cli.errors import exit_for
 
 COMMANDS = {
@@ -59,6 +59,9 @@ class Root(Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except Exception as error:
+            if COMPLETING in os.environ:
+                # A shell is completing: what we print would stand in the line being typed.
+                sys.exit(1)
             code, lines = exit_for(error)
             if code is None:
                 raise
@@ -70,7 +73,7 @@ class Root(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first word names; an unknown word is refused with the nearest one."""
-        if args and args[0] not in COMMANDS:
+        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
             raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from trigmon.cli.command import command, group, invocation, queue_argument
+from trigmon.cli.command import command, complete_names, group, invocation, queue_argument
 
 _COLUMNS = [
     *("name", "object_type", "current_q_depth", "open_input_count", "open_output_count"),
@@ -113,7 +113,7 @@ def clear(queue: str) -> None:
 
 @command("move", "trigmon queue move ORDERS.FAILED ORDERS --count 100", queue)
 @queue_argument
-@click.argument("to")
+@click.argument("to", shell_complete=complete_names("queue"))
 @click.option("--count", type=click.IntRange(min=1), help="At most so many; otherwise all that are there.")
 def move(queue: str, to: str, count: int | None) -> None:
     """Move messages to another queue, oldest first, in slices that are each done whole or not at all."""
