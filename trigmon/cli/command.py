@@ -118,17 +118,32 @@ class Command(_WithExample):
 
 
 class Group(_WithExample, click.Group):
-    """A group with an example, whose commands are made by :func:`command`."""
+    """A group with an example, whose commands are made by :func:`command`.
+
+    ``later`` are words of the interface whose commands a later release brings: refused by name, shown nowhere.
+    """
+
+    def __init__(self, *args: Any, later: Iterable[str] = (), **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.later = frozenset(later)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click, with the nearest command in the refusal of an unknown one."""
-        known = self.list_commands(ctx)
         # While a shell completes, an unknown word offers nothing and is no error.
-        if args and args[0] not in known and not ctx.resilient_parsing:
-            raise click.UsageError(f"{ctx.info_name} has no command {args[0]!r}{nearest(args[0], known)}", ctx)
+        if args and not ctx.resilient_parsing:
+            self._check(ctx, args[0])
         return super().resolve_command(ctx, args)
+
+    def _check(self, ctx: click.Context, name: str) -> None:
+        known = self.list_commands(ctx)
+        if name in known:
+            return
+        if name in self.later:
+            raise click.UsageError(f"{ctx.command_path} {name} comes with a later release of trigmon", ctx)
+        refusal = "there is no command" if ctx.parent is None else f"{ctx.info_name} has no command"
+        raise click.UsageError(f"{refusal} {name!r}{nearest(name, known)}", ctx)
 
 
 def command(name: str, example: str, group: click.Group | None = None) -> Callable[[Callable[..., Any]], Command]:
@@ -143,11 +158,11 @@ def command(name: str, example: str, group: click.Group | None = None) -> Callab
     return make
 
 
-def group(name: str, example: str) -> Callable[[Callable[..., Any]], Group]:
-    """Makes a function a group of commands."""
+def group(name: str, example: str, later: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Group]:
+    """Makes a function a group of commands, of which ``later`` come with a later release."""
 
     def make(function: Callable[..., Any]) -> Group:
-        return click.group(name, cls=Group, example=example)(common_options(function))
+        return click.group(name, cls=Group, example=example, later=later)(common_options(function))
 
     return make
 

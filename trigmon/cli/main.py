@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from trigmon.cli.command import COMPLETING, Group, common_options, nearest
+from trigmon.cli.command import COMPLETING, Group, common_options
 from trigmon.cli.errors import exit_for
 
 COMMANDS = {
@@ -32,6 +32,8 @@ COMMANDS = {
     "config": "trigmon.cli.config:config",
     "completion": "trigmon.cli.completion:completion",
 }
+LATER = ("lint", "dlq", "group", "spark")
+"""Commands of the interface that later releases bring."""
 
 
 class Root(Group):
@@ -69,14 +71,6 @@ class Root(Group):
                 click.echo(f"trigmon: {line}", err=True)
             sys.exit(code)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names; an unknown word is refused with the nearest one."""
-        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
-            raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], COMMANDS)}", ctx)
-        return super().resolve_command(ctx, args)
-
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
@@ -88,6 +82,7 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> Non
 
 @click.group(
     cls=Root,
+    later=LATER,
     example="trigmon put ORDERS 'one order'",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

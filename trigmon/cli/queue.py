@@ -16,7 +16,7 @@ _COUNTS = [
 ]
 
 
-@group("queue", example="trigmon queue list 'ORDERS*'")
+@group("queue", example="trigmon queue list 'ORDERS*'", later=("pause", "resume"))
 def queue() -> None:
     """Queues and aliases: list, show, define, alter, delete, clear, move.
 

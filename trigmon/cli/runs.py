@@ -13,7 +13,7 @@ STATES = ["held", "due", "started", "exited", "failed", "unknown"]
 _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "why"]
 
 
-@group("runs", example="trigmon runs list")
+@group("runs", example="trigmon runs list", later=("cancel", "retry"))
 def runs() -> None:
     """The run ledger: every program a monitor started, or holds, or could not start."""
 
