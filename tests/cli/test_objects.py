@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -243,31 +242,3 @@ def test_nobody_there_is_exit_6_with_the_remedy():
     assert (result.exit_code, result.stdout) == (6, "")
     assert "MQRC_Q_MGR_NOT_AVAILABLE (2059)" in result.stderr
     assert "trigmon run" in result.stderr
-
-
-def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_path: Path):
-    from trigmon.mq.calls import RecordRun
-
-    (tmp_path / "stdout").write_bytes(b"loaded 842\n")
-    (tmp_path / "stderr").write_bytes(b"a warning\n")
-    record = {"state": "exited", "process_name": "P", "q_name": "Q", "start_ms": 1_000_000, "end_ms": 1_002_500}
-    record |= {"exit_status": 0, "argv": ["/bin/true", "x"], "directory": str(tmp_path), "recorded_ms": 999_000}
-    qm.call(RecordRun(run_id="r1", record=record))
-    qm.call(RecordRun(run_id="r2", record=record | {"state": "failed", "directory": "", "stderr_tail": "no such file"}))
-    assert [row["run_id"] for row in objects(trigmon("runs", "list", "--state", "exited", "--output", "json"))] == [
-        "r1"
-    ]
-    assert "2.5" in trigmon("runs", "list", "--queue", "Q").stdout
-    (shown,) = objects(trigmon("runs", "show", "r1", "--output", "json"))
-    assert (shown["argv"], shown["duration_s"], shown["start_time"]) == (
-        ["/bin/true", "x"],
-        2.5,
-        "1970-01-01T00:16:40.000Z",
-    )
-    logs = trigmon("runs", "logs", "r1")
-    assert (logs.stdout, logs.stderr) == ("loaded 842\n", "a warning\n")
-    assert trigmon("runs", "logs", "r1", "--stream", "stderr").stdout == "a warning\n"
-    assert "no such file" in trigmon("runs", "logs", "r2").stderr
-    assert objects(trigmon("runs", "show", "--output", "json"))[0]["run_id"] == "r2"
-    assert trigmon("runs", "show", "nope").exit_code == 3
-    assert json.loads(trigmon("runs", "list", "--count", "1", "--output", "json").stdout)["run_id"] == "r2"
