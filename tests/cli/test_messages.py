@@ -41,6 +41,12 @@ def test_bytes_that_are_no_text_are_got_as_they_are_and_shown_in_base64(trigmon:
     assert trigmon("get", queue).stdout_bytes == b"\xff\x00\n"
 
 
+def test_raw_bytes_are_got_without_a_lines_end(trigmon: Trigmon, queue: str, qm):
+    qm.put_many(queue, [b"\xff\x00", b"\n", b"end"])
+    assert trigmon("get", queue, "--all", "--raw").stdout_bytes == b"\xff\x00\nend"
+    assert run_cli("get", queue, "--raw", "--output", "json").exit_code == 2
+
+
 def test_lines_are_messages_and_empty_ones_left_out(trigmon: Trigmon, queue: str, tmp_path: Path):
     file = tmp_path / "lines"
     file.write_text("".join(f"line {n}\n\n" for n in range(1200)))

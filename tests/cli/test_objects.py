@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
+from tests.daemons import define
+from tests.strangers import as_nobody
 
 
 def test_a_queue_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
@@ -86,6 +88,29 @@ def test_messages_are_cleared_and_moved(trigmon: Trigmon, qm):
     ]
     assert trigmon("queue", "move", "OB.FROM", "OB.TO").stdout == "300 messages moved from OB.FROM to OB.TO\n"
     assert trigmon("queue", "clear", "OB.TO").stdout == "600 messages deleted from OB.TO\n"
+
+
+def test_an_empty_queue_is_moved_by_who_may_and_to_where_there_is_something(trigmon: Trigmon):
+    trigmon("queue", "define", "OB.EMPTY")
+    assert trigmon("queue", "move", "OB.EMPTY", "SYSTEM.DEAD.LETTER.QUEUE").exit_code == 0
+    nowhere = trigmon("queue", "move", "OB.EMPTY", "OB.NOWHERE")
+    assert (nowhere.exit_code, nowhere.stdout) == (3, "")
+    assert "MQRC_UNKNOWN_OBJECT_NAME (2085): OB.NOWHERE" in nowhere.stderr
+
+
+def test_an_empty_queue_is_not_moved_by_a_stranger(passable):
+    one = passable(settings={"server.socket_mode": "0666"})
+    with one.connect() as qm:
+        define(qm, "OB.EMPTY")
+
+    def move() -> tuple[int, str, str]:
+        result = run_cli("queue", "move", "OB.EMPTY", "SYSTEM.DEAD.LETTER.QUEUE", "--qmgr", one.address)
+        return result.exit_code, result.stdout, result.stderr
+
+    assert move()[:2] == (0, "0 messages moved from OB.EMPTY to SYSTEM.DEAD.LETTER.QUEUE\n")
+    code, out, err = as_nobody(move)
+    assert (code, out) == (4, "")
+    assert "MQRC_NOT_AUTHORIZED (2035)" in err
 
 
 def test_a_queue_in_use_is_not_deleted(trigmon: Trigmon, qm):
@@ -196,8 +221,11 @@ def test_what_is_exported_loads_into_another_queue_manager(trigmon: Trigmon, dae
     assert (loaded.returncode, loaded.stdout.splitlines()[-1]) == (0, "All valid MQSC commands were processed.")
 
 
-def test_export_asks_for_its_form():
+def test_export_asks_for_its_form_and_takes_one():
     assert run_cli("export").exit_code == 2
+    both = run_cli("export", "--mqsc", "--yaml")
+    assert (both.exit_code, both.stdout) == (2, "")
+    assert "--mqsc and --yaml exclude each other" in both.stderr
 
 
 def test_mqsc_reads_a_file_or_standard_input_and_keeps_mqs_exit_codes(trigmon: Trigmon, tmp_path: Path):

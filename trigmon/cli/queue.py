@@ -10,6 +10,8 @@ _COLUMNS = [
     *("name", "object_type", "current_q_depth", "open_input_count", "open_output_count"),
     *("trigger_control", "trigger_type", "process_name"),
 ]
+SLICE = 256
+"""So many messages the queue manager moves in one step."""
 _COUNTS = [
     *("available_msgs", "uncommitted_puts", "uncommitted_gets", "expired_msgs", "expired_is_capped"),
     "qualifying_depth",
@@ -125,10 +127,11 @@ def move(queue: str, to: str, count: int | None) -> None:
     with invocation().connected() as qm:
         # What is put onto the queue meanwhile is not ours to chase: a busy queue would never end.
         left = min(count or 1 << 62, row(qm, "queue", queue).get("current_q_depth", 1 << 62))
-        while left > 0:
-            counted = qm.ask(Move(q_name=queue, to_q_name=to, count=min(left, 256)), Counted)
+        while True:
+            # An empty queue is asked too: who may not move, or names no such target, is not told that 0 were moved.
+            counted = qm.ask(Move(q_name=queue, to_q_name=to, count=max(1, min(left, SLICE))), Counted)
             moved += counted.count
             left -= counted.count
-            if not counted.more or not counted.count:
+            if left <= 0 or not counted.more or not counted.count:
                 break
     output.done(f"{moved} messages moved from {queue} to {to}", {"q_name": queue, "to_q_name": to, "messages": moved})
