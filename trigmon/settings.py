@@ -213,7 +213,8 @@ def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
         for key, value in (values or {}).items():
             if key in known:
                 name = f"{section}.{key}"
-                found[name] = _Found(_from_there(name, value, path.parent), document.where(section, key))
+                said = document.as_written(section, key) if _is_text(name) else value
+                found[name] = _Found(_from_there(name, said, path.parent), document.where(section, key))
             else:
                 problems.append(str(document.unknown_key(known, section, key)))
     return found
@@ -240,7 +241,12 @@ def _worded(key: str, text: str) -> Any:
         return [word.strip() for word in text.split(",") if word.strip()]
     if not text and type(None) in get_args(kind):
         return None
-    return text if "str" in str(kind) else yaml12.scalar(text)
+    return text if _is_text(key) else yaml12.scalar(text)
+
+
+def _is_text(key: str) -> bool:
+    """Whether this key's value is text, or several: a name 012 is no number."""
+    return "str" in str(KEYS[key])
 
 
 def _is_a_slip(name: str) -> bool:

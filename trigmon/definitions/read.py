@@ -15,7 +15,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from trigmon import yaml12
-from trigmon.definitions.models import LATER_KEYS, LATER_OBJECTS, MODELS, LaunchGroup, SparkGroup, keys_of, long_name
+from trigmon.definitions.models import (
+    LATER_KEYS,
+    LATER_OBJECTS,
+    MODELS,
+    LaunchGroup,
+    SparkGroup,
+    is_text,
+    keys_of,
+    long_name,
+)
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import AttrValueError
@@ -110,7 +119,8 @@ def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str
             continue
         which, key = head
         rest = {k: v for k, v in item.items() if k != key}
-        found = _Item(document, (index,), which, str(item[key] or ""), document.where(index, key), file)
+        name = str(document.as_written(index, key) or "")
+        found = _Item(document, (index,), which, name, document.where(index, key), file)
         attributes = found.read(rest)
         problems += found.problems
         wanted.append(Wanted(which.name, found.name, attributes, found.where))
@@ -163,7 +173,10 @@ class _Item:
     def read(self, said: dict[Any, Any]) -> dict[str, Any]:
         """The attributes by long name, read; what is wrong goes to ``problems``."""
         keys = self._keys(said)
-        values = {name: said[key] for name, key in keys.items()}
+        values = {
+            name: self.document.as_written(*self.path, key) if is_text(self.which, name) else said[key]
+            for name, key in keys.items()
+        }
         try:
             model = MODELS[self.which].model_validate(values)
         except ValidationError as error:
