@@ -132,6 +132,28 @@ def test_a_process_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon)
     assert trigmon("process", "show", "OB.P").exit_code == 3
 
 
+def test_a_process_whose_program_could_not_be_started_is_not_defined(trigmon: Trigmon):
+    refused = trigmon("process", "define", "OB.WRONG", "APPLICID=a 'b")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "PROCESS(OB.WRONG) APPLICID(a 'b): appl_id must be words as a shell splits them" in refused.stderr
+    assert trigmon("process", "show", "OB.WRONG").exit_code == 3
+
+
+def test_a_process_without_a_program_may_be_defined_and_is_not_started(trigmon: Trigmon, tmp_path: Path):
+    file = tmp_path / "q.yaml"
+    file.write_text("- process: OB.BLANK\n  user_data: u\n- process: SYSTEM.DEFAULT.PROCESS\n")
+    warned = trigmon("apply", str(file))
+    assert warned.exit_code == 0
+    said = f"trigmon: {file}:1: PROCESS OB.BLANK has a blank APPLICID (appl_id): there is no program to start\n"
+    assert warned.stderr == said
+    refused = trigmon("process", "start", "OB.BLANK", "--queue", "SYSTEM.DEFAULT.LOCAL.QUEUE")
+    assert refused.exit_code == 2
+    assert "trigmon process alter OB.BLANK APPLICID=PROGRAM" in refused.stderr
+    trigmon("process", "alter", "OB.BLANK", "APPLICID=/bin/true")
+    assert "nothing to do" in (again := trigmon("apply", str(file))).stderr
+    assert "blank" not in again.stderr
+
+
 def test_a_process_is_started_by_a_trigger_message(trigmon: Trigmon, qm):
     trigmon("queue", "define", "OB.INITQ")
     trigmon("process", "define", "OB.START", "appl_type=70000", "appl_id=/bin/true", "user_data=u")

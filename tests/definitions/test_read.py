@@ -110,6 +110,12 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
             "- process: P\n  spark: {start: session}",
             "q.yaml:2: PROCESS P: spark.start: session: submit is what there is",
         ),
+        (
+            "- process: P\n  appl_id: a 'b",
+            "q.yaml:2: PROCESS P: appl_id must be words as a shell splits them (no closing quotation), not a 'b",
+        ),
+        ("- process: P\n  appl_id: '{queue}'", "q.yaml:2: PROCESS P: appl_id must be words of which the first is the"),
+        ("- process: P\n  SPKCONF: a\n  appl_type: spark", "q.yaml:2: PROCESS P: spark_conf must be words of the form"),
         ("- process: P\n  spark: {conf: [a]}", "q.yaml:2: PROCESS P: spark.conf: input should be"),
         ("- process: P\n  spark: {arguments: [[a]]}", "spark.arguments.0: a word or a number belongs here"),
         ("- process: P\n  spark: {master: x}\n  spark_master: y", "PROCESS P: spark_master is said twice"),

@@ -25,10 +25,11 @@ from trigmon.definitions.models import (
     keys_of,
     long_name,
 )
-from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import AttrValueError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.rules.programs import faults
 
 KINDS = {which.name.lower(): which for which in ObjectType}
 SETTINGS_FILE = "trigmon.yaml"
@@ -188,6 +189,7 @@ class _Item:
         if self.which is ObjectType.PROCESS:
             self._add_groups(model, attributes)
             self._place(attributes)
+            self._check_program(attributes, keys)
         return attributes
 
     def _keys(self, said: dict[Any, Any]) -> dict[str, Any]:
@@ -214,6 +216,12 @@ class _Item:
     def _place(self, attributes: dict[str, Any]) -> None:
         """The working directory is the file's own where it names none; a named one is meant as it stands."""
         attributes.setdefault("working_directory", str(self.file.absolute().parent.resolve()))
+
+    def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
+        """What the queue manager would refuse is refused before anything of the file is done."""
+        for name, wanted in faults(Process(name=self.name, **attributes)):
+            location = (keys[name],) if name in keys else ("spark",) if name.startswith("spark_") else ()
+            self._add(location, f"{name} must be {wanted}, not {attributes[name]}")
 
     def _problem(self, location: tuple[Any, ...], kind: str, message: str) -> None:
         """A mistake that pydantic found, in words that name the key."""
