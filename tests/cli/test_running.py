@@ -46,6 +46,14 @@ def test_a_queue_manager_runs_with_its_data_where_it_is_told(daemon, tmp_path: P
     assert "trigmon: MQRC_Q_MGR_NOT_AVAILABLE (2059)" in gone.stderr
 
 
+def test_a_full_disk_is_told_once_with_what_to_do(daemon):
+    one = daemon(settings={"store.disk_reserve": 10**18})
+    refused = one.trigmon("put", "SYSTEM.DEFAULT.LOCAL.QUEUE", "x")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "MQRC_STORAGE_MEDIUM_FULL (2192)" in refused.stderr
+    assert refused.stderr.count("make room") == 1
+
+
 def test_wrong_settings_stop_everything_before_it_begins(tmp_path: Path):
     config = tmp_path / "c.yaml"
     config.write_text("sever: {}\n")

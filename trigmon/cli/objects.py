@@ -65,8 +65,13 @@ def row(qm: Connection, object_type: str, name: str) -> Row:
     """One object. Raises UnknownObjectName."""
     found = next((r for r in rows(qm, object_type, name) if r["name"] == name), None)
     if found is None:
-        raise UnknownObjectName(name)
+        raise UnknownObjectName(_said(object_type, name))
     return found
+
+
+def _said(object_type: str, name: str) -> str:
+    """The object as a refusal names it: a queue of whatever type by its name alone."""
+    return name if object_type == "queue" else f"{object_type}({name})"
 
 
 def show_list(object_type: str, pattern: str, columns: list[str], *, system: bool) -> None:
@@ -76,7 +81,7 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
         wanted = system or pattern.startswith("SYSTEM")
         count = output.listing((r for r in found if wanted or not r["name"].startswith("SYSTEM.")), columns)
     if not count and "*" not in pattern:
-        raise UnknownObjectName(pattern)
+        raise UnknownObjectName(_said(object_type, pattern))
     if not count:
         output.note(f"nothing is named {pattern}; --system shows the SYSTEM objects too")
 

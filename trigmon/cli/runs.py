@@ -114,7 +114,7 @@ def _one(run: str | None) -> dict[str, Any]:
 
     found = _find({"run_id": run} if run else {}, 1)
     if not found:
-        raise UnknownObjectName(f"run {run}" if run else "a run: none is on record")
+        raise UnknownObjectName(f"RUN({run})" if run else "RUN(): none is on record")
     return found[0]
 
 
