@@ -90,6 +90,10 @@ def test_variables_that_are_no_settings_are_left_alone(load, name):
     assert load(environ={name: "x"})
 
 
+def test_a_variable_with_our_name_and_no_meaning_is_left_alone(load):
+    assert load(environ={"TRIGMON_PORT_1414_TCP": "x"})
+
+
 def test_trigmon_qmgr_names_the_queue_manager_unless_it_is_an_address(load):
     assert load(environ={"TRIGMON_QMGR": "QM7"}).qmgr.name == "QM7"
     assert load(environ={"TRIGMON_QMGR": "unix:/x/y"}).qmgr.name == "QM1"
@@ -167,6 +171,10 @@ def test_relative_paths_are_meant_from_the_file_they_stand_in(load, tmp_path, mo
     assert load(text="qmgr: {definitions: [a.yaml, /b], data: d}\n").qmgr.definitions == [f"{tmp_path}/a.yaml", "/b"]
     monkeypatch.chdir("/tmp")
     assert load(environ={"TRIGMON_QMGR_DEFINITIONS": "a.yaml, b"}).qmgr.definitions == ["/tmp/a.yaml", "/tmp/b"]
+
+
+def test_a_blank_path_is_no_path(load):
+    assert load(text="qmgr: {data: ''}\n").qmgr.data == ""
 
 
 def test_what_the_command_line_said_reaches_a_child_process(load):

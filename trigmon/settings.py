@@ -3,7 +3,8 @@
 The models say which keys exist and what a value may be; defaults and reasons stand in the shipped
 ``config/trigmon.yaml`` alone, which is the lowest layer. Over it lie ``/etc/trigmon/trigmon.yaml``, the file of
 ``--config`` or ``TRIGMON_CONFIG``, the environment (``TRIGMON_<SECTION>_<KEY>``) and the command line. An unknown key
-in any of them is an error that names file and line, or variable, and the nearest known key.
+in any of them is an error that names file and line, or variable, and the nearest known key. A variable that merely
+begins with our name may be somebody else's (a container's service link is): it is left alone, and can be listed.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def _layers(
     if SYSTEM_CONFIG.exists():
         yield lambda problems: _from_file(SYSTEM_CONFIG, problems)
     if chosen := config or environ.get("TRIGMON_CONFIG"):
-        yield lambda problems: _from_file(Path(chosen), problems)
+        yield lambda problems: _from_file(Path(chosen).expanduser(), problems)
     yield lambda problems: _from_environment(environ, problems)
     yield lambda problems: {
         key: _Found(_from_there(key, value, Path.cwd()), COMMAND_LINE)
@@ -260,7 +261,7 @@ def _is_a_slip(name: str) -> bool:
 
 def _from_there(key: str, value: Any, directory: Path) -> Any:
     """A relative path of a file's layer, as it is meant: from that file's directory."""
-    if key not in PATHS or value is None:
+    if key not in PATHS or not value:
         return value
     if isinstance(value, list):
         return [_from_there(key, item, directory) for item in value]

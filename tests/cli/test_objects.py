@@ -272,21 +272,6 @@ def test_status_shows_the_queue_manager_and_who_reads_initiation_queues(trigmon:
     assert "nobody reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
 
 
-def test_settings_are_shown_with_their_origin(trigmon: Trigmon, tmp_path: Path):
-    config = tmp_path / "c.yaml"
-    config.write_text("log:\n  level: debug\n")
-    rows = {
-        row["key"]: row
-        for row in objects(trigmon("config", "show", "--origin", "--config", str(config), "--output", "json"))
-    }
-    assert rows["log.level"] == {"key": "log.level", "value": "debug", "origin": f"{config}:2"}
-    assert rows["qmgr.name"]["origin"] == "environment TRIGMON_QMGR"
-    config.write_text("log:\n  levle: debug\n")
-    wrong = trigmon("config", "show", "--config", str(config))
-    assert wrong.exit_code == 2
-    assert f"{config}:2: unknown key 'levle'; the nearest known one is 'level'" in wrong.stderr
-
-
 def test_nobody_there_is_exit_6_with_the_remedy():
     result = run_cli("status", "--qmgr", "NOBODY")
     assert (result.exit_code, result.stdout) == (6, "")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,9 +47,10 @@ class Invocation:
             yield connection
 
     def announce_config(self) -> None:
-        """Makes ``--config`` hold for all that asks for settings in this process and those it starts."""
-        if self.config:
-            os.environ["TRIGMON_CONFIG"] = self.config
+        """Makes ``--config`` hold for all that asks for settings in this process and those it starts, wherever."""
+        if chosen := self.config or os.environ.get("TRIGMON_CONFIG"):
+            # What a monitor starts has a working directory of its own.
+            os.environ["TRIGMON_CONFIG"] = str(Path(chosen).expanduser().absolute())
 
     def settings(self, **overrides: Any) -> Any:
         """The settings with the command line's ``section__key`` values on top. Raises SettingsError."""
@@ -86,7 +88,7 @@ def common_options(command: F) -> F:
         ),
         click.option(
             "--config",
-            type=click.Path(dir_okay=False),
+            type=click.Path(exists=True, dir_okay=False),
             expose_value=False,
             callback=_remember,
             help="A settings file over /etc/trigmon/trigmon.yaml.",
