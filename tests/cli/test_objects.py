@@ -24,6 +24,15 @@ def test_a_queue_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
     assert trigmon("queue", "show", "OB.A").exit_code == 3
 
 
+def test_default_and_def_are_one_word(trigmon: Trigmon):
+    words = ["default_persistence=persistent", "DEFAULT_PRIORITY=3"]
+    assert trigmon("queue", "define", "OB.DEFAULTS", *words).exit_code == 0
+    (shown,) = objects(trigmon("queue", "show", "OB.DEFAULTS", "--output", "json"))
+    assert (shown["def_persistence"], shown["def_priority"]) == ("persistent", 3)
+    again = trigmon("queue", "alter", "OB.DEFAULTS", "def_priority=1", "default_priority=2")
+    assert (again.exit_code, "def_priority was already given" in again.stderr) == (2, True)
+
+
 def test_a_table_has_no_borders_when_piped(trigmon: Trigmon):
     trigmon("queue", "define", "OB.TABLE")
     head, row = trigmon("queue", "list", "OB.TABLE").stdout.splitlines()

@@ -10,10 +10,10 @@ import msgspec
 
 from trigmon.cli import output
 from trigmon.cli.command import invocation, nearest
-from trigmon.mq.attributes import ATTRIBUTES, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, find_attribute, read_attributes
 from trigmon.mq.calls import Alter, Define, Delete, Display, Listing
 from trigmon.mq.enums import ObjectType
-from trigmon.mq.errors import MQError, UnknownObjectName
+from trigmon.mq.errors import MQError, SelectorError, UnknownObjectName
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -41,9 +41,10 @@ def attributes(which: ObjectType, name: str, words: Iterable[str]) -> Row:
 
 
 def _long_name(which: ObjectType, key: str) -> str | None:
-    said = "TARGET" if key.upper() == "TARGQ" else key.upper()
-    names = (a.name for a in ATTRIBUTES[which].values() if said in (a.name.upper(), a.mqsc))
-    return next(names, None)
+    try:
+        return find_attribute(which, key).name
+    except SelectorError:
+        return None
 
 
 def _flag(which: ObjectType, key: str) -> str | None:

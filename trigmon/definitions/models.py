@@ -104,11 +104,8 @@ def spark_group(values: dict[str, Any]) -> dict[str, Any] | None:
 
 def long_name(which: ObjectType, key: str) -> str | None:
     """The long name that a key means: itself, ``default_...`` for ``def_...``, or MQSC's word in either case."""
-    plain = key.lower()
-    if plain.startswith("default_"):
-        plain = "def_" + plain.removeprefix("default_")
     try:
-        found = find_attribute(which, plain)
+        found = find_attribute(which, key)
     except SelectorError:
         return None
     return None if found.read_only else found.name

@@ -8,6 +8,7 @@ Sources: the manual's pages of DEFINE QLOCAL, QALIAS, PROCESS and ALTER QMGR, an
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
@@ -316,10 +317,11 @@ STATUS: dict[str, Attribute] = {
 def find_attribute(which: ObjectType, name: str) -> Attribute:
     """The attribute that a long name or an MQSC word (in either case) means for this kind of object.
 
-    ``NOTRIGGER`` and its like are no names of attributes; MQSC's own reader knows them. Raises SelectorError.
+    ``default_persistence`` and its like are ``def_persistence``. ``NOTRIGGER`` and its like are no names of
+    attributes; MQSC's own reader knows them. Raises SelectorError.
     """
     table = ATTRIBUTES[which]
-    found = table.get(name.lower())
+    found = table.get(re.sub("^default_", "def_", name.lower()))
     if found is None:
         said = "TARGET" if name.upper() == "TARGQ" else name.upper()
         found = next((a for a in table.values() if a.mqsc == said), None)
