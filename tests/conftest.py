@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from tests.daemons import queue_managers
@@ -38,3 +43,21 @@ def qm(shared_daemon):
     """A connection to the file's shared queue manager."""
     with shared_daemon.connect() as connection:
         yield connection
+
+
+@pytest.fixture
+def passable():
+    """Makes daemons in homes that another user may pass through."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    homes = []
+
+    def make_home():
+        homes.append(tempfile.mkdtemp(prefix="trigmon-"))
+        Path(homes[-1]).chmod(0o755)
+        return homes[-1]
+
+    with queue_managers(make_home) as make:
+        yield make
+    for home in homes:
+        shutil.rmtree(home)

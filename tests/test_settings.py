@@ -90,6 +90,10 @@ def test_variables_that_are_no_settings_are_left_alone(load, name):
     assert load(environ={name: "x"})
 
 
+def test_a_variable_with_our_name_and_no_meaning_is_left_alone(load):
+    assert load(environ={"TRIGMON_PORT_1414_TCP": "x"})
+
+
 def test_trigmon_qmgr_names_the_queue_manager_unless_it_is_an_address(load):
     assert load(environ={"TRIGMON_QMGR": "QM7"}).qmgr.name == "QM7"
     assert load(environ={"TRIGMON_QMGR": "unix:/x/y"}).qmgr.name == "QM1"
@@ -107,7 +111,10 @@ def test_trigmon_qmgr_names_the_queue_manager_unless_it_is_an_address(load):
         ("store.disk_reserve", "1.5 kB", 1500),
         ("store.disk_reserve", "4096", 4096),
         ("server.administrators", "[alice, 1000, '%ops']", ["alice", "1000", "%ops"]),
+        ("server.administrators", "[0100]", ["0100"]),
         ("server.tcp", "'[::1]:1414'", "[::1]:1414"),
+        ("qmgr.name", "0123", "0123"),
+        ("qmgr.name", "1.10", "1.10"),
         ("server.hello_timeout_s", "1", 1.0),
     ],
 )
@@ -132,7 +139,7 @@ def test_a_value_is_read_as_it_is_meant(load, key, text, value):
         ("server.max_connections", "'5'", "integer"),
         ("server.hello_timeout_s", "0", "greater"),
         ("qmgr.name", "a b", "name"),
-        ("qmgr.name", "0123", "string"),
+        ("qmgr.name", "[A]", "string"),
         ("log.level", "loud", "'debug'"),
         ("log.level", "on", "'debug'"),
     ],
@@ -164,6 +171,10 @@ def test_relative_paths_are_meant_from_the_file_they_stand_in(load, tmp_path, mo
     assert load(text="qmgr: {definitions: [a.yaml, /b], data: d}\n").qmgr.definitions == [f"{tmp_path}/a.yaml", "/b"]
     monkeypatch.chdir("/tmp")
     assert load(environ={"TRIGMON_QMGR_DEFINITIONS": "a.yaml, b"}).qmgr.definitions == ["/tmp/a.yaml", "/tmp/b"]
+
+
+def test_a_blank_path_is_no_path(load):
+    assert load(text="qmgr: {data: ''}\n").qmgr.data == ""
 
 
 def test_what_the_command_line_said_reaches_a_child_process(load):

@@ -113,3 +113,19 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one():
 
 def test_an_alias_gives_what_it_names():
     assert yaml12.load("a: &x {k: 1}\nb: *x\n").value == {"a": {"k": 1}, "b": {"k": 1}}
+
+
+def test_what_a_number_was_written_as_is_known_to_who_wants_text():
+    document = yaml12.load("a: 012\nb: [1.10, 0x1F, {c: 1e3}]\nd: True\ne: ~\nf: '7'\ng: !!int 007\nh: &x 1.0\ni: *x\n")
+    assert document.as_written() == {
+        "a": "012",
+        "b": ["1.10", "0x1F", {"c": "1e3"}],
+        "d": "True",
+        "e": None,
+        "f": "7",
+        "g": "007",
+        "h": "1.0",
+        "i": "1.0",
+    }
+    assert document.as_written("b", 2, "c") == "1e3"
+    assert document.value["b"][0] == 1.1

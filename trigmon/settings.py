@@ -3,7 +3,8 @@
 The models say which keys exist and what a value may be; defaults and reasons stand in the shipped
 ``config/trigmon.yaml`` alone, which is the lowest layer. Over it lie ``/etc/trigmon/trigmon.yaml``, the file of
 ``--config`` or ``TRIGMON_CONFIG``, the environment (``TRIGMON_<SECTION>_<KEY>``) and the command line. An unknown key
-in any of them is an error that names file and line, or variable, and the nearest known key.
+in any of them is an error that names file and line, or variable, and the nearest known key. A variable that merely
+begins with our name may be somebody else's (a container's service link is): it is left alone, and can be listed.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def _layers(
     if SYSTEM_CONFIG.exists():
         yield lambda problems: _from_file(SYSTEM_CONFIG, problems)
     if chosen := config or environ.get("TRIGMON_CONFIG"):
-        yield lambda problems: _from_file(Path(chosen), problems)
+        yield lambda problems: _from_file(Path(chosen).expanduser(), problems)
     yield lambda problems: _from_environment(environ, problems)
     yield lambda problems: {
         key: _Found(_from_there(key, value, Path.cwd()), COMMAND_LINE)
@@ -213,7 +214,8 @@ def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
         for key, value in (values or {}).items():
             if key in known:
                 name = f"{section}.{key}"
-                found[name] = _Found(_from_there(name, value, path.parent), document.where(section, key))
+                said = document.as_written(section, key) if _is_text(name) else value
+                found[name] = _Found(_from_there(name, said, path.parent), document.where(section, key))
             else:
                 problems.append(str(document.unknown_key(known, section, key)))
     return found
@@ -240,7 +242,12 @@ def _worded(key: str, text: str) -> Any:
         return [word.strip() for word in text.split(",") if word.strip()]
     if not text and type(None) in get_args(kind):
         return None
-    return text if "str" in str(kind) else yaml12.scalar(text)
+    return text if _is_text(key) else yaml12.scalar(text)
+
+
+def _is_text(key: str) -> bool:
+    """Whether this key's value is text, or several: a name 012 is no number."""
+    return "str" in str(KEYS[key])
 
 
 def _is_a_slip(name: str) -> bool:
@@ -254,7 +261,7 @@ def _is_a_slip(name: str) -> bool:
 
 def _from_there(key: str, value: Any, directory: Path) -> Any:
     """A relative path of a file's layer, as it is meant: from that file's directory."""
-    if key not in PATHS or value is None:
+    if key not in PATHS or not value:
         return value
     if isinstance(value, list):
         return [_from_there(key, item, directory) for item in value]

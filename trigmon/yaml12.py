@@ -3,7 +3,8 @@
 PyYAML reads YAML 1.1, where ``on`` is true, ``012`` is ten and ``2026-11-20`` is a date object. Here scalars follow the
 core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): ``on``, ``off``, ``yes``, ``no`` and dates are
 words, ``012`` is twelve, ``0o12`` is ten. A key that occurs twice in a mapping is an error, and every key's and item's
-line is kept, so that whoever finds fault with a value can name file, line and key.
+line is kept, so that whoever finds fault with a value can name file, line and key. Kept too is how a number was
+written, for those who want text: a description ``012`` or a version ``1.10`` is no number to them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,28 @@ class Document:
     source: str
     first_line: int = 1
     _lines: dict[int, dict[Hashable, int]] = field(default_factory=dict, repr=False)
+    _written: dict[int, dict[Hashable, str]] = field(default_factory=dict, repr=False)
+
+    def as_written(self, *path: Step) -> Any:
+        """The value at this path with every number, true and false in it as the text that stands in the file.
+
+        Null stays None, for nothing was written. KeyError or IndexError where nothing stands.
+        """
+        inside: Any = None
+        value = self.value
+        for step in path:
+            inside, value = value, value[step]
+        return self._as_written(value, inside, path[-1] if path else None)
+
+    def _as_written(self, value: Any, inside: Any, step: Hashable) -> Any:
+        if isinstance(value, dict):
+            return {key: self._as_written(item, value, key) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._as_written(item, value, index) for index, item in enumerate(value)]
+        if isinstance(value, str) or value is None:
+            return value
+        # A document that is one scalar has nothing around it that could keep its text.
+        return self._written.get(id(inside), {}).get(step, str(value))
 
     def line(self, *path: Step) -> int:
         """The 1-based line of the key or item at this path; of its nearest parent that has one otherwise."""
@@ -84,10 +107,10 @@ def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
         while loader.check_node():
             node = loader.get_node()
             assert node is not None
-            loader.lines = {}
+            loader.lines, loader.written = {}, {}
             value = loader.construct_document(node)
             if value is not None:
-                documents.append(Document(value, source, node.start_mark.line + 1, loader.lines))
+                documents.append(Document(value, source, node.start_mark.line + 1, loader.lines, loader.written))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError(f"{source}:{mark.line + 1 if mark else 1}", _problem(error)) from None
@@ -143,11 +166,13 @@ class _Loader(
         BaseResolver.__init__(self)
         self.name = source
         self.lines: dict[int, dict[Hashable, int]] = {}
+        self.written: dict[int, dict[Hashable, str]] = {}
 
     def construct_plain_mapping(self, node: MappingNode) -> dict[Hashable, Any]:
         """A dict, and its keys' lines."""
         mapping: dict[Hashable, Any] = {}
         lines: dict[Hashable, int] = {}
+        written: dict[Hashable, str] = {}
         for key_node, value_node in node.value:
             key = self._key(key_node)
             line = key_node.start_mark.line + 1
@@ -157,14 +182,17 @@ class _Loader(
             # Deep, so that an alias to what it stands in is an error here and no endless value for those who read it.
             mapping[key] = self.construct_object(value_node, deep=True)
             lines[key] = line
+            if isinstance(value_node, ScalarNode):
+                written[key] = value_node.value
         # The value lives in the document, so its id stays its own as long as somebody can ask for it.
-        self.lines[id(mapping)] = lines
+        self.lines[id(mapping)], self.written[id(mapping)] = lines, written
         return mapping
 
     def construct_plain_sequence(self, node: SequenceNode) -> list[Any]:
         """A list, and its items' lines."""
         items = [self.construct_object(item, deep=True) for item in node.value]
         self.lines[id(items)] = {index: item.start_mark.line + 1 for index, item in enumerate(node.value)}
+        self.written[id(items)] = {i: item.value for i, item in enumerate(node.value) if isinstance(item, ScalarNode)}
         return items
 
     def construct_core_scalar(self, node: ScalarNode) -> Any:

@@ -69,6 +69,19 @@ def test_an_unknown_command_is_refused_with_the_nearest():
     assert "did you mean 'show'?" in run_cli("queue", "shwo").stderr
 
 
+@pytest.mark.parametrize(
+    "words", ["dlq list", "group", "spark", "runs cancel R", "runs retry R", "queue pause Q", "queue resume Q"]
+)
+def test_a_command_of_a_later_release_is_refused_by_name_and_not_listed(words: str):
+    result = run_cli(*words.split())
+    path = words.removesuffix(" list").removesuffix(" R").removesuffix(" Q")
+    assert result.exit_code == 2
+    assert f"Error: trigmon {path} comes with a later release of trigmon\n" in result.stderr
+    *group, name = path.split()
+    listed = run_cli(*group, "--help").stdout.partition("Commands:")[2]
+    assert not re.search(rf"^  {name}\b", listed, re.MULTILINE)
+
+
 def test_an_unknown_option_is_a_usage_error():
     assert run_cli("status", "--nope").exit_code == 2
 

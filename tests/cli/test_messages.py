@@ -41,6 +41,12 @@ def test_bytes_that_are_no_text_are_got_as_they_are_and_shown_in_base64(trigmon:
     assert trigmon("get", queue).stdout_bytes == b"\xff\x00\n"
 
 
+def test_raw_bytes_are_got_without_a_lines_end(trigmon: Trigmon, queue: str, qm):
+    qm.put_many(queue, [b"\xff\x00", b"\n", b"end"])
+    assert trigmon("get", queue, "--all", "--raw").stdout_bytes == b"\xff\x00\nend"
+    assert run_cli("get", queue, "--raw", "--output", "json").exit_code == 2
+
+
 def test_lines_are_messages_and_empty_ones_left_out(trigmon: Trigmon, queue: str, tmp_path: Path):
     file = tmp_path / "lines"
     file.write_text("".join(f"line {n}\n\n" for n in range(1200)))
@@ -126,7 +132,40 @@ def test_a_queue_closed_for_puts_is_exit_5_with_the_remedy(trigmon: Trigmon, que
     trigmon("queue", "alter", queue, "PUT=DISABLED")
     result = trigmon("put", queue, "x")
     assert result.exit_code == 5
-    assert "trigmon queue alter QUEUE PUT=ENABLED" in result.stderr
+    assert result.stderr.rstrip().endswith(f"; allow puts: trigmon queue alter {queue} PUT=ENABLED")
+
+
+def test_the_remedy_of_a_queue_that_triggers_no_more_is_a_command_that_serves_it(trigmon: Trigmon, queue: str, qm):
+    trigmon("queue", "define", "ME.STUCK.INITQ")
+    trigmon("process", "define", "ME.SERVES", "appl_id=/bin/true")
+    trigmon("queue", "alter", queue, "TRIGGER", "PROCESS=ME.SERVES", "INITQ=ME.STUCK.INITQ")
+    with qm.open("ME.STUCK.INITQ", "input_shared") as monitor:
+        qm.put_many(queue, [b"one", b"two"])
+        monitor.get()
+        (verdict,) = objects(trigmon("explain", queue, "--output", "json"))
+        assert verdict["fails"] == ["3"]
+        remedy = next(c["remedy"] for c in verdict["conditions"] if c["number"] == "3")
+        words = re.match(r"trigmon (.*?),", remedy)
+        assert words
+        assert trigmon(*words[1].split()).exit_code == 0
+        assert monitor.get().format == "MQTRIG"
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (["put", "ME.NO", "x"], "ME.NO; trigmon queue list shows"),
+        (["queue", "show", "ME.NO"], "ME.NO; trigmon queue list shows"),
+        (["queue", "move", "ME.NO", "ME.NO2"], "ME.NO; trigmon queue list shows"),
+        (["process", "show", "ME.NO"], "PROCESS(ME.NO); trigmon process list shows"),
+        (["process", "delete", "ME.NO"], "PROCESS(ME.NO); trigmon process list shows"),
+        (["runs", "show", "no"], "RUN(no); trigmon runs list --all shows"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_where_the_names_are(trigmon: Trigmon, words: list[str], where: str):
+    result = trigmon(*words)
+    assert result.exit_code == 3
+    assert result.stderr == f"trigmon: MQRC_UNKNOWN_OBJECT_NAME (2085): {where} what there is\n"
 
 
 def test_explain_prints_each_condition_with_its_evidence_and_the_remedy(trigmon: Trigmon, queue: str):

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
+from tests.daemons import define
+from tests.strangers import as_nobody
 
 
 def test_a_queue_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
@@ -21,6 +22,15 @@ def test_a_queue_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
     assert [row["name"] for row in objects(trigmon("--output", "json", "queue", "list", "OB.A*"))] == ["OB.A"]
     assert trigmon("queue", "delete", "OB.A").stdout == "QLOCAL OB.A deleted\n"
     assert trigmon("queue", "show", "OB.A").exit_code == 3
+
+
+def test_default_and_def_are_one_word(trigmon: Trigmon):
+    words = ["default_persistence=persistent", "DEFAULT_PRIORITY=3"]
+    assert trigmon("queue", "define", "OB.DEFAULTS", *words).exit_code == 0
+    (shown,) = objects(trigmon("queue", "show", "OB.DEFAULTS", "--output", "json"))
+    assert (shown["def_persistence"], shown["def_priority"]) == ("persistent", 3)
+    again = trigmon("queue", "alter", "OB.DEFAULTS", "def_priority=1", "default_priority=2")
+    assert (again.exit_code, "def_priority was already given" in again.stderr) == (2, True)
 
 
 def test_a_table_has_no_borders_when_piped(trigmon: Trigmon):
@@ -131,6 +141,29 @@ def test_messages_are_cleared_and_moved(trigmon: Trigmon, qm):
     assert trigmon("queue", "clear", "OB.TO").stdout == "600 messages deleted from OB.TO\n"
 
 
+def test_an_empty_queue_is_moved_by_who_may_and_to_where_there_is_something(trigmon: Trigmon):
+    trigmon("queue", "define", "OB.EMPTY")
+    assert trigmon("queue", "move", "OB.EMPTY", "SYSTEM.DEAD.LETTER.QUEUE").exit_code == 0
+    nowhere = trigmon("queue", "move", "OB.EMPTY", "OB.NOWHERE")
+    assert (nowhere.exit_code, nowhere.stdout) == (3, "")
+    assert "MQRC_UNKNOWN_OBJECT_NAME (2085): OB.NOWHERE" in nowhere.stderr
+
+
+def test_an_empty_queue_is_not_moved_by_a_stranger(passable):
+    one = passable(settings={"server.socket_mode": "0666"})
+    with one.connect() as qm:
+        define(qm, "OB.EMPTY")
+
+    def move() -> tuple[int, str, str]:
+        result = run_cli("queue", "move", "OB.EMPTY", "SYSTEM.DEAD.LETTER.QUEUE", "--qmgr", one.address)
+        return result.exit_code, result.stdout, result.stderr
+
+    assert move()[:2] == (0, "0 messages moved from OB.EMPTY to SYSTEM.DEAD.LETTER.QUEUE\n")
+    code, out, err = as_nobody(move)
+    assert (code, out) == (4, "")
+    assert "MQRC_NOT_AUTHORIZED (2035)" in err
+
+
 def test_a_queue_in_use_is_not_deleted(trigmon: Trigmon, qm):
     trigmon("queue", "define", "OB.OPEN")
     with qm.open("OB.OPEN", "output"):
@@ -148,6 +181,28 @@ def test_a_process_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon)
     assert "OB.P" in trigmon("process", "list").stdout
     assert trigmon("process", "delete", "OB.P").exit_code == 0
     assert trigmon("process", "show", "OB.P").exit_code == 3
+
+
+def test_a_process_whose_program_could_not_be_started_is_not_defined(trigmon: Trigmon):
+    refused = trigmon("process", "define", "OB.WRONG", "APPLICID=a 'b")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "PROCESS(OB.WRONG) APPLICID(a 'b): appl_id must be words as a shell splits them" in refused.stderr
+    assert trigmon("process", "show", "OB.WRONG").exit_code == 3
+
+
+def test_a_process_without_a_program_may_be_defined_and_is_not_started(trigmon: Trigmon, tmp_path: Path):
+    file = tmp_path / "q.yaml"
+    file.write_text("- process: OB.BLANK\n  user_data: u\n- process: SYSTEM.DEFAULT.PROCESS\n")
+    warned = trigmon("apply", str(file))
+    assert warned.exit_code == 0
+    said = f"trigmon: {file}:1: PROCESS OB.BLANK has a blank APPLICID (appl_id): there is no program to start\n"
+    assert warned.stderr == said
+    refused = trigmon("process", "start", "OB.BLANK", "--queue", "SYSTEM.DEFAULT.LOCAL.QUEUE")
+    assert refused.exit_code == 2
+    assert "trigmon process alter OB.BLANK APPLICID=PROGRAM" in refused.stderr
+    trigmon("process", "alter", "OB.BLANK", "APPLICID=/bin/true")
+    assert "nothing to do" in (again := trigmon("apply", str(file))).stderr
+    assert "blank" not in again.stderr
 
 
 def test_a_process_is_started_by_a_trigger_message(trigmon: Trigmon, qm):
@@ -239,8 +294,11 @@ def test_what_is_exported_loads_into_another_queue_manager(trigmon: Trigmon, dae
     assert (loaded.returncode, loaded.stdout.splitlines()[-1]) == (0, "All valid MQSC commands were processed.")
 
 
-def test_export_asks_for_its_form():
+def test_export_asks_for_its_form_and_takes_one():
     assert run_cli("export").exit_code == 2
+    both = run_cli("export", "--mqsc", "--yaml")
+    assert (both.exit_code, both.stdout) == (2, "")
+    assert "--mqsc and --yaml exclude each other" in both.stderr
 
 
 def test_mqsc_reads_a_file_or_standard_input_and_keeps_mqs_exit_codes(trigmon: Trigmon, tmp_path: Path):
@@ -265,51 +323,8 @@ def test_status_shows_the_queue_manager_and_who_reads_initiation_queues(trigmon:
     assert "nobody reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
 
 
-def test_settings_are_shown_with_their_origin(trigmon: Trigmon, tmp_path: Path):
-    config = tmp_path / "c.yaml"
-    config.write_text("log:\n  level: debug\n")
-    rows = {
-        row["key"]: row
-        for row in objects(trigmon("config", "show", "--origin", "--config", str(config), "--output", "json"))
-    }
-    assert rows["log.level"] == {"key": "log.level", "value": "debug", "origin": f"{config}:2"}
-    assert rows["qmgr.name"]["origin"] == "environment TRIGMON_QMGR"
-    config.write_text("log:\n  levle: debug\n")
-    wrong = trigmon("config", "show", "--config", str(config))
-    assert wrong.exit_code == 2
-    assert f"{config}:2: unknown key 'levle'; the nearest known one is 'level'" in wrong.stderr
-
-
 def test_nobody_there_is_exit_6_with_the_remedy():
     result = run_cli("status", "--qmgr", "NOBODY")
     assert (result.exit_code, result.stdout) == (6, "")
     assert "MQRC_Q_MGR_NOT_AVAILABLE (2059)" in result.stderr
     assert "trigmon run" in result.stderr
-
-
-def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_path: Path):
-    from trigmon.mq.calls import RecordRun
-
-    (tmp_path / "stdout").write_bytes(b"loaded 842\n")
-    (tmp_path / "stderr").write_bytes(b"a warning\n")
-    record = {"state": "exited", "process_name": "P", "q_name": "Q", "start_ms": 1_000_000, "end_ms": 1_002_500}
-    record |= {"exit_status": 0, "argv": ["/bin/true", "x"], "directory": str(tmp_path), "recorded_ms": 999_000}
-    qm.call(RecordRun(run_id="r1", record=record))
-    qm.call(RecordRun(run_id="r2", record=record | {"state": "failed", "directory": "", "stderr_tail": "no such file"}))
-    assert [row["run_id"] for row in objects(trigmon("runs", "list", "--state", "exited", "--output", "json"))] == [
-        "r1"
-    ]
-    assert "2.5" in trigmon("runs", "list", "--queue", "Q").stdout
-    (shown,) = objects(trigmon("runs", "show", "r1", "--output", "json"))
-    assert (shown["argv"], shown["duration_s"], shown["start_time"]) == (
-        ["/bin/true", "x"],
-        2.5,
-        "1970-01-01T00:16:40.000Z",
-    )
-    logs = trigmon("runs", "logs", "r1")
-    assert (logs.stdout, logs.stderr) == ("loaded 842\n", "a warning\n")
-    assert trigmon("runs", "logs", "r1", "--stream", "stderr").stdout == "a warning\n"
-    assert "no such file" in trigmon("runs", "logs", "r2").stderr
-    assert objects(trigmon("runs", "show", "--output", "json"))[0]["run_id"] == "r2"
-    assert trigmon("runs", "show", "nope").exit_code == 3
-    assert json.loads(trigmon("runs", "list", "--count", "1", "--output", "json").stdout)["run_id"] == "r2"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,36 @@ def test_a_queue_manager_runs_with_its_data_where_it_is_told(daemon, tmp_path: P
     gone = one.trigmon("status")
     assert gone.returncode == 6
     assert "trigmon: MQRC_Q_MGR_NOT_AVAILABLE (2059)" in gone.stderr
+
+
+def test_a_full_disk_is_told_once_with_what_to_do(daemon):
+    one = daemon(settings={"store.disk_reserve": 10**18})
+    refused = one.trigmon("put", "SYSTEM.DEFAULT.LOCAL.QUEUE", "x")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "MQRC_STORAGE_MEDIUM_FULL (2192)" in refused.stderr
+    assert refused.stderr.count("make room") == 1
+
+
+def test_a_relative_config_reaches_a_program_that_runs_elsewhere(daemon, tmp_path: Path):
+    (tmp_path / "c.yaml").write_text("log:\n  level: warning\n")
+    one = daemon(start=False)
+    one.with_monitor = True
+    env = one.env | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    one.start("--config", "c.yaml", cwd=tmp_path, env=env)
+    (tmp_path / "elsewhere").mkdir()
+    output = tmp_path / "said"
+    program = tmp_path / "elsewhere" / "tell.sh"
+    program.write_text(f'#!/bin/sh\necho "$TRIGMON_CONFIG" > {output}.part && mv {output}.part {output}\n')
+    program.chmod(0o755)
+    initq = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+    words = [f"appl_id={program}", f"WORKDIR={program.parent}"]
+    assert one.trigmon("process", "define", "TELL", *words).returncode == 0
+    assert one.trigmon("process", "start", "TELL", "--queue", "SYSTEM.DEFAULT.LOCAL.QUEUE", "--initq", initq).stdout
+    deadline = time.monotonic() + 20
+    while not output.exists():
+        assert time.monotonic() < deadline, one.log.read_text()
+        time.sleep(0.05)
+    assert output.read_text() == f"{tmp_path}/c.yaml\n"
 
 
 def test_wrong_settings_stop_everything_before_it_begins(tmp_path: Path):

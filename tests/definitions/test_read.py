@@ -53,6 +53,28 @@ def test_a_number_is_text_where_text_belongs():
     assert one("- qlocal: A\n  trigger_data: 2013").attributes == {"trigger_data": "2013"}
 
 
+@pytest.mark.parametrize("text", ["012", "007", "1.10", "1e3", "0x1F", "true", "2026-11-20", "-0", "off"])
+def test_text_is_what_is_written_and_no_number(text):
+    assert one(f"- qlocal: A\n  description: {text}").attributes == {"description": text}
+    process = one(f"- process: P\n  env_data: {text}\n  spark: {{conf: {{k: {text}}}, arguments: [{text}]}}")
+    wanted = {"env_data": text, "spark_conf": f"k={text}", "spark_arguments": text}
+    assert {name: process.attributes[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("name", ["012", "1.10", "true"])
+def test_a_name_is_what_is_written(name):
+    assert one(f"- qlocal: {name}").name == name
+
+
+def test_a_number_is_still_read_as_a_person_reads_it():
+    assert one("- qlocal: A\n  trigger_depth: 012").attributes == {"trigger_depth": 12}
+
+
+def test_a_text_without_a_value_is_refused():
+    with pytest.raises(DefinitionError, match="description has no value"):
+        one("- qlocal: A\n  description: ~")
+
+
 def test_only_what_the_file_names_is_wanted():
     assert one("- qlocal: A").attributes == {}
 
@@ -88,6 +110,12 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
             "- process: P\n  spark: {start: session}",
             "q.yaml:2: PROCESS P: spark.start: session: submit is what there is",
         ),
+        (
+            "- process: P\n  appl_id: a 'b",
+            "q.yaml:2: PROCESS P: appl_id must be words as a shell splits them (no closing quotation), not a 'b",
+        ),
+        ("- process: P\n  appl_id: '{queue}'", "q.yaml:2: PROCESS P: appl_id must be words of which the first is the"),
+        ("- process: P\n  SPKCONF: a\n  appl_type: spark", "q.yaml:2: PROCESS P: spark_conf must be words of the form"),
         ("- process: P\n  spark: {conf: [a]}", "q.yaml:2: PROCESS P: spark.conf: input should be"),
         ("- process: P\n  spark: {arguments: [[a]]}", "spark.arguments.0: a word or a number belongs here"),
         ("- process: P\n  spark: {master: x}\n  spark_master: y", "PROCESS P: spark_master is said twice"),

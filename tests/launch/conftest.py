@@ -29,7 +29,7 @@ def make_order(
         env_data=env_data,
         user_data=user_data,
     )
-    process = Process(name="ORDERS.LOAD", appl_type=appl_type, appl_id=appl_id, **definition)
+    process = Process(name="ORDERS.LOAD", appl_type=appl_type, appl_id=appl_id, env_data=env_data, **definition)
     return Order(run_id="0123456789abcdef", q_mgr_name="QM1", trigger=trigger, process=process, occasion="1")
 
 

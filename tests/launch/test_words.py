@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.launch.conftest import make_order
 from trigmon.launch.port import LaunchError
 from trigmon.launch.process import arguments
 from trigmon.launch.words import environment, environment_words
 from trigmon.mq.descriptors import unpack_tmc2
+from trigmon.rules.programs import faults
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=30)
 
@@ -97,3 +99,13 @@ def test_whatever_comes_from_outside_fills_exactly_one_element(order, trigger_da
         assert user_data.startswith("-")
     else:
         assert argv == ["load", f"--q={q_name}", f"x{trigger_data}y", user_data]
+
+
+@given(st.text("a \\'\"{}trigdaqueuen&-=", max_size=16), st.text("a '{}run&", max_size=8))
+def test_what_may_be_defined_can_be_started_and_nothing_else(appl_id: str, env_data: str):
+    made = make_order(appl_id, env_data=env_data, trigger_data="t", user_data="u")
+    if not list(faults(made.process)) and appl_id.strip():
+        assert arguments(made)[0]
+    else:
+        with pytest.raises(LaunchError):
+            arguments(made)

@@ -66,12 +66,12 @@ def _taken(there: InProcess, here: InProcess) -> set[tuple[str, str]]:
 
 def test_a_script_has_one_attribute_a_line_and_mqs_quotes():
     qm = InProcess()
-    run(["DEF PRO(P) APPLICID('it''s') INSTANCES(2)"], qm, lambda line: None, "QM1")
+    run(["DEF PRO(P) DESCR('it''s') INSTANCES(2)"], qm, lambda line: None, "QM1")
     assert list(script(qm.rows("PROCESS"))) == [
         "DEFINE PROCESS('P') +",
-        "   APPLICID('it''s') +",
+        "   APPLICID(' ') +",
         "   APPLTYPE(UNIX) +",
-        "   DESCR(' ') +",
+        "   DESCR('it''s') +",
         "   ENVRDATA(' ') +",
         "   INSTANCES(2) +",
         "   USERDATA(' ') +",

@@ -1,63 +1,13 @@
 """Who may come in, and who may change objects: as the kernel names the peer."""
 
 import os
-import pickle
-import shutil
-import tempfile
-import traceback
-from pathlib import Path
 
 import pytest
 
 import trigmon
-from tests.daemons import define, queue_managers
+from tests.daemons import define
+from tests.strangers import NOBODY, as_nobody
 from trigmon.server.authority import Authority
-
-NOBODY = 65534
-
-
-@pytest.fixture
-def passable():
-    """Makes daemons in homes that another user may pass through."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can become another user")
-    homes = []
-
-    def make_home():
-        homes.append(tempfile.mkdtemp(prefix="trigmon-"))
-        Path(homes[-1]).chmod(0o755)
-        return homes[-1]
-
-    with queue_managers(make_home) as make:
-        yield make
-    for home in homes:
-        shutil.rmtree(home)
-
-
-def as_nobody(work):
-    """What ``work()`` returns or raises in a process of the user nobody."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            try:
-                said = (work(), None)
-            except Exception as error:
-                said = (None, error)
-            os.write(writer, pickle.dumps(said))
-        except BaseException:
-            traceback.print_exc()
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        value, error = pickle.load(pipe)
-    os.waitpid(child, 0)
-    if error:
-        raise error
-    return value
 
 
 def test_who_is_not_in_the_sockets_group_does_not_come_in(passable):

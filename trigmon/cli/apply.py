@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from trigmon.cli.command import command, invocation
 
 if TYPE_CHECKING:
     from trigmon.definitions.plan import Step
+    from trigmon.definitions.read import Wanted
 
 _SIGNS = {"define": ("+", "green"), "alter": ("~", "yellow"), "delete": ("-", "red")}
 _DONE = {"define": "defined", "alter": "altered", "delete": "deleted"}
@@ -37,6 +39,8 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
     with invocation().connected() as qm:
         existing = [row for kind in ("queue", "PROCESS", "QMGR") for row in rows(qm, kind)]
         steps = plan(wanted, existing, prune=prune)
+        for warning in _warnings(wanted, existing):
+            output.note(f"trigmon: {warning}")
         for number, step in enumerate(steps):
             try:
                 if not dry_run:
@@ -49,6 +53,16 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
         output.note(f"nothing to do: {len(wanted)} objects are as the files want them")
     elif dry_run:
         output.note(f"{len(steps)} changes; nothing was changed (--dry-run)")
+
+
+def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:
+    """What MQ allows and nobody means: a process that starts nothing."""
+    there = {row["name"]: row for row in existing if row["object_type"] == "PROCESS"}
+    for one in wanted:
+        if one.object_type != "PROCESS" or one.name.startswith("SYSTEM."):
+            continue
+        if not one.attributes.get("appl_id", there.get(one.name, {}).get("appl_id")):
+            yield f"{one.where}: PROCESS {one.name} has a blank APPLICID (appl_id): there is no program to start"
 
 
 def _what(step: Step) -> str:

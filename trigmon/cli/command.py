@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
+COMPLETING = "_TRIGMON_COMPLETE"
+"""The variable by which a shell asks for completions instead of a command; click made its name."""
 
 
 @dataclass
@@ -31,18 +34,23 @@ class Invocation:
         return self.output == "json"
 
     @contextmanager
-    def connected(self) -> Iterator[Connection]:
-        """A connection to the queue manager meant; left by an exception it backs out."""
+    def connected(self, ctx: click.Context | None = None, timeout_s: float = 10.0) -> Iterator[Connection]:
+        """A connection to the queue manager meant; left by an exception it backs out.
+
+        ``ctx`` is the command's context where click has made none current, as while a shell completes.
+        """
         from trigmon.client.connecting import connect
 
         self.announce_config()
-        with connect(self.qmgr, application=f"trigmon {click.get_current_context().info_name}") as connection:
+        name = (ctx or click.get_current_context()).info_name
+        with connect(self.qmgr, application=f"trigmon {name}", timeout_s=timeout_s) as connection:
             yield connection
 
     def announce_config(self) -> None:
-        """Makes ``--config`` hold for all that asks for settings in this process and those it starts."""
-        if self.config:
-            os.environ["TRIGMON_CONFIG"] = self.config
+        """Makes ``--config`` hold for all that asks for settings in this process and those it starts, wherever."""
+        if chosen := self.config or os.environ.get("TRIGMON_CONFIG"):
+            # What a monitor starts has a working directory of its own.
+            os.environ["TRIGMON_CONFIG"] = str(Path(chosen).expanduser().absolute())
 
     def settings(self, **overrides: Any) -> Any:
         """The settings with the command line's ``section__key`` values on top. Raises SettingsError."""
@@ -80,7 +88,7 @@ def common_options(command: F) -> F:
         ),
         click.option(
             "--config",
-            type=click.Path(dir_okay=False),
+            type=click.Path(exists=True, dir_okay=False),
             expose_value=False,
             callback=_remember,
             help="A settings file over /etc/trigmon/trigmon.yaml.",
@@ -112,16 +120,32 @@ class Command(_WithExample):
 
 
 class Group(_WithExample, click.Group):
-    """A group with an example, whose commands are made by :func:`command`."""
+    """A group with an example, whose commands are made by :func:`command`.
+
+    ``later`` are words of the interface whose commands a later release brings: refused by name, shown nowhere.
+    """
+
+    def __init__(self, *args: Any, later: Iterable[str] = (), **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.later = frozenset(later)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click, with the nearest command in the refusal of an unknown one."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known:
-            raise click.UsageError(f"{ctx.info_name} has no command {args[0]!r}{nearest(args[0], known)}", ctx)
+        # While a shell completes, an unknown word offers nothing and is no error.
+        if args and not ctx.resilient_parsing:
+            self._check(ctx, args[0])
         return super().resolve_command(ctx, args)
+
+    def _check(self, ctx: click.Context, name: str) -> None:
+        known = self.list_commands(ctx)
+        if name in known:
+            return
+        if name in self.later:
+            raise click.UsageError(f"{ctx.command_path} {name} comes with a later release of trigmon", ctx)
+        refusal = "there is no command" if ctx.parent is None else f"{ctx.info_name} has no command"
+        raise click.UsageError(f"{refusal} {name!r}{nearest(name, known)}", ctx)
 
 
 def command(name: str, example: str, group: click.Group | None = None) -> Callable[[Callable[..., Any]], Command]:
@@ -136,11 +160,11 @@ def command(name: str, example: str, group: click.Group | None = None) -> Callab
     return make
 
 
-def group(name: str, example: str) -> Callable[[Callable[..., Any]], Group]:
-    """Makes a function a group of commands."""
+def group(name: str, example: str, later: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Group]:
+    """Makes a function a group of commands, of which ``later`` come with a later release."""
 
     def make(function: Callable[..., Any]) -> Group:
-        return click.group(name, cls=Group, example=example)(common_options(function))
+        return click.group(name, cls=Group, example=example, later=later)(common_options(function))
 
     return make
 
@@ -151,20 +175,22 @@ def nearest(said: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _complete_names(object_type: str) -> Callable[..., list[str]]:
+def complete_names(object_type: str) -> Callable[..., list[str]]:
+    """Offers a shell the names of objects of this type; none where no queue manager answers at once."""
+
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         from trigmon.mq.calls import Display, Listing
-        from trigmon.mq.errors import MQError
 
         try:
-            with invocation(ctx).connected() as qm:
+            with invocation(ctx).connected(ctx, timeout_s=2.0) as qm:
                 listing = qm.ask(Display(object_type=object_type, name=f"{incomplete}*"), Listing)
-        except (MQError, OSError):
+        except Exception:
+            # Whatever is wrong, the line being typed is no place to say it; the command will.
             return []
         return [row["name"] for row in listing.rows]
 
     return complete
 
 
-queue_argument = click.argument("queue", shell_complete=_complete_names("queue"))
-process_argument = click.argument("process", shell_complete=_complete_names("PROCESS"))
+queue_argument = click.argument("queue", shell_complete=complete_names("queue"))
+process_argument = click.argument("process", shell_complete=complete_names("PROCESS"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from trigmon.cli.command import command
+from trigmon.cli.command import COMPLETING, command
 
 
 @command("completion", 'eval "$(trigmon completion bash)"')
@@ -22,4 +22,4 @@ def completion(ctx: click.Context, shell: str | None) -> None:
     if kind is None:
         raise click.UsageError("name the shell: bash, zsh or fish")
     root = ctx.find_root().command
-    click.echo(kind(root, {}, "trigmon", "_TRIGMON_COMPLETE").source())
+    click.echo(kind(root, {}, "trigmon", COMPLETING).source())

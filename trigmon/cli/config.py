@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+
 import click
 
 from trigmon.cli.command import command, group, invocation
+
+NO_SETTINGS = {
+    *("TRIGMON_CONFIG", "TRIGMON_HOME", "TRIGMON_RUNTIME", "TRIGMON_QMGR"),
+    *("TRIGMON_QNAME", "TRIGMON_PROCESS", "TRIGMON_TRIGDATA", "TRIGMON_USERDATA", "TRIGMON_ENVDATA"),
+    *("TRIGMON_OCCASION", "TRIGMON_RUN", "TRIGMON_TMC"),
+}
+"""Variables of ours that are no settings: where things lie, and what a started program is told."""
 
 
 @group("config", example="trigmon config show --origin")
@@ -23,3 +33,12 @@ def show(origin: bool) -> None:
         for key, value, where in invocation().settings().rows()
     )
     output.listing(rows, ["key", "value", "origin"] if origin else ["key", "value"])
+    for name in meaningless(os.environ):
+        output.note(f"trigmon: {name} is set, and means nothing here")
+
+
+def meaningless(names: Iterable[str]) -> list[str]:
+    """The variables that begin with our name and mean nothing to us."""
+    from trigmon.settings import VARIABLES
+
+    return sorted(name for name in names if name.startswith("TRIGMON_") and name not in {*VARIABLES, *NO_SETTINGS})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 FAILED, USAGE, NO_SUCH_OBJECT, NOT_ALLOWED, WRONG_STATE, NOT_REACHABLE, TIMED_OUT = range(1, 8)
@@ -20,24 +21,30 @@ _CODES = {
 }
 _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reasons}
 
+# {name} is the object that the reason is about; the manager's own words for 2192 hold the remedy already.
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
-    2016: "allow gets: trigmon queue alter QUEUE GET=ENABLED",
+    2016: "allow gets: trigmon queue alter {name} GET=ENABLED",
     2035: "administration is for the daemon's user, root and the configured administrators",
-    2042: "see who has it open: DISPLAY QSTATUS(QUEUE) TYPE(HANDLE) in trigmon mqsc",
+    2042: "see who has it open: DISPLAY QSTATUS({name}) TYPE(HANDLE) in trigmon mqsc",
     2048: "a temporary dynamic queue takes no persistent message: say --not-persistent",
-    2051: "allow puts: trigmon queue alter QUEUE PUT=ENABLED",
-    2053: "get messages, or raise the limit: trigmon queue alter QUEUE MAXDEPTH=NUMBER",
+    2051: "allow puts: trigmon queue alter {name} PUT=ENABLED",
+    2053: "get messages, or raise the limit: trigmon queue alter {name} MAXDEPTH=NUMBER",
     2058: "name one of those that run with --qmgr",
     2059: "start it: trigmon run, or systemctl start trigmon@NAME",
-    2082: "the alias points at no queue: trigmon queue alter ALIAS TARGET=QUEUE",
-    2085: "trigmon queue list, process list and runs list show what there is",
+    2082: "the alias points at no queue: trigmon queue alter {name} TARGET=QUEUE",
     2100: "change it with alter, or say --replace",
-    2087: "name it and its transmission queue: trigmon queue alter QUEUE RQMNAME=NAME XMITQ=QUEUE",
-    2092: "make it one: trigmon queue alter QUEUE USAGE=XMITQ",
-    2192: "make room on the queue manager's disk",
+    2087: "name it and its transmission queue: trigmon queue alter {name} RQMNAME=NAME XMITQ=QUEUE",
+    2092: "make it one: trigmon queue alter {name} USAGE=XMITQ",
     4002: "see its type: trigmon queue list",
 }
+_UNKNOWN_NAME = 2085
+_LISTS = {
+    "": "trigmon queue list shows what there is",
+    "PROCESS": "trigmon process list shows what there is",
+    "RUN": "trigmon runs list --all shows what there is",
+}
+"""Where the names are that would be known, by the kind of object."""
 
 
 def exit_for(error: Exception) -> tuple[int | None, list[str]]:
@@ -70,5 +77,9 @@ def exit_code(error: Exception) -> int:
 
 def sentence(error: Exception) -> str:
     """The reason, the object and, where there is one, the remedy."""
-    remedy = _REMEDIES.get(int(getattr(error, "reason", 0)))
-    return f"{error}; {remedy}" if remedy else str(error)
+    reason, about = int(getattr(error, "reason", 0)), str(getattr(error, "about", ""))
+    remedy = _LISTS.get(about.partition("(")[0], _LISTS[""]) if reason == _UNKNOWN_NAME else _REMEDIES.get(reason)
+    if not remedy:
+        return str(error)
+    named = re.match(r"(?:[A-Z]+\()?([A-Za-z0-9./_%]+)", about)
+    return f"{error}; {remedy.replace('{name}', named[1] if named else 'QUEUE')}"

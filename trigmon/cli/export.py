@@ -8,20 +8,20 @@ from trigmon.cli.command import command, invocation
 
 
 @command("export", "trigmon export --yaml > objects.yaml\ntrigmon export --mqsc > objects.mqsc")
-@click.option("--mqsc", "form", flag_value="mqsc", help="MQSC, in the shape of MQ's own dump.")
-@click.option("--yaml", "form", flag_value="yaml", help="A definition file for trigmon apply.")
+@click.option("--mqsc", is_flag=True, help="MQSC, in the shape of MQ's own dump.")
+@click.option("--yaml", is_flag=True, help="A definition file for trigmon apply.")
 @click.option("--system", is_flag=True, help="The SYSTEM objects too.")
 @click.option("--all", "everything", is_flag=True, help="With --yaml: every attribute, also those at their default.")
-def export(form: str | None, system: bool, everything: bool) -> None:
+def export(mqsc: bool, yaml: bool, system: bool, everything: bool) -> None:
     """Write the definitions of the queue manager to standard output; they load back equal."""
     from trigmon.cli.objects import rows
 
-    if form is None:
-        raise click.UsageError("say which form: --mqsc or --yaml")
+    if mqsc == yaml:
+        raise click.UsageError("--mqsc and --yaml exclude each other" if mqsc else "say which form: --mqsc or --yaml")
     with invocation().connected() as qm:
         found = [row for kind in ("QMGR", "PROCESS", "queue") for row in rows(qm, kind)]
         name = qm.q_mgr_name
-    if form == "mqsc":
+    if mqsc:
         from trigmon.mqsc.writer import script
 
         click.echo(f"* trigmon export --mqsc, queue manager {name}")

@@ -16,15 +16,20 @@ if TYPE_CHECKING:
 BATCH = 100
 
 
-@command("get", "trigmon get ORDERS --wait 5\ntrigmon get ORDERS --all --output json")
+@command(
+    "get",
+    "trigmon get ORDERS --wait 5\ntrigmon get ORDERS --all --output json\ntrigmon get PICTURES --raw > picture.png",
+)
 @queue_argument
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait so long for each message; negative: for ever.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="At most so many messages.")
 @click.option("--all", "everything", is_flag=True, help="Every message that is there.")
+@click.option("--raw", is_flag=True, help="Exactly the bytes of each message, without a line's end.")
 @click.pass_context
-def get(ctx: click.Context, queue: str, wait: float | None, count: int, everything: bool) -> None:
+def get(ctx: click.Context, queue: str, wait: float | None, count: int, everything: bool, raw: bool) -> None:
     """Take messages off QUEUE and print their data, a message a line.
 
+    A line's end is added to each message's data, whatever it is; --raw adds nothing, so that bytes stay as they are.
     Each batch is committed after it was written, so a message that could not be printed is back on the queue.
     Exit 7 when --wait ran out without a message, 1 when none was there.
     """
@@ -32,6 +37,8 @@ def get(ctx: click.Context, queue: str, wait: float | None, count: int, everythi
     from trigmon.cli.errors import FAILED, TIMED_OUT
     from trigmon.mq.errors import NoMsgAvailable
 
+    if raw and invocation().is_json:
+        raise click.UsageError("--raw and --output json exclude each other; JSON has bytes in base64")
     wait_ms = None if wait is None else max(-1, round(wait * 1000))
     left = sys.maxsize if everything else count
     got = 0
@@ -44,7 +51,7 @@ def get(ctx: click.Context, queue: str, wait: float | None, count: int, everythi
             except NoMsgAvailable:
                 break
             for message in messages:
-                _print(message)
+                _print(message, raw=raw)
             sys.stdout.flush()
             qm.commit()
             got += len(messages)
@@ -75,14 +82,14 @@ def browse(queue: str, count: int | None) -> None:
         output.note(f"{queue} has no message that can be seen now")
 
 
-def _print(message: Message) -> None:
-    """One message: its bytes and a line's end, or a JSON object."""
+def _print(message: Message, *, raw: bool) -> None:
+    """One message: its bytes, and a line's end where it is not to be raw, or a JSON object."""
     from trigmon.cli import output
 
     if invocation().is_json:
         click.echo(output.json_line(output.presentable(_shown(message))))
     else:
-        click.echo(message.data + b"\n", nl=False)
+        click.echo(message.data if raw else message.data + b"\n", nl=False)
 
 
 def _shown(message: Message) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import msgspec
 
 from trigmon.cli import output
 from trigmon.cli.command import invocation, nearest
-from trigmon.mq.attributes import ATTRIBUTES, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, find_attribute, read_attributes
 from trigmon.mq.calls import Alter, Define, Delete, Display, Listing
 from trigmon.mq.enums import ObjectType
-from trigmon.mq.errors import MQError, UnknownObjectName
+from trigmon.mq.errors import MQError, SelectorError, UnknownObjectName
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -41,9 +41,10 @@ def attributes(which: ObjectType, name: str, words: Iterable[str]) -> Row:
 
 
 def _long_name(which: ObjectType, key: str) -> str | None:
-    said = "TARGET" if key.upper() == "TARGQ" else key.upper()
-    names = (a.name for a in ATTRIBUTES[which].values() if said in (a.name.upper(), a.mqsc))
-    return next(names, None)
+    try:
+        return find_attribute(which, key).name
+    except SelectorError:
+        return None
 
 
 def _flag(which: ObjectType, key: str) -> str | None:
@@ -65,8 +66,13 @@ def row(qm: Connection, object_type: str, name: str) -> Row:
     """One object. Raises UnknownObjectName."""
     found = next((r for r in rows(qm, object_type, name) if r["name"] == name), None)
     if found is None:
-        raise UnknownObjectName(name)
+        raise UnknownObjectName(_said(object_type, name))
     return found
+
+
+def _said(object_type: str, name: str) -> str:
+    """The object as a refusal names it: a queue of whatever type by its name alone."""
+    return name if object_type == "queue" else f"{object_type}({name})"
 
 
 def show_list(object_type: str, pattern: str, columns: list[str], *, system: bool) -> None:
@@ -76,7 +82,7 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
         wanted = system or pattern.startswith("SYSTEM")
         count = output.listing((r for r in found if wanted or not r["name"].startswith("SYSTEM.")), columns)
     if not count and "*" not in pattern:
-        raise UnknownObjectName(pattern)
+        raise UnknownObjectName(_said(object_type, pattern))
     if not count:
         output.note(f"nothing is named {pattern}; --system shows the SYSTEM objects too")
 

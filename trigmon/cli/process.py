@@ -93,6 +93,9 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
 
     with invocation().connected() as qm:
         definition = objects.row(qm, "PROCESS", process)
+        if not definition["appl_id"]:
+            told = f"PROCESS({process}) has a blank APPLICID, so there is no program to start"
+            raise click.UsageError(f"{told}: trigmon process alter {process} APPLICID=PROGRAM")
         queue = _queue_of(qm, process, q_name)
         initiation_q = initq or queue["initiation_q_name"]
         if not initiation_q:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import click
 
-from trigmon.cli.command import command, group, invocation, queue_argument
+from trigmon.cli.command import command, complete_names, group, invocation, queue_argument
 
 _COLUMNS = [
     *("name", "object_type", "current_q_depth", "open_input_count", "open_output_count"),
     *("trigger_control", "trigger_type", "process_name"),
 ]
+SLICE = 256
+"""So many messages the queue manager moves in one step."""
 _COUNTS = [
     *("available_msgs", "uncommitted_puts", "uncommitted_gets", "expired_msgs", "expired_is_capped"),
     "qualifying_depth",
 ]
 
 
-@group("queue", example="trigmon queue list 'ORDERS*'")
+@group("queue", example="trigmon queue list 'ORDERS*'", later=("pause", "resume"))
 def queue() -> None:
     """Queues of every type: list, show, define, alter, delete, clear, move.
 
@@ -125,7 +127,7 @@ def clear(queue: str) -> None:
 
 @command("move", "trigmon queue move ORDERS.FAILED ORDERS --count 100", queue)
 @queue_argument
-@click.argument("to")
+@click.argument("to", shell_complete=complete_names("queue"))
 @click.option("--count", type=click.IntRange(min=1), help="At most so many; otherwise all that are there.")
 def move(queue: str, to: str, count: int | None) -> None:
     """Move messages to another queue, oldest first, in slices that are each done whole or not at all."""
@@ -137,10 +139,11 @@ def move(queue: str, to: str, count: int | None) -> None:
     with invocation().connected() as qm:
         # What is put onto the queue meanwhile is not ours to chase: a busy queue would never end.
         left = min(count or 1 << 62, row(qm, "queue", queue).get("current_q_depth", 1 << 62))
-        while left > 0:
-            counted = qm.ask(Move(q_name=queue, to_q_name=to, count=min(left, 256)), Counted)
+        while True:
+            # An empty queue is asked too: who may not move, or names no such target, is not told that 0 were moved.
+            counted = qm.ask(Move(q_name=queue, to_q_name=to, count=max(1, min(left, SLICE))), Counted)
             moved += counted.count
             left -= counted.count
-            if not counted.more or not counted.count:
+            if left <= 0 or not counted.more or not counted.count:
                 break
     output.done(f"{moved} messages moved from {queue} to {to}", {"q_name": queue, "to_q_name": to, "messages": moved})

@@ -19,7 +19,7 @@ from trigmon.mq.errors import AttrValueError, SelectorError
 
 
 def _word(value: object) -> object:
-    if isinstance(value, str | int | float):
+    if isinstance(value, str):
         return value
     raise PydanticCustomError("word", "a word or a number belongs here, not {value}", {"value": str(value)})
 
@@ -32,7 +32,7 @@ def _start(value: object) -> object:
 
 
 Word = Annotated[Any, BeforeValidator(_word)]
-"""A scalar of a file: text, a number, true or false."""
+"""A scalar of a file, as it is written."""
 
 
 LATER_KEYS = {
@@ -67,9 +67,9 @@ class SparkGroup(_Strict):
         """The named parts as attributes of the process: words quoted like a shell's, files with commas."""
         made: dict[str, Callable[[], object]] = {
             "master": lambda: self.master or "",
-            "conf": lambda: shlex.join(f"{key}={_text(value)}" for key, value in self.conf.items()),
+            "conf": lambda: shlex.join(f"{key}={value}" for key, value in self.conf.items()),
             "py_files": lambda: ",".join(self.py_files),
-            "arguments": lambda: shlex.join(_text(value) for value in self.arguments),
+            "arguments": lambda: shlex.join(self.arguments),
         }
         return {f"spark_{part}": make() for part, make in made.items() if part in self.model_fields_set}
 
@@ -105,11 +105,8 @@ def spark_group(values: dict[str, Any]) -> dict[str, Any] | None:
 
 def long_name(which: ObjectType, key: str) -> str | None:
     """The long name that a key means: itself, ``default_...`` for ``def_...``, or MQSC's word in either case."""
-    plain = key.lower()
-    if plain.startswith("default_"):
-        plain = "def_" + plain.removeprefix("default_")
     try:
-        found = find_attribute(which, plain)
+        found = find_attribute(which, key)
     except SelectorError:
         return None
     return None if found.read_only else found.name
@@ -122,17 +119,10 @@ def keys_of(which: ObjectType) -> list[str]:
     return keys + (["spark", "launch"] if which is ObjectType.PROCESS else [])
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _reader(attribute: Attribute) -> Callable[[object], Any]:
     def read(value: object) -> Any:
         if value is None:
             raise PydanticCustomError("attribute", "{key} has no value", {"key": attribute.name})
-        # A file's 2013 is a number to YAML, and what a person means where text belongs.
-        if attribute.is_text and isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
         try:
             return attribute.read(value, "")
         except AttrValueError:
@@ -140,6 +130,12 @@ def _reader(attribute: Attribute) -> Callable[[object], Any]:
             raise PydanticCustomError("attribute", "{key} must be {allowed}, not {value}", said) from None
 
     return read
+
+
+def is_text(which: ObjectType, name: str) -> bool:
+    """Whether what stands behind this long name, or group, is text, as it is written: 012 and 1.10 are no numbers."""
+    attribute = ATTRIBUTES[which].get(name)
+    return name == "spark" if attribute is None else attribute.is_text
 
 
 def _model(which: ObjectType) -> type[BaseModel]:

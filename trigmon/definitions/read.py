@@ -15,11 +15,21 @@ from typing import Any
 from pydantic import ValidationError
 
 from trigmon import yaml12
-from trigmon.definitions.models import LATER_KEYS, LATER_OBJECTS, MODELS, LaunchGroup, SparkGroup, keys_of, long_name
-from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.definitions.models import (
+    LATER_KEYS,
+    LATER_OBJECTS,
+    MODELS,
+    LaunchGroup,
+    SparkGroup,
+    is_text,
+    keys_of,
+    long_name,
+)
+from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import AttrValueError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.rules.programs import faults
 
 KINDS = {which.name.lower(): which for which in ObjectType}
 SETTINGS_FILE = "trigmon.yaml"
@@ -110,7 +120,8 @@ def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str
             continue
         which, key = head
         rest = {k: v for k, v in item.items() if k != key}
-        found = _Item(document, (index,), which, str(item[key] or ""), document.where(index, key), file)
+        name = str(document.as_written(index, key) or "")
+        found = _Item(document, (index,), which, name, document.where(index, key), file)
         attributes = found.read(rest)
         problems += found.problems
         wanted.append(Wanted(which.name, found.name, attributes, found.where))
@@ -163,7 +174,10 @@ class _Item:
     def read(self, said: dict[Any, Any]) -> dict[str, Any]:
         """The attributes by long name, read; what is wrong goes to ``problems``."""
         keys = self._keys(said)
-        values = {name: said[key] for name, key in keys.items()}
+        values = {
+            name: self.document.as_written(*self.path, key) if is_text(self.which, name) else said[key]
+            for name, key in keys.items()
+        }
         try:
             model = MODELS[self.which].model_validate(values)
         except ValidationError as error:
@@ -175,6 +189,7 @@ class _Item:
         if self.which is ObjectType.PROCESS:
             self._add_groups(model, attributes)
             self._place(attributes)
+            self._check_program(attributes, keys)
         return attributes
 
     def _keys(self, said: dict[Any, Any]) -> dict[str, Any]:
@@ -201,6 +216,12 @@ class _Item:
     def _place(self, attributes: dict[str, Any]) -> None:
         """The working directory is the file's own where it names none; a named one is meant as it stands."""
         attributes.setdefault("working_directory", str(self.file.absolute().parent.resolve()))
+
+    def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
+        """What the queue manager would refuse is refused before anything of the file is done."""
+        for name, wanted in faults(Process(name=self.name, **attributes)):
+            location = (keys[name],) if name in keys else ("spark",) if name.startswith("spark_") else ()
+            self._add(location, f"{name} must be {wanted}, not {attributes[name]}")
 
     def _problem(self, location: tuple[Any, ...], kind: str, message: str) -> None:
         """A mistake that pydantic found, in words that name the key."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from trigmon.launch import words
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
 from trigmon.mq.descriptors import pack_tmc2
+from trigmon.rules.programs import has_placeholder
 
 # A service manager's own wires to the monitor: a started program that wrote to them would speak in its name.
 _NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
@@ -30,10 +31,10 @@ def arguments(order: Order) -> list[str]:
     program = words.split_words(order.trigger.appl_id, "APPLICID")
     if not program:
         raise LaunchError("APPLICID is blank: there is no program to start")
-    if words.has_placeholder(program[:1]):
+    if has_placeholder(program[:1]):
         raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
     after = words.environment_words(order.trigger.env_data)
-    if words.has_placeholder(program + after):
+    if has_placeholder(program + after):
         return words.filled(program + after, order)
     return [*program, pack_tmc2(order.trigger, order.q_mgr_name), *after]
 

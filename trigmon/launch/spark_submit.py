@@ -11,6 +11,7 @@ from pathlib import Path
 from trigmon.launch import words
 from trigmon.launch.java import find_java
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
+from trigmon.rules.programs import has_placeholder
 
 
 def command(spark_submit: str, order: Order) -> list[str]:
@@ -22,7 +23,7 @@ def command(spark_submit: str, order: Order) -> list[str]:
     words.check_characters(order)
     process = order.process
     script, *first = words.split_words(order.trigger.appl_id, "APPLICID") or [""]
-    if not script or words.has_placeholder([script]) or script.startswith("-"):
+    if not script or has_placeholder([script]) or script.startswith("-"):
         raise LaunchError(f"APPLICID must begin with the PySpark file to run, not {script!r}")
     argv = [spark_submit]
     if process.spark_master:

@@ -6,32 +6,32 @@ quoted or expanded: whatever TRIGDATA holds, it stays inside its one element.
 
 from __future__ import annotations
 
-import re
-import shlex
 import unicodedata
+from collections.abc import Callable
 
 from trigmon.launch.port import LaunchError, Order
 from trigmon.mq.descriptors import pack_tmc2
-
-_PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
+from trigmon.rules import programs
 
 
 def split_words(text: str, where: str) -> list[str]:
-    """``text`` as a shell would split it. Raises LaunchError, naming ``where``, when a quote is left open."""
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise LaunchError(f"{where} cannot be split into words ({error}): {text}") from None
+    """``text`` as a shell would split it. Raises LaunchError, naming ``where``, when a quote is left open.
+
+    A definition of ours was refused for that already; a trigger message may come from elsewhere.
+    """
+    return _cut(programs.split_words, text, where)
 
 
 def environment_words(env_data: str) -> list[str]:
-    """ENVRDATA's words. A trailing ``&``, IBM's way to say "do not wait", is dropped: nothing here waits anyway."""
-    return split_words(env_data.rstrip().removesuffix("&"), "ENVRDATA")
+    """ENVRDATA's words. Raises LaunchError."""
+    return _cut(programs.environment_words, env_data, "ENVRDATA")
 
 
-def has_placeholder(words: list[str]) -> bool:
-    """Whether any word asks to be filled."""
-    return any(_PLACEHOLDER.search(word) for word in words)
+def _cut(cut: Callable[[str], list[str]], text: str, where: str) -> list[str]:
+    try:
+        return cut(text)
+    except ValueError as error:
+        raise LaunchError(f"{where} cannot be split into words ({error}): {text}") from None
 
 
 def fillings(order: Order) -> dict[str, str]:
@@ -54,7 +54,7 @@ def filled(words: list[str], order: Order) -> list[str]:
     values = fillings(order)
     done = []
     for word in words:
-        element = _PLACEHOLDER.sub(lambda found: values[found[1]], word)
+        element = programs.PLACEHOLDER.sub(lambda found: values[found[1]], word)
         if element.startswith("-") and not word.startswith("-"):
             raise LaunchError(f"{word} may not begin an option, and it would be {element!r}")
         done.append(element)

@@ -362,10 +362,11 @@ def is_dynamic(row: Mapping[str, Any]) -> bool:
 def find_attribute(which: ObjectType, name: str) -> Attribute:
     """The attribute that a long name or an MQSC word (in either case) means for this kind of object.
 
-    ``NOTRIGGER`` and its like are no names of attributes; MQSC's own reader knows them. Raises SelectorError.
+    ``default_persistence`` and its like are ``def_persistence``. ``NOTRIGGER`` and its like are no names of
+    attributes; MQSC's own reader knows them. Raises SelectorError.
     """
     table = ATTRIBUTES[which]
-    found = table.get(name.lower())
+    found = table.get(re.sub("^default_", "def_", name.lower()))
     if found is None:
         said = "TARGET" if name.upper() == "TARGQ" else name.upper()
         found = next((a for a in table.values() if a.mqsc == said), None)

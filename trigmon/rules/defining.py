@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import KINDS, LocalQueue, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Counted, Define, Delete, Done, Move
 from trigmon.mq.enums import DefinitionType, ObjectType
 from trigmon.mq.errors import (
@@ -26,6 +27,7 @@ from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetD
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
 from trigmon.rules.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
+from trigmon.rules.programs import check_process
 from trigmon.rules.resolving import check_alive, object_type_of
 
 SLICE = 256
@@ -36,6 +38,9 @@ DEFAULT_OBJECTS = {
     ObjectType.QMODEL: "SYSTEM.DEFAULT.MODEL.QUEUE",
     ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
 }
+
+_CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {ObjectType.PROCESS: check_process}
+"""What a definition as a whole must fulfil, given the attributes that the command named; raises AttrValueError."""
 
 
 def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -66,6 +71,8 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
         # How a queue came to be is nothing that a definition, or the one it is made like, could say.
         values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
     definition = replace(base, **values)
+    if object_type in _CHECKS:
+        _CHECKS[object_type](definition, ATTRIBUTES[object_type])
     return _set(facts, object_type, definition, now, ids)
 
 
@@ -76,7 +83,10 @@ def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: 
     values = read_attributes(object_type, call.name, call.attributes)
     if "trigger_control" in values:
         values["is_disarmed"] = False  # whoever says on or off means it
-    return _set(facts, object_type, replace(definition, **{**values, "altered_ms": now}), now, ids)
+    changed = replace(definition, **{**values, "altered_ms": now})
+    if object_type in _CHECKS:
+        _CHECKS[object_type](changed, values)
+    return _set(facts, object_type, changed, now, ids)
 
 
 def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -75,6 +75,18 @@ def _third_holds(findings: list[Finding]) -> bool:
 
 
 Words = tuple[str, str, str]
+_A_MINUTE = 60_000  # a TRIGINT that spares the programs and tries again soon, in ms
+
+
+def _alter(s: Situation) -> str:
+    return f"ALTER QLOCAL({s.queue.definition.name})"
+
+
+def _start_now(s: Situation) -> str:
+    """The command that serves messages which no put will trigger for, where there is a process to start."""
+    if s.process is None:
+        return ""
+    return f"trigmon process start {s.process.name} --queue {s.queue.definition.name}, "
 
 
 def _happened(s: Situation, f: Finding) -> Words:
@@ -82,15 +94,18 @@ def _happened(s: Situation, f: Finding) -> Words:
 
 
 def _priority(s: Situation, f: Finding) -> Words:
-    return f"counted priority {f.saw}", f"at least {f.wanted}", f"put with a priority of {f.wanted}, or lower TRIGMPRI"
+    remedy = f"put with a priority of {f.wanted} or more, or {_alter(s)} TRIGMPRI({f.saw})"
+    return f"counted priority {f.saw}", f"at least {f.wanted}", remedy
 
 
 def _before(s: Situation, f: Finding) -> Words:
-    seen = f"{f.saw} waiting with priority {s.queue.definition.trigger_msg_priority} or more"
+    priority = s.queue.definition.trigger_msg_priority
+    seen = f"{f.saw} waiting with priority {priority} or more"
     if s.queue.definition.trigger_type is TriggerType.DEPTH:
-        return seen, f"exactly {f.wanted}", "put more messages, or lower TRIGDPTH"
+        remedy = f"put more messages, or {_alter(s)} TRIGDPTH({s.queue.waiting(priority) + 1})"
+        return seen, f"exactly {f.wanted}", remedy
     if s.queue.definition.trigger_type is TriggerType.FIRST:
-        return seen, "none", "drain the queue, or wait until TRIGINT has passed (condition 11)"
+        return seen, "none", f"{_start_now(s)}drain the queue, or wait until TRIGINT has passed (condition 11)"
     return seen, "any number", ""
 
 
@@ -101,23 +116,21 @@ def _readers(s: Situation, f: Finding) -> Words:
 
 
 def _get(s: Situation, f: Finding) -> Words:
-    name = s.queue.definition.name
-    return f"gets {_plain(f.saw)}", "gets allowed", f"ALTER QLOCAL({name}) GET(ENABLED)"
+    return f"gets {_plain(f.saw)}", "gets allowed", f"{_alter(s)} GET(ENABLED)"
 
 
 def _process(s: Situation, f: Finding) -> Words:
-    name = s.queue.definition.name
     if not f.saw:
-        return "PROCESS is blank", "a process, but for a transmission queue", f"ALTER QLOCAL({name}) PROCESS(a process)"
+        remedy = f"{_alter(s)} PROCESS(NAME), of those that DISPLAY PROCESS(*) shows"
+        return "PROCESS is blank", "a process, but for a transmission queue", remedy
     state = "is defined" if f.holds else "is not defined"
-    return f"PROCESS({f.saw}) {state}", "a defined process", f"DEFINE PROCESS({f.saw}) APPLICID(a program)"
+    return f"PROCESS({f.saw}) {state}", "a defined process", f"DEFINE PROCESS({f.saw}) APPLICID('/path/to/program')"
 
 
 def _initiation(s: Situation, f: Finding) -> Words:
-    name = s.queue.definition.name
     if f.saw is None:
         if not f.wanted:
-            return "INITQ is blank", "a local queue", f"ALTER QLOCAL({name}) INITQ(an initiation queue)"
+            return "INITQ is blank", "a local queue", f"{_alter(s)} INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE)"
         return f"INITQ({f.wanted}) is no local queue", "a local queue", f"DEFINE QLOCAL({f.wanted})"
     saw = f.saw if isinstance(f.saw, tuple) else ("", "", "")
     if len(saw) > 3:
@@ -138,9 +151,8 @@ def _monitor(s: Situation, f: Finding) -> Words:
 
 
 def _control(s: Situation, f: Finding) -> Words:
-    name = s.queue.definition.name
     again = " (DEPTH switches it off when it fires)" if s.queue.definition.trigger_type is TriggerType.DEPTH else ""
-    remedy = f"ALTER QLOCAL({name}) TRIGGER"
+    remedy = f"{_alter(s)} TRIGGER"
     if s.queue.definition.is_disarmed:
         depth = s.queue.definition.trigger_depth
         remedy += f"; by itself (REARM(AUTO)) when fewer than {depth} wait and nobody reads the queue"
@@ -148,8 +160,7 @@ def _control(s: Situation, f: Finding) -> Words:
 
 
 def _type(s: Situation, f: Finding) -> Words:
-    name = s.queue.definition.name
-    return f"TRIGTYPE({_plain(f.saw).upper()})", "FIRST, EVERY or DEPTH", f"ALTER QLOCAL({name}) TRIGTYPE(FIRST)"
+    return f"TRIGTYPE({_plain(f.saw).upper()})", "FIRST, EVERY or DEPTH", f"{_alter(s)} TRIGTYPE(FIRST)"
 
 
 def _eleven(s: Situation, f: Finding) -> Words:
@@ -157,7 +168,8 @@ def _eleven(s: Situation, f: Finding) -> Words:
     if s.queue.definition.trigger_type is TriggerType.DEPTH:
         return f"{before} waiting", f"TRIGDPTH({s.queue.definition.trigger_depth}) or more", "put more messages"
     since = "no trigger message since the start" if passed is None else f"{passed} ms since the last trigger message"
-    remedy = "wait for TRIGINT, drain the queue, or ALTER QMGR TRIGINT(a shorter interval)"
+    shorter = min(_A_MINUTE, s.trigger_interval_ms // 2)
+    remedy = f"{_start_now(s)}wait for TRIGINT, drain the queue, or ALTER QMGR TRIGINT({shorter})"
     return f"{before} waiting, {since}", f"at least 1 waiting and {s.trigger_interval_ms} ms passed", remedy
 
 
@@ -179,7 +191,7 @@ def _closing(s: Situation, f: Finding) -> Words:
 def _changed(s: Situation, f: Finding) -> Words:
     changed, waiting = f.saw if isinstance(f.saw, tuple) else ((), f.saw)
     seen = f"{' '.join(changed) or 'nothing that counts'} changed, {waiting} waiting"
-    return seen, f"control on, at least {f.wanted} waiting", "put more messages, or turn trigger control on"
+    return seen, f"control on, at least {f.wanted} waiting", f"put more messages, or {_alter(s)} TRIGGER"
 
 
 def _counting(s: Situation, f: Finding) -> Words:
@@ -188,7 +200,7 @@ def _counting(s: Situation, f: Finding) -> Words:
     return (
         f"FIFO: every message counts at DEFPRTY({f.saw})",
         f"DEFPRTY at least TRIGMPRI({f.wanted})",
-        "raise DEFPRTY, lower TRIGMPRI, or use MSGDLVSQ(PRIORITY)",
+        f"{_alter(s)} DEFPRTY({f.wanted}), or TRIGMPRI({f.saw}), or MSGDLVSQ(PRIORITY)",
     )
 
 

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Trigmon, objects, run_cli
+from tests.strangers import as_nobody
+from trigmon.mq.calls import RecordRun
+
+
+def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_path: Path):
+    (tmp_path / "stdout").write_bytes(b"loaded 842\n")
+    (tmp_path / "stderr").write_bytes(b"a warning\n")
+    record = {"state": "exited", "process_name": "P", "q_name": "Q", "start_ms": 1_000_000, "end_ms": 1_002_500}
+    record |= {"exit_status": 0, "argv": ["/bin/true", "x"], "directory": str(tmp_path), "recorded_ms": 999_000}
+    qm.call(RecordRun(run_id="r1", record=record))
+    qm.call(RecordRun(run_id="r2", record=record | {"state": "failed", "directory": "", "stderr_tail": "no such file"}))
+    assert [row["run_id"] for row in objects(trigmon("runs", "list", "--state", "exited", "--output", "json"))] == [
+        "r1"
+    ]
+    assert "2.5" in trigmon("runs", "list", "--queue", "Q").stdout
+    (shown,) = objects(trigmon("runs", "show", "r1", "--output", "json"))
+    assert (shown["argv"], shown["duration_s"], shown["start_time"]) == (
+        ["/bin/true", "x"],
+        2.5,
+        "1970-01-01T00:16:40.000Z",
+    )
+    logs = trigmon("runs", "logs", "r1")
+    assert (logs.stdout, logs.stderr) == ("loaded 842\n", "a warning\n")
+    assert trigmon("runs", "logs", "r1", "--stream", "stderr").stdout == "a warning\n"
+    assert "no such file" in trigmon("runs", "logs", "r2").stderr
+    assert objects(trigmon("runs", "show", "--output", "json"))[0]["run_id"] == "r2"
+    assert trigmon("runs", "show", "nope").exit_code == 3
+    assert json.loads(trigmon("runs", "list", "--count", "1", "--output", "json").stdout)["run_id"] == "r2"
+
+
+def test_runs_are_listed_past_a_page_and_every_one_when_asked_for(trigmon: Trigmon, qm):
+    for number in range(600):
+        qm.call(RecordRun(run_id=f"many{number:03}", record={"state": "exited", "q_name": "MANY"}))
+
+    def listed(*words: str) -> list[str]:
+        return [
+            row["run_id"] for row in objects(trigmon("runs", "list", "--queue", "MANY", "--output", "json", *words))
+        ]
+
+    newest_first = [f"many{number:03}" for number in reversed(range(600))]
+    assert listed("--count", "520") == newest_first[:520]
+    assert listed("--all") == newest_first
+    assert listed() == newest_first[:20]
+
+
+def test_what_a_run_wrote_no_longer_here_is_told_from_the_record_as_far_as_it_has_it(trigmon: Trigmon, qm):
+    record = {"state": "failed", "directory": "/not/here", "stderr_tail": "no such table\n", "monitor": "m@host"}
+    qm.call(RecordRun(run_id="gone", record=record))
+    logs = trigmon("runs", "logs", "gone", "--stream", "stderr")
+    assert (logs.exit_code, logs.stdout) == (0, "no such table\n")
+    assert "trigmon: /not/here is not on this host; from the record of m@host:" in logs.stderr
+    output = trigmon("runs", "logs", "gone", "--stream", "stdout")
+    assert (output.exit_code, output.stdout) == (1, "")
+    assert "the record holds the end of its errors only" in output.stderr
+
+
+@pytest.mark.parametrize("barred", ["runs", "runs/r1", "runs/r1/stdout"])
+def test_what_a_run_wrote_and_another_user_may_not_read_is_told_from_the_record(passable, barred: str):
+    one = passable(settings={"server.socket_mode": "0666"})
+    directory = one.home / "runs" / "r1"
+    directory.mkdir(parents=True)
+    (directory / "stdout").write_bytes(b"secret\n")
+    (directory / "stderr").write_bytes(b"secret\n")
+    with one.connect() as qm:
+        record = {"state": "failed", "directory": str(directory), "stderr_tail": "no such table"}
+        qm.call(RecordRun(run_id="r1", record=record))
+
+    def logs() -> tuple[int, str, str]:
+        result = run_cli("runs", "logs", "r1", "--qmgr", one.address)
+        return result.exit_code, result.stdout, result.stderr
+
+    assert logs() == (0, "secret\n", "secret\n")
+    (one.home / barred).chmod(0)
+    code, out, err = as_nobody(logs)
+    assert (code, out) == (0, "")
+    assert "Permission denied; from the record of its monitor:\nno such table\n" in err
