@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
 
 import trigmon
 from tests.monitor.conftest import until
-from trigmon.mq.calls import Alter, Delete
-from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
+from trigmon.monitor import monitor
+from trigmon.mq.calls import Alter, ChangeRun, Delete, Put, Runs
+from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
+from trigmon.mq.enums import ApplType
 
 
 def trigger(stage, **fields):
@@ -106,13 +109,14 @@ def test_the_directory_of_the_definition_is_where_its_program_is_found_and_runs(
     assert (stage.data / "runs" / run["run_id"] / "stdout").read_text() == f"{stage.directory}\n"
 
 
-def test_a_trigger_message_from_elsewhere_runs_on_its_own_fields(stage):
+def test_a_trigger_message_that_anybody_put_runs_the_process_it_names_as_it_is_defined(stage):
+    q_name = stage.queue(f"{stage.program('echo hello')} {{userdata}}", user_data="u")
     stage.watch()
-    trigger(
-        stage, process_name="NOT.DEFINED.HERE", appl_id=str(stage.program('echo "$1"')) + " {userdata}", user_data="u"
-    )
-    (run,) = stage.wait_for(process_name="NOT.DEFINED.HERE", state="exited")
+    trap = stage.directory / "trap"
+    trigger(stage, q_name=q_name, process_name=f"{q_name}.P", appl_id=f"/usr/bin/touch {trap}", user_data="v")
+    (run,) = stage.wait_for(q_name=q_name, state="exited")
     assert run["argv"][1:] == ["u"]
+    assert not trap.exists()
 
 
 def test_trigger_messages_that_wait_are_served_when_the_monitor_comes(stage):
@@ -121,6 +125,32 @@ def test_trigger_messages_that_wait_are_served_when_the_monitor_comes(stage):
     trigger(stage, q_name=q_name, process_name=f"{q_name}.P", appl_id="true")
     stage.watch()
     stage.wait_for(2, q_name=q_name, state="exited")
+
+
+def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
+    house = daemon(with_monitor=True, settings={"server.tcp": "127.0.0.1:0"})
+    host, port = house.wait_for_event("ready")["listens"][1].strip("()").split(", ")
+    trap = house.home / "trap"
+    message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=f"/usr/bin/touch {trap}")
+    descriptor = {"put_appl_type": int(ApplType.QMGR), "put_appl_name": "QM1", "user_identifier": "root"}
+    initiation_q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+    with trigmon.connect(f"tcp://{host[1:-1]}:{port}", application="QM1", run_id="") as anybody:
+        assert not (anybody.administrator or anybody.monitor)
+        given = MessageDescriptor(format=FORMAT_TRIGGER, **descriptor)
+        anybody.call(Put(q_name=initiation_q, descriptor=given, data=pack_tm(message)))
+        (run,) = until(lambda: anybody.call(Runs(where={"q_name": "Q"})).rows)
+        with pytest.raises(trigmon.NotAuthorized, match=r"changerun needs a monitor \(server\.monitors\)"):
+            anybody.call(ChangeRun(run_id=run["run_id"], fields={"state": "held"}))
+    assert (run["state"], run["argv"]) == ("failed", [])
+    assert "not by the queue manager, and process P is not defined here" in run["why"]
+    assert not trap.exists()
+
+
+def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
+    house = daemon(settings={"server.tcp": "127.0.0.1:0"})
+    host, port = house.wait_for_event("ready")["listens"][1].strip("()").split(", ")
+    with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):
+        monitor.run(f"tcp://{host[1:-1]}:{port}", data=tmp_path, stop=threading.Event())
 
 
 class TestDeadLetters:
@@ -239,17 +269,18 @@ def test_gets_that_are_inhibited_for_a_while_only_delay_the_start(stage):
     trigger(stage, q_name=q_name, appl_id="/nothing")
     stage.wait_for(q_name=q_name)
     stage.qm.call(Alter(object_type="QLOCAL", name=stage.initq, attributes={"inhibit_get": "disabled"}))
-    trigger(stage, q_name=q_name, process_name="P", appl_id="true")
+    trigger(stage, q_name=q_name, process_name=f"{q_name}.P")
     time.sleep(0.7)
-    assert not stage.runs(q_name=q_name, process_name="P")
+    assert not stage.runs(q_name=q_name, process_name=f"{q_name}.P")
     stage.qm.call(Alter(object_type="QLOCAL", name=stage.initq, attributes={"inhibit_get": "enabled"}))
-    stage.wait_for(q_name=q_name, process_name="P", state="exited")
+    stage.wait_for(q_name=q_name, process_name=f"{q_name}.P", state="exited")
 
 
 def test_a_deleted_process_definition_leaves_the_trigger_message_enough_to_run_on(stage):
     q_name = stage.queue(stage.program("true"))
-    stage.qm.put(q_name, b"one")
+    with stage.qm.open(stage.initq, "input_shared"):
+        stage.qm.put(q_name, b"one")
     stage.qm.call(Delete(object_type="PROCESS", name=f"{q_name}.P"))
-    trigger(stage, q_name=q_name, process_name=f"{q_name}.P", appl_id="true")
+    assert stage.depth(stage.initq) == 1
     stage.watch()
     assert until(lambda: stage.runs(q_name=q_name, state="exited"))

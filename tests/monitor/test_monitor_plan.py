@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from trigmon.launch.port import Order
-from trigmon.monitor.plan import DeadLetter, Hold, Start, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.plan import DeadLetter, Hold, Start, believed, judge, process_for, read_trigger, slot_of
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
 from trigmon.mq.enums import ApplType
 
@@ -65,6 +66,37 @@ def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_
     process = process_for(TRIGGER, definition)
     assert (process.appl_id, process.user_data, process.instances) == ("load", "u", 3)
     assert process.spark_master == "local[2]"
+
+
+BY_Q_MGR = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.QMGR))
+BY_ANYBODY = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.UNIX), user_identifier="mallory")
+DEFINED = {"appl_type": "spark", "appl_id": "job.py", "env_data": "e", "user_data": "d", "instances": 3}
+
+
+def test_what_the_queue_manager_wrote_is_believed_whatever_is_defined_now():
+    assert believed(BY_Q_MGR, TRIGGER, DEFINED) == TRIGGER
+    assert believed(BY_Q_MGR, TRIGGER, None) == TRIGGER
+
+
+def test_of_what_anybody_else_wrote_the_definition_says_what_runs():
+    told = believed(BY_ANYBODY, replace(TRIGGER, appl_id="rm -r", env_data="x", trigger_data="t"), DEFINED)
+    ours = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=int(ApplType.SPARK))
+    assert told == replace(ours, appl_id="job.py", env_data="e", user_data="d")
+
+
+@pytest.mark.parametrize(
+    ("said", "definition", "why"),
+    [
+        ({}, None, "put by mallory, not by the queue manager, and process P is not defined here"),
+        ({"process_name": ""}, None, "put by mallory, not by the queue manager, and it names no process"),
+        ({"q_name": "a b"}, DEFINED, "put by an application, and 'a b' names no queue"),
+        ({"q_name": ""}, DEFINED, "put by an application, and '' names no queue"),
+    ],
+)
+def test_what_anybody_else_wrote_without_a_definition_or_a_queue_is_dead_lettered_with_266(said, definition, why):
+    verdict = believed(BY_ANYBODY, replace(TRIGGER, **said), definition)
+    assert isinstance(verdict, DeadLetter)
+    assert (verdict.reason, verdict.why) == (266, why)
 
 
 def test_a_trigger_message_without_a_process_here_runs_on_its_own_fields():

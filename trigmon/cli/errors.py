@@ -20,7 +20,7 @@ _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reaso
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
     2016: "allow gets: trigmon queue alter QUEUE GET=ENABLED",
-    2035: "administration is for the daemon's user, root and the configured administrators",
+    2035: "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may always",
     2042: "see who has it open: DISPLAY QSTATUS(QUEUE) TYPE(HANDLE) in trigmon mqsc",
     2051: "allow puts: trigmon queue alter QUEUE PUT=ENABLED",
     2053: "get messages, or raise the limit: trigmon queue alter QUEUE MAXDEPTH=NUMBER",

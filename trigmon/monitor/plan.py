@@ -1,7 +1,9 @@
 """What becomes of a trigger message: start it, hold it, or dead-letter it with IBM's feedback code. Pure.
 
-The trigger message says what to start, in the values that were in force when it was written; the process definition of
-today adds only what a trigger message has no field for (how many, which directory, Spark's settings).
+A trigger message that the queue manager wrote says what to start, in the values that were in force when it was
+written; the process definition of today adds only what it has no field for (how many, which directory, Spark's
+settings). Anybody else who puts a trigger message names a process and no more: what runs is what an administrator
+defined under that name. The queue manager alone says ``ApplType.QMGR``: it overwrites that field in a client's puts.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.launch.port import Order
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, unpack_tm
 from trigmon.mq.enums import ApplType, Feedback, ObjectType
 from trigmon.mq.errors import TmError
+from trigmon.mq.names import is_object_name
 
 # What only a definition can say: all that Process has of our own.
 _ADDED = tuple(name for name, attribute in ATTRIBUTES[ObjectType.PROCESS].items() if attribute.ours)
@@ -52,8 +56,32 @@ def read_trigger(descriptor: MessageDescriptor, data: bytes) -> TriggerMessage |
         return DeadLetter(Feedback.TM_ERROR, error.about)
 
 
+def believed(
+    descriptor: MessageDescriptor, trigger: TriggerMessage, definition: dict[str, Any] | None
+) -> TriggerMessage | DeadLetter:
+    """The trigger message as far as its writer may be believed; ``definition`` as for :func:`process_for`.
+
+    Of one that the queue manager did not write, what is to be run is the definition's, and with none here it is 266.
+    """
+    if descriptor.put_appl_type == ApplType.QMGR:
+        return trigger
+    if definition is None:
+        named = f"process {trigger.process_name} is not defined here" if trigger.process_name else "it names no process"
+        why = f"put by {descriptor.user_identifier or 'a stranger'}, not by the queue manager, and {named}"
+        return DeadLetter(Feedback.TM_ERROR, why)
+    if not is_object_name(trigger.q_name):
+        return DeadLetter(Feedback.TM_ERROR, f"put by an application, and {trigger.q_name!r} names no queue")
+    return replace(
+        trigger,
+        appl_type=int(ATTRIBUTES[ObjectType.PROCESS]["appl_type"].read(definition["appl_type"], trigger.process_name)),
+        appl_id=definition["appl_id"],
+        env_data=definition["env_data"],
+        user_data=definition["user_data"],
+    )
+
+
 def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> Process:
-    """The process to start. ``definition`` is its row as DISPLAY PROCESS answers it, None when there is none here."""
+    """The process to start. ``definition`` is its row as DISPLAY PROCESS answers it, None when there is none."""
     added = {name: definition[name] for name in _ADDED if name in definition} if definition else {}
     return Process(
         name=trigger.process_name,
@@ -66,7 +94,7 @@ def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> P
 
 
 def slot_of(trigger: TriggerMessage) -> str:
-    """What instances are counted by: the process, or the program where a foreign trigger message names no process."""
+    """What instances are counted by: the process, or the program where a trigger message names no process."""
     return trigger.process_name or trigger.appl_id
 
 

@@ -15,13 +15,13 @@ from trigmon.log import logger
 from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
-from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, believed, judge, process_for, read_trigger, slot_of
 from trigmon.monitor.programs import Programs, now_ms
 from trigmon.monitor.resuming import resume
 from trigmon.mq.calls import Backout, ChangeRun, Display, Get, Listing, Open, Opened, RecordRun, WasGot
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType, Feedback, GetOption, ObjectType, OpenOption
-from trigmon.mq.errors import MQError, NoMsgAvailable
+from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
 from trigmon.mq.reasons import Reason
 
@@ -73,6 +73,8 @@ class Watcher:
                 stop.wait(self._link.pause_s)
 
     def _serve_connection(self, stop: threading.Event) -> None:
+        if not self._link.connection().monitor:
+            raise NotAuthorized("this user may not keep the ledger of runs: name it in server.monitors")
         opened = self._link.call(Open(object_name=self._initiation_q, options=_OPEN))
         assert isinstance(opened, Opened)
         resume(self._link, self._programs, self._name, self._order_again)
@@ -110,7 +112,13 @@ class Watcher:
         if isinstance(trigger, DeadLetter):
             self._refuse(got, unit, run_id, TriggerMessage(q_name=""), trigger)
             return
-        order = self._order(run_id, trigger, _occasion(got))
+        definition = self._definition(trigger.process_name)
+        told = believed(got.descriptor, trigger, definition)
+        if isinstance(told, DeadLetter):
+            self._refuse(got, unit, run_id, trigger, told)
+            return
+        trigger = told
+        order = self._order(run_id, trigger, definition, _occasion(got))
         verdict, plan = self._judge(order)
         if isinstance(verdict, DeadLetter):
             self._refuse(got, unit, run_id, trigger, verdict)
@@ -178,11 +186,14 @@ class Watcher:
 
     # -- what to start --------------------------------------------------------------------------------------
 
-    def _order(self, run_id: str, trigger: TriggerMessage, occasion: str) -> Order:
-        definition = None
-        if is_object_name(trigger.process_name):
-            reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=trigger.process_name))
-            definition = reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+    def _definition(self, process_name: str) -> dict[str, Any] | None:
+        """The process's row as it is defined now, None when it is not."""
+        if not is_object_name(process_name):
+            return None
+        reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=process_name))
+        return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+
+    def _order(self, run_id: str, trigger: TriggerMessage, definition: dict[str, Any] | None, occasion: str) -> Order:
         return Order(
             run_id=run_id,
             q_mgr_name=self._link.connection().q_mgr_name,
@@ -193,7 +204,9 @@ class Watcher:
         )
 
     def _order_again(self, record: ledger.Fields) -> Order:
-        return self._order(str(record["run_id"]), ledger.trigger_of(record), str(record["occasion"]))
+        trigger = ledger.trigger_of(record)
+        definition = self._definition(trigger.process_name)
+        return self._order(str(record["run_id"]), trigger, definition, str(record["occasion"]))
 
 
 def _occasion(got: WasGot) -> str:
