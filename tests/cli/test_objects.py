@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
+from trigmon import places
+from trigmon.mq.calls import Display
 
 
 def test_a_queue_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
@@ -271,3 +273,14 @@ def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_p
     assert objects(trigmon("runs", "show", "--output", "json"))[0]["run_id"] == "r2"
     assert trigmon("runs", "show", "nope").exit_code == 3
     assert json.loads(trigmon("runs", "list", "--count", "1", "--output", "json").stdout)["run_id"] == "r2"
+
+
+def test_the_shipped_definitions_name_a_dead_letter_queue_and_applied_again_change_nothing(daemon):
+    house = daemon()
+    shipped = [str(places.shipped("config") / "queues.yaml"), str(places.shipped("process_defs"))]
+    assert house.trigmon("apply", *shipped).returncode == 0
+    with house.connect() as qm:
+        (row,) = qm.call(Display(object_type="QMGR")).rows
+    assert row["dead_letter_q_name"] == "SYSTEM.DEAD.LETTER.QUEUE"
+    again = house.trigmon("apply", "--dry-run", *shipped, "--output", "json")
+    assert (again.returncode, again.stdout) == (0, "")
