@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import threading
 import time
 
@@ -9,8 +11,14 @@ import pytest
 
 import trigmon
 from tests.monitor.conftest import until
-from trigmon.monitor import monitor
-from trigmon.mq.calls import Alter, ChangeRun, Delete, Put, Runs
+from trigmon.launch.launchers import launchers
+from trigmon.launch.port import Order
+from trigmon.monitor import ledger, monitor
+from trigmon.monitor.books import Books
+from trigmon.monitor.link import Link, LinkDown
+from trigmon.monitor.plan import process_for
+from trigmon.monitor.programs import Programs
+from trigmon.mq.calls import Alter, ChangeRun, Delete, Put, RecordRun, Runs
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
 from trigmon.mq.enums import ApplType
 
@@ -90,6 +98,34 @@ def test_the_monitors_own_cap_holds_where_the_definition_sets_none(stage):
     stage.qm.put(q_name, b"two")
     assert len(stage.wait_for(q_name=q_name, state="held")) == 1
     assert len(stage.wait_for(q_name=q_name, state="started")) == 1
+
+
+STORM = """\
+import sys, trigmon
+with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared") as q:
+    q.get(syncpoint=True)
+    qm.backout()
+sys.exit(1)
+"""
+
+
+def test_a_program_that_fails_and_leaves_its_messages_is_started_ever_more_seldom_until_it_succeeds(stage):
+    script, healed = stage.directory / "storm.py", stage.directory / "healed"
+    script.write_text(STORM)
+    job = stage.program(f"[ -e {healed} ] && exit 0; exec {sys.executable} {script}")
+    q_name = stage.queue(job, trigger_type="first")
+    stage.watch()
+    stage.qm.put(q_name, b"poison", persistence="persistent")
+    began = time.monotonic()
+    until(lambda: any("failed 3 times in a row" in run["why"] for run in stage.runs(q_name=q_name, state="held")))
+    time.sleep(max(0.0, 5 - (time.monotonic() - began)))
+    assert len(stage.runs(q_name=q_name)) <= 6
+    (held,) = stage.runs(q_name=q_name, state="held")
+    assert re.fullmatch(r"failed \d times in a row; (next start in \d s|one runs, and its end decides)", held["why"])
+    healed.touch()
+    until(lambda: any(run["exit_status"] == 0 for run in stage.runs(q_name=q_name)))
+    stage.qm.put(q_name, b"more")
+    assert not stage.runs(q_name=q_name, state="held")
 
 
 def test_a_killed_program_is_on_record_with_its_signal(stage):
@@ -284,3 +320,31 @@ def test_a_deleted_process_definition_leaves_the_trigger_message_enough_to_run_o
     assert stage.depth(stage.initq) == 1
     stage.watch()
     assert until(lambda: stage.runs(q_name=q_name, state="exited"))
+
+
+class LinkThatDrops(Books):
+    """Books whose link goes down in the middle of the first dead letter."""
+
+    dropped = False
+
+    def dead_letter(self, run_id, verdict, descriptor, data):
+        if not self.dropped:
+            self.dropped = True
+            raise LinkDown(trigmon.MQError())
+        super().dead_letter(run_id, verdict, descriptor, data)
+
+
+def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_own_reason(stage, dead_letters):
+    job = stage.directory / "job"
+    job.write_bytes(b"\x7fELF is not enough")
+    job.chmod(0o755)
+    books = LinkThatDrops(Link(stage.daemon.connect), stage.initq, "m")
+    programs = Programs(books, launchers(stage.data), stage.data / "runs", 4)
+    message = TriggerMessage(q_name="DROPPED", process_name="DROPPED", appl_type=6, appl_id=str(job))
+    record = ledger.recorded("dropped", message, state=ledger.HELD, monitor="m", now_ms=1)
+    stage.qm.call(RecordRun(run_id="dropped", record=record))
+    programs.hold(Order(run_id="dropped", q_mgr_name="QM1", trigger=message, process=process_for(message, None)))
+    (run,) = stage.wait_for(q_name="DROPPED", state="failed")
+    assert programs.stop(1.0) == []
+    assert "Exec format error" in run["why"]
+    assert unpack_dlh(dead_letters.get(wait_interval_ms=5000).data)[0].reason == 265
