@@ -76,6 +76,30 @@ def test_a_malformed_frame_is_answered_with_what_is_wrong_and_cut(strict, body):
     assert serves(strict)
 
 
+@pytest.mark.parametrize("numbers", [(0,), (-1,), (1, 1), (1, 2, 3, 2), (7, 6)])
+def test_a_call_number_that_does_not_ascend_ends_the_connection(strict, numbers):
+    with Raw(strict) as client:
+        client.send(*(encode_request(number, Ping()) for number in (*numbers, 100)))
+        said = []
+        with contextlib.suppress(EOFError):
+            while True:
+                said.append(client.reply())
+    assert [number for number, _ in said][-1] == 0
+    assert said[-1][1].reason == trigmon.Reason.CONNECTION_BROKEN
+    assert f"call number {numbers[-1]}" in said[-1][1].about
+    assert 100 not in [number for number, _ in said]
+
+
+def test_a_number_given_twice_lets_no_call_pass_a_waiting_get_nor_leaves_a_waiter_behind(strict):
+    with strict.connect() as qm, Raw(strict) as client:
+        define(qm, "TWICE")
+        client.calls([Open(object_name="TWICE", options=int(OpenOption.INPUT_SHARED))])
+        get = Get(handle=client.reply()[1].handle, options=int(GetOption.WAIT), wait_interval_ms=100_000)
+        client.send(*(encode_request(number, call) for number, call in [(2, Ping()), (2, get), (3, get)]))
+        assert client.is_cut(3)
+        assert qm.call(Status()).values["waiting_gets"] == 0
+
+
 def test_a_length_of_4_gib_is_refused_on_its_four_bytes(strict):
     with Raw(strict) as client:
         client.send(b"\xff\xff\xff\xff")

@@ -76,6 +76,7 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox_bytes = 0
         self._outbox: list[bytes] = []
         self._last_reply_bytes = 0
+        self._last_number = 0
         self._awaited: int | None = None
         self._farewell: int | None = None
         self._is_reading = True
@@ -139,6 +140,10 @@ class Connection(asyncio.BufferedProtocol):
     def _take_in(self, body: Body) -> None:
         if self.session is not None:
             sequence, call = codec.decode_request(body)
+            if sequence <= self._last_number:
+                # Answered under 0, for a number that was given away before names no one call.
+                raise ProtocolError(f"call number {sequence}, where it had to be above {self._last_number}")
+            self._last_number = sequence
             self._inbox.append((sequence, call, len(body)))
             self._inbox_bytes += len(body)
             return
