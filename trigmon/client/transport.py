@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 
 from trigmon.mq.calls import Call, Refused, Reply
 from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr, NotAuthorized, QMgrNotAvailable
@@ -40,7 +41,9 @@ class Transport:
     def _greet(self, hello: codec.Hello, timeout_s: float) -> codec.Welcome:
         self._link.settimeout(timeout_s)
         try:
-            self._link.sendall(codec.encode_hello(hello))
+            # Where there is no room, the refusal may lie here already and the other side have gone.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self._link.sendall(codec.encode_hello(hello))
             greeting = codec.decode_welcome(self._next_body())
         except TimeoutError:
             raise QMgrNotAvailable(f"{self.where}: no welcome within {timeout_s:g} seconds") from None

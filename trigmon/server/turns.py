@@ -12,13 +12,13 @@ from typing import Any
 
 from trigmon.log import Seldom
 from trigmon.mq.calls import Alter, Call, Refused
-from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.housekeeping import Job
 from trigmon.qmgr.manager import Answer, QueueManager
-from trigmon.qmgr.sessions import Identity, Session
+from trigmon.qmgr.sessions import Session
 from trigmon.server.connection import Connection
+from trigmon.server.guests import Guests
 from trigmon.server.own_calls import max_msg_length
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
@@ -33,11 +33,10 @@ FAIR_SHARE = 8
 
 
 class Turns:
-    """Carries calls from connections to the queue manager and replies back, and keeps the connections.
+    """Carries calls from connections to the queue manager and replies back.
 
-    ``room`` is the number of connections that may have said hello. ``on_turn`` is called before each turn.
-    ``on_broken`` hears of an error out of a turn: then nothing may be answered any more. ``on_room`` hears that a
-    connection ended, so that another may be let in.
+    ``on_turn`` is called before each turn. ``on_broken`` hears of an error out of a turn: then nothing may be
+    answered any more.
     """
 
     def __init__(
@@ -45,29 +44,23 @@ class Turns:
         manager: QueueManager,
         clock: Clock,
         patience: ServerSettings,
-        version: str,
-        room: int,
+        guests: Guests,
         *,
         log: Any,
         on_turn: Callable[[], None],
         on_broken: Callable[[BaseException], None],
-        on_room: Callable[[], None],
     ) -> None:
         self.patience = patience
-        self.connections: set[Connection] = set()
+        self.guests = guests
         self.performed = 0
         self._manager = manager
         self._clock = clock
-        self._version = version
-        self._room = room
         self._log = log
         self._seldom = Seldom(log)
         self._on_turn = on_turn
         self._on_broken = on_broken
-        self._on_room = on_room
         self._loop = asyncio.get_running_loop()
         self._ready: dict[Connection, None] = {}
-        self._sessions = 0
         self._lost: list[Session] = []
         self._failed: list[Session] = []
         self._frame_limit = frame_limit(max_msg_length(manager))
@@ -82,38 +75,11 @@ class Turns:
 
     def began(self, connection: Connection) -> None:
         """Keeps a connection, from its first moment to its last."""
-        self.connections.add(connection)
+        self.guests.began(connection)
 
     def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
-        """Lets a client in: who it is, the kernel said; what it is called, it says itself."""
-        if hello.protocol != codec.PROTOCOL_VERSION:
-            return codec.other_version(hello, self._version)
-        if self._sessions >= self._room:
-            about = f"{self._room} connections are open, and this queue manager lets no more in"
-            return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
-        peer = connection.peer
-        identity = Identity(
-            client_id=hello.client_id,
-            application=hello.application,
-            pid=peer.pid if peer.pid > 0 else hello.pid,
-            uid=peer.uid,
-            user=peer.user,
-            run_id=hello.run_id,
-            administrator=peer.administrator,
-        )
-        try:
-            connection.session = self._manager.connect(identity)
-        except MQError as error:
-            return Refused(reason=error.reason, about=error.about)
-        connection.session.attachment = connection
-        self._sessions += 1
-        return codec.Welcome(
-            protocol=codec.PROTOCOL_VERSION,
-            q_mgr_name=self._manager.name,
-            server_version=self._version,
-            administrator=peer.administrator,
-            frame_limit=self._frame_limit,
-        )
+        """Lets a client in, or says why not."""
+        return self.guests.greet(connection, hello, self._frame_limit)
 
     def arrived(self, connection: Connection) -> None:
         """A call of this connection can be performed: in the turn that comes when all who sent have been read."""
@@ -126,16 +92,14 @@ class Turns:
 
     def ended(self, connection: Connection) -> None:
         """Backs out what a lost connection left, in the next turn."""
-        self.connections.discard(connection)
+        self.guests.gone(connection)
         self._ready.pop(connection, None)
         session = connection.session
         if session is not None:
             session.attachment = None
-            self._sessions -= 1
             if not connection.disconnected and not self._is_over:
                 self._lost.append(session)
                 self._ring()
-        self._on_room()
 
     def session_failed(self, session: Session) -> None:
         """A call of this session met a bug: it is answered, and its connection ends."""
@@ -163,6 +127,7 @@ class Turns:
         self._on_turn()
         try:
             answers = self._manager.lost(lost) if lost else []
+            self.guests.forget(lost)
             if batch or is_due:
                 answers += self._manager.turn(batch)
             if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
@@ -232,7 +197,7 @@ class Turns:
         if self._is_over:
             return
         now = self._loop.time()
-        for connection in list(self.connections):
+        for connection in list(self.guests.connections):
             connection.look_after(now)
 
     def work(self, job: Job) -> None:
@@ -252,7 +217,7 @@ class Turns:
         self._set_alarm(None)
         self._send(self._manager.stop())
         stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self._manager.name)
-        for connection in list(self.connections):
+        for connection in list(self.guests.connections):
             # Numbered 0: it answers no call, it is the last word on the connection.
             connection.end(codec.encode_response(0, stopping) if connection.session else b"")
 
@@ -260,5 +225,5 @@ class Turns:
         """The other end: nobody is answered."""
         self._is_over = True
         self._set_alarm(None)
-        for connection in list(self.connections):
+        for connection in list(self.guests.connections):
             connection.cut()
