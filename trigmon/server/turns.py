@@ -19,17 +19,14 @@ from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Session
 from trigmon.server.connection import Connection
 from trigmon.server.guests import Guests
+from trigmon.server.memory import TURN_MESSAGES, Intake, Room, to_be_cut
 from trigmon.server.own_calls import max_msg_length
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit
 
-TURN_CALLS = 256
-TURN_BYTES = 4 * 1024 * 1024
-"""What one turn may hold: longer ones would make everybody wait for their end."""
-
 FAIR_SHARE = 8
-"""Calls a connection may bring into a turn at least, however many connections there are."""
+"""Messages a connection may bring into a turn at least, however many connections there are."""
 
 
 class Turns:
@@ -64,6 +61,8 @@ class Turns:
         self._lost: list[Session] = []
         self._failed: list[Session] = []
         self._frame_limit = frame_limit(max_msg_length(manager))
+        self.intake = Intake(self._frame_limit)
+        self._slow: set[Connection] = set()
         self._is_rung = False
         self._is_due = False
         self._performed_before: dict[str, int] = {}
@@ -85,6 +84,17 @@ class Turns:
         """A call of this connection can be performed: in the turn that comes when all who sent have been read."""
         self._ready[connection] = None
         self._ring()
+
+    def keeps_up(self, connection: Connection, it_does: bool) -> None:
+        """Keeps who does not take its replies as fast as they come, and cuts the slowest when they are too many."""
+        if it_does:
+            self._slow.discard(connection)
+            return
+        self._slow.add(connection)
+        for slowest in to_be_cut(self._slow):
+            self._slow.discard(slowest)
+            self.cut_off(slowest, "it does not read its replies, and too many lie unread")
+            slowest.cut()
 
     def cut_off(self, connection: Connection, why: str) -> None:
         """Says that a connection is cut and why, but not more often than a disk can bear."""
@@ -132,6 +142,7 @@ class Turns:
                 answers += self._manager.turn(batch)
             if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
                 self._frame_limit = frame_limit(max_msg_length(self._manager))
+                self.intake.suit(self._frame_limit)
             deadline = self._manager.next_deadline_ms()
         except Exception as error:
             self._break(error)
@@ -149,15 +160,19 @@ class Turns:
     def _gather(self) -> list[tuple[Session, int, Call]]:
         """The calls of the next turn: of each connection some, in its order."""
         batch: list[tuple[Session, int, Call]] = []
-        room = TURN_BYTES
-        share = max(FAIR_SHARE, TURN_CALLS // max(1, len(self._ready)))
+        room = Room()
+        share = max(FAIR_SHARE, TURN_MESSAGES // max(1, len(self._ready)))
         waiting, self._ready = self._ready, {}
+        served: list[Connection] = []
         for connection in waiting:
-            left = min(share, TURN_CALLS - len(batch))
-            if left > 0 and room > 0 and connection.session is not None:
-                calls, used = connection.take(left, room)
-                room -= used
-                batch += [(connection.session, sequence, call) for sequence, call in calls]
+            if room.is_left and connection.session is not None:
+                session = connection.session
+                batch += [(session, sequence, call) for sequence, call in connection.take(share, room)]
+                served.append(connection)
+            elif connection.is_ready:
+                self._ready[connection] = None
+        # Who was served stands behind those who were not.
+        for connection in served:
             if connection.is_ready:
                 self._ready[connection] = None
         return batch
