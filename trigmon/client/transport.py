@@ -57,14 +57,16 @@ class Transport:
         self._reader.limit = MAX_LENGTH  # what it was asked for, it may bring
         return greeting
 
-    def send(self, call: Call) -> int:
+    def send(self, call: Call, *, is_sound: bool = False) -> int:
         """Sends a call without waiting and returns its number, for :meth:`receive`.
 
-        Raises MsgTooBigForQMgr before anything is sent when the queue manager would not read so much.
+        Before anything is sent it raises MsgTooBigForQMgr when the queue manager would not read so much, and TypeError
+        or ValueError when it would not read such values; ``is_sound`` says that they were looked at.
         """
         if self.broken:
             raise ConnectionBroken(self.broken)
-        data = codec.encode_request(self._sequence + 1, call)
+        encode = codec.encode_request if is_sound else codec.encode_checked_request
+        data = encode(self._sequence + 1, call)
         if len(data) - 4 > self.welcome.frame_limit:
             limit = self.welcome.frame_limit
             raise MsgTooBigForQMgr(f"a call of {len(data) - 4} bytes, where {self.where} reads at most {limit}")
@@ -96,10 +98,6 @@ class Transport:
         if number == 0 and isinstance(reply, Refused):
             raise self._dismissed(reply)
         raise self._break(f"{self.where} answered call {number}, where {sequence} was due")
-
-    def exchange(self, call: Call) -> Reply:
-        """A call and its reply."""
-        return self.receive(self.send(call))
 
     def close(self) -> None:
         """Ends the link; the queue manager sees a lost connection unless a Disconnect was answered before."""
