@@ -133,11 +133,12 @@ class Daemon:
 class Raw:
     """A client that speaks frames: for sending ahead, and for what no good client would send."""
 
-    def __init__(self, daemon, hello=True, client_id="raw"):
-        self.link = daemon.plain_socket()
+    def __init__(self, daemon, hello=True, client_id=None, tcp=None):
+        self.link = socket.create_connection(tcp, 20) if tcp else daemon.plain_socket()
         self.reader = FrameReader()
         self.bodies = []
         if hello:
+            client_id = os.urandom(16).hex() if client_id is None else client_id
             self.send(codec.encode_hello(codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id=client_id)))
             self.welcome = codec.decode_welcome(self.body())
 

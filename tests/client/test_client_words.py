@@ -149,5 +149,5 @@ def test_an_objects_type_is_a_word_a_member_or_any_queue():
 
 
 def test_the_words_for_type_checkers_are_the_words_that_are_read():
-    assert set(words.PutWords.__annotations__) == {*words._PUT, *words._READERS} - {"none"}
+    assert set(words.PutWords.__annotations__) == {*words._PUT, *words.READERS} - {"none"}
     assert set(words.GetWords.__annotations__) == set(words._GET)

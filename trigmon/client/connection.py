@@ -21,10 +21,14 @@ from trigmon.mq.calls import (
     Disconnect,
     Explain,
     Explained,
+    Get,
+    GetMany,
     Open,
     Opened,
     Outcome,
     OutcomeWas,
+    Put,
+    PutMany,
     RecordRun,
     Refused,
     Reply,
@@ -35,6 +39,7 @@ from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)
 _ENDS_A_UNIT: Final = (Commit, Backout, RecordRun)
+_JOINS_A_UNIT: Final = frozenset({Put, PutMany, Get, GetMany})
 
 
 class Connection:
@@ -51,6 +56,8 @@ class Connection:
         self._unit = 1
         self._batches = 0
         self._backouts = 0
+        self._in_unit = False
+        self._ahead: deque[tuple[int, list[Reply]]] = deque()
         self.client_id = client_id
         self.q_mgr_name = transport.welcome.q_mgr_name
         self.server_version = transport.welcome.server_version
@@ -67,7 +74,7 @@ class Connection:
             self.disconnect()
         elif self.alive:
             try:
-                self.backout()
+                self.give_up_unit()
                 self.disconnect()
             except MQError:
                 self.drop()  # the error on its way says more; the queue manager backs a lost connection out
@@ -113,16 +120,24 @@ class Connection:
 
     # -- calls ----------------------------------------------------------------------------------------------
 
-    def call(self, call: Call) -> Reply:
-        """Any call and its reply. Raises the MQError it was refused with; ConnectionBroken when the link is lost."""
+    def call(self, call: Call, *, is_sound: bool = False) -> Reply:
+        """Any call and its reply. Raises the MQError it was refused with; ConnectionBroken when the link is lost.
+
+        A value that the queue manager would not read is a TypeError or ValueError before anything is sent; who has
+        looked at all of them says so by ``is_sound``.
+        """
         self._check()
-        reply = self._transport.exchange(call)
+        if self._ahead:
+            self._hear(all_but=0)
+        if type(call) in _JOINS_A_UNIT and call.unit:  # type: ignore[attr-defined]
+            self._in_unit = True
+        reply = self._transport.receive(self._transport.send(call, is_sound=is_sound))
         self._settle(call, reply)
         return reply
 
-    def ask(self, call: Call, kind: type[R]) -> R:
+    def ask(self, call: Call, kind: type[R], *, is_sound: bool = False) -> R:
         """As :meth:`call`, for a call whose reply is of this kind."""
-        reply = self.call(call)
+        reply = self.call(call, is_sound=is_sound)
         if not isinstance(reply, kind):
             self.drop()
             raise ConnectionBroken(f"{self._transport.where} answered {call!r} with {reply!r}")
@@ -132,25 +147,33 @@ class Connection:
         """Several calls, of which ``window`` may be on their way at once, and their replies in order.
 
         No call is sent after a refusal was read; the first refusal is raised when all replies are in. None of
-        the calls may wait, nor end the unit of work.
+        the calls may wait, nor end the unit of work. ``calls`` may make calls of its own on this connection, as
+        a browse does: those on their way are heard first.
         """
         self._check()
         replies: list[Reply] = []
-        on_their_way: deque[int] = deque()
         try:
             for call in calls:
-                on_their_way.append(self._transport.send(call))
-                if len(on_their_way) >= window:
-                    replies.append(self._transport.receive(on_their_way.popleft()))
-                    if isinstance(replies[-1], Refused):
-                        break
+                if replies and isinstance(replies[-1], Refused):
+                    break
+                self._in_unit = self._in_unit or bool(getattr(call, "unit", 0))
+                self._ahead.append((self._transport.send(call), replies))
+                self._hear(all_but=window - 1)
         finally:  # an exception from ``calls`` must not leave replies for the next call to find
-            while on_their_way and not self._transport.broken:
-                replies.append(self._transport.receive(on_their_way.popleft()))
+            self._hear(all_but=0)
         for reply in replies:
             if isinstance(reply, Refused):
                 raise MQError.of(reply.reason, reply.about)
         return replies
+
+    def _hear(self, all_but: int) -> None:
+        """Receives what was sent ahead, the oldest first; nothing more comes where the link has gone."""
+        while len(self._ahead) > all_but:
+            number, replies = self._ahead.popleft()
+            if self._transport.broken:
+                self._ahead.clear()
+                return
+            replies.append(self._transport.receive(number))
 
     def _check(self) -> None:
         if self._owner != (get_ident(), os.getpid()):
@@ -164,13 +187,17 @@ class Connection:
         if isinstance(reply, Refused):
             error = MQError.of(reply.reason, reply.about)
             if isinstance(error, BackedOut) and isinstance(call, _ENDS_A_UNIT):
-                self._unit += 1  # the unit has ended, only not as it was asked to
+                self._next_unit()  # the unit has ended, only not as it was asked to
             raise error
         if isinstance(call, _ENDS_A_UNIT) and call.unit == self._unit:
-            self._unit += 1
+            self._next_unit()
             if isinstance(call, Backout):
                 self._batches = 0
                 self._backouts += 1
+
+    def _next_unit(self) -> None:
+        self._unit += 1
+        self._in_unit = False
 
     # -- units of work --------------------------------------------------------------------------------------
 
@@ -185,6 +212,11 @@ class Connection:
     def backout(self) -> None:
         """Backs the unit of work out and begins the next: what was put is gone, what was got is back."""
         self.call(Backout(unit=self._unit))
+
+    def give_up_unit(self) -> None:
+        """Backs out the unit of work if there is one: called where an exception leaves a block."""
+        if self._in_unit:
+            self.backout()
 
     def outcome(self, unit: int, client_id: str | None = None) -> UnitOutcome:
         """What became of a unit of work, of this connection or of one that has gone."""

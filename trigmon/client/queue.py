@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from trigmon.client import words
+from trigmon.client.fields import whole
 from trigmon.client.message import Message, Receipt, receipt
 from trigmon.client.words import Data, GetWords, Match, PutWords
 from trigmon.mq.calls import (
@@ -27,7 +28,15 @@ from trigmon.mq.calls import (
     WerePut,
 )
 from trigmon.mq.enums import CloseOption, GetOption
-from trigmon.mq.errors import HobjError, MQError, NoMsgAvailable, TruncatedMsgFailed
+from trigmon.mq.errors import (
+    BufferLengthError,
+    HobjError,
+    MQError,
+    NoMsgAvailable,
+    OptionsError,
+    TruncatedMsgFailed,
+    WaitIntervalError,
+)
 from trigmon.mq.reasons import Reason
 
 if TYPE_CHECKING:
@@ -41,7 +50,10 @@ _BROWSE_FIRST, _BROWSE_NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_
 
 
 class Queue:
-    """What :meth:`Connection.open` returns. Leaving its block closes it; that commits nothing.
+    """What :meth:`Connection.open` returns. Leaving its block closes it, which commits nothing.
+
+    An exception that leaves the block backs the connection's unit of work out before the queue is closed: what was got
+    and not consumed is there again when the close is judged, and the queue's trigger may fire for it.
 
     ``name`` is the name it was opened by, ``q_name`` that of the local queue: behind an alias, made by opening a model
     queue, or the transmission queue of a remote one.
@@ -64,6 +76,7 @@ class Queue:
             self.close()
         elif self._open and self.connection.alive:
             with suppress(MQError):  # the error on its way says more than this one
+                self.connection.give_up_unit()
                 self.close()
 
     def __repr__(self) -> str:
@@ -114,7 +127,7 @@ class Queue:
                 handle=self.handle,
                 options=bits,
                 wait_interval_ms=wait_ms,
-                max_length=-1 if max_length is None else max_length,
+                max_length=-1 if max_length is None else whole(BufferLengthError, "max_length", max_length),
                 match=matched,
                 msg_id=msg_id,
                 correl_id=correl_id,
@@ -135,6 +148,7 @@ class Queue:
         """
         bits, wait_ms = _waiting(words.get_bits(options), wait_interval_ms)
         unit = self.connection.unit if bits & words.SYNCPOINT else 0
+        count = whole(OptionsError, "count", count)
         call = GetMany(handle=self.handle, count=count, options=bits, wait_interval_ms=wait_ms, unit=unit)
         return [Message(got) for got in self._call(call, WereGot).messages]
 
@@ -186,7 +200,8 @@ class Queue:
 
     def inquire(self, *names: str) -> dict[str, Any]:
         """Attribute values by long name, enumerations as words; without names all there are."""
-        return self._call(Inquire(handle=self.handle, names=list(names)), Values).values
+        self._checked()
+        return self.connection.ask(Inquire(handle=self.handle, names=list(names)), Values).values
 
     def _checked(self) -> int:
         if not self._open:
@@ -194,8 +209,9 @@ class Queue:
         return self.handle
 
     def _call(self, call: Call, kind: type[R]) -> R:
+        """A call of which nothing is the application's word unseen, and its reply."""
         self._checked()
-        return self.connection.ask(call, kind)
+        return self.connection.ask(call, kind, is_sound=True)
 
 
 def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 0, q_name: str = "") -> Receipt:
@@ -209,7 +225,7 @@ def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 
         options=bits,
         unit=connection.unit if bits & words.SYNCPOINT else 0,
     )
-    return receipt(connection.ask(call, WasPut))
+    return receipt(connection.ask(call, WasPut, is_sound=bool(handle)))
 
 
 def put_many(
@@ -246,5 +262,5 @@ def _chunks(bodies: Iterable[Data], most_bytes: int) -> Iterator[tuple[bool, lis
 def _waiting(bits: int, wait_interval_ms: int | None) -> tuple[int, int]:
     """The option bits and the interval: an interval means wait, and wait without one means as long as it takes."""
     if wait_interval_ms is not None:
-        return bits | words.WAIT, wait_interval_ms
+        return bits | words.WAIT, whole(WaitIntervalError, "wait_interval_ms", wait_interval_ms)
     return bits, -1 if bits & words.WAIT else 0

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Protocol
 
 from trigmon.mq.calls import Call, Refused, Reply
@@ -35,14 +36,11 @@ class Link(Protocol):
     def welcome(self) -> codec.Welcome:
         """What the queue manager said first."""
 
-    def send(self, call: Call) -> int:
-        """Sends a call and returns its number."""
+    def send(self, call: Call, *, is_sound: bool = False) -> int:
+        """Sends a call and returns its number; one that ``is_sound`` need not be looked at before."""
 
     def receive(self, sequence: int) -> Reply:
         """The reply to the call of that number."""
-
-    def exchange(self, call: Call) -> Reply:
-        """A call and its reply."""
 
     def close(self) -> None:
         """Ends the link without a word."""
@@ -67,7 +65,9 @@ class Transport:
     def _greet(self, hello: codec.Hello, timeout_s: float) -> codec.Welcome:
         self._link.settimeout(timeout_s)
         try:
-            self._link.sendall(codec.encode_hello(hello))
+            # Where there is no room, the refusal may lie here already and the other side have gone.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self._link.sendall(codec.encode_hello(hello))
             greeting = codec.decode_welcome(self._next_body())
         except TimeoutError:
             raise QMgrNotAvailable(f"{self.where}: no welcome within {timeout_s:g} seconds") from None
@@ -81,14 +81,16 @@ class Transport:
         self._reader.limit = MAX_LENGTH  # what it was asked for, it may bring
         return greeting
 
-    def send(self, call: Call) -> int:
+    def send(self, call: Call, *, is_sound: bool = False) -> int:
         """Sends a call without waiting and returns its number, for :meth:`receive`.
 
-        Raises MsgTooBigForQMgr before anything is sent when the queue manager would not read so much.
+        Before anything is sent it raises MsgTooBigForQMgr when the queue manager would not read so much, and TypeError
+        or ValueError when it would not read such values; ``is_sound`` says that they were looked at.
         """
         if self.broken:
             raise ConnectionBroken(self.broken)
-        data = codec.encode_request(self._sequence + 1, call)
+        encode = codec.encode_request if is_sound else codec.encode_checked_request
+        data = encode(self._sequence + 1, call)
         if len(data) - 4 > self.welcome.frame_limit:
             limit = self.welcome.frame_limit
             raise MsgTooBigForQMgr(f"a call of {len(data) - 4} bytes, where {self.where} reads at most {limit}")
@@ -120,10 +122,6 @@ class Transport:
         if number == 0 and isinstance(reply, Refused):
             raise self._dismissed(reply)
         raise self._break(f"{self.where} answered call {number}, where {sequence} was due")
-
-    def exchange(self, call: Call) -> Reply:
-        """A call and its reply."""
-        return self.receive(self.send(call))
 
     def close(self) -> None:
         """Ends the link; the queue manager sees a lost connection unless a Disconnect was answered before."""

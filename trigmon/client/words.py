@@ -7,11 +7,14 @@ TypeError, as for any Python call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum, IntFlag
+from collections.abc import Iterable, Mapping
+from enum import IntFlag
 from typing import Any, NoReturn, TypedDict
 
-from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, NO_ID, MessageDescriptor, padded_id
+from trigmon.client.fields import READERS
+from trigmon.client.fields import correl_id as read_correl_id
+from trigmon.client.fields import msg_id as read_msg_id
+from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, NO_ID, MessageDescriptor
 from trigmon.mq.enums import (
     CloseOption,
     Feedback,
@@ -23,22 +26,11 @@ from trigmon.mq.enums import (
     Persistence,
     PutOption,
     read,
-    word,
 )
 from trigmon.mq.errors import (
-    CorrelIdError,
-    ExpiryError,
-    FeedbackError,
-    FormatError,
     FunctionNotSupported,
-    MdError,
-    MQError,
-    MsgIdError,
-    MsgTypeError,
     ObjectTypeError,
     OptionsError,
-    PersistenceError,
-    PriorityError,
 )
 
 Data = bytes | bytearray | memoryview | str
@@ -146,7 +138,7 @@ def get_bits(given: Mapping[str, Any]) -> int:
             if said in _LATER_GET and not value:
                 continue
             _unknown("get", said, _GET, _LATER_GET)
-        if value:
+        if _is_on(said, value):
             bits |= bit
     return bits
 
@@ -158,9 +150,9 @@ def match_bits(match: Match | None) -> tuple[int, bytes, bytes]:
     bits, msg_id, correl_id = 0, NO_ID, NO_ID
     for said, value in match.items():
         if said == "msg_id":
-            bits, msg_id = bits | int(MatchOption.MSG_ID), _msg_id(said, value)
+            bits, msg_id = bits | int(MatchOption.MSG_ID), read_msg_id(said, value)
         elif said == "correl_id":
-            bits, correl_id = bits | int(MatchOption.CORREL_ID), _correl_id(said, value)
+            bits, correl_id = bits | int(MatchOption.CORREL_ID), read_correl_id(said, value)
         else:
             _unknown("match", said, ("msg_id", "correl_id"), _LATER_MATCH)
     return bits, msg_id, correl_id
@@ -179,17 +171,17 @@ def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescripto
     for said, value in given.items():
         bit = _PUT.get(said)
         if bit is not None:
-            if value:
+            if _is_on(said, value):
                 bits |= bit
             continue
-        reader = _READERS.get(said)
+        reader = READERS.get(said)
         if reader is not None:
             if value is not None:
                 fields["expiry" if said == "expiry_tenths" else said] = reader(said, value)
         elif said in _CONTEXT:
             raise FunctionNotSupported(f"{said} is the queue manager's to write: setting it comes with a later release")
         elif said not in _LATER_PUT or value:
-            _unknown("put", said, [*_PUT, *_READERS], _LATER_PUT)
+            _unknown("put", said, [*_PUT, *READERS], _LATER_PUT)
     if "expiry" in given and "expiry_tenths" in given:
         raise TypeError("put takes expiry or expiry_tenths, not both: they are one field")
     return MessageDescriptor(**fields) if fields else _PLAIN, bits
@@ -243,65 +235,9 @@ def _unknown(verb: str, said: str, known: Iterable[str], later: frozenset[str]) 
     raise TypeError(f"{verb} takes no {said!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
-def _number(kind: type[MQError]) -> Callable[[str, Any], int]:
-    def reader(said: str, value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not -(2**31) <= value < 2**31:
-            raise kind(f"{said} must be a whole number of 32 bits, not {value!r}")
-        return int(value)
-
-    return reader
-
-
-def _enumerated(enum: type[IntEnum], kind: type[MQError], open_ended: bool) -> Callable[[str, Any], int]:
-    """A reader of a word, a member or a number; an open-ended field has numbers of the application's own."""
-    number = _number(kind)
-
-    def reader(said: str, value: Any) -> int:
-        if open_ended and isinstance(value, int) and not isinstance(value, bool):
-            return number(said, value)
-        try:
-            return int(read(enum, value))
-        except ValueError:
-            words = ", ".join(word(member) for member in enum)
-            raise kind(f"{said} {value!r} is none of {words}") from None
-
-    return reader
-
-
-def _text(kind: type[MQError]) -> Callable[[str, Any], str]:
-    def reader(said: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise kind(f"{said} must be text, not {type(value).__name__}")
-        return value.rstrip(" ")
-
-    return reader
-
-
-def _id(kind: type[MQError]) -> Callable[[str, Any], bytes]:
-    def reader(said: str, value: Any) -> bytes:
-        if not isinstance(value, (str, bytes, bytearray, memoryview)):
-            raise kind(f"{said} must be text or bytes, not {type(value).__name__}")
-        try:
-            return padded_id(value if isinstance(value, str) else bytes(value))
-        except ValueError as error:
-            raise kind(f"{said}: {error}") from None
-
-    return reader
-
-
-_msg_id, _correl_id = _id(MsgIdError), _id(CorrelIdError)
-_READERS: dict[str, Callable[[str, Any], Any]] = {
-    "priority": _number(PriorityError),
-    "persistence": _enumerated(Persistence, PersistenceError, open_ended=False),
-    "expiry_tenths": _number(ExpiryError),
-    "expiry": _number(ExpiryError),
-    "msg_type": _enumerated(MsgType, MsgTypeError, open_ended=True),
-    "feedback": _enumerated(Feedback, FeedbackError, open_ended=True),
-    "format": _text(FormatError),
-    "encoding": _number(MdError),
-    "coded_char_set_id": _number(MdError),
-    "msg_id": _msg_id,
-    "correl_id": _correl_id,
-    "reply_to_q": _text(MdError),
-    "reply_to_q_mgr": _text(MdError),
-}
+def _is_on(said: str, value: Any) -> bool:
+    """What an option's word is set to. Raises TypeError for what is neither on nor off, such as an interval."""
+    if value is True or value is False or value is None:
+        return bool(value)
+    hint = "; how long to wait is wait_interval_ms, in milliseconds" if said == "wait" else ""
+    raise TypeError(f"{said} is True or False, not {value!r}{hint}")

@@ -33,6 +33,7 @@ from trigmon.mq.enums import (
     PutOption,
 )
 from trigmon.mq.errors import (
+    BufferLengthError,
     ExpiryError,
     FunctionNotSupported,
     HobjError,
@@ -61,6 +62,9 @@ from trigmon.rules.transmitting import as_it_lies
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.units import check_limit, joined_unit
+
+MOST_BODIES = 4096
+"""What one PutMany carries at most: all of it is one step, during which nobody else is served."""
 
 KNOWN_OPTIONS = sum(PutOption)
 _OUTPUT = OpenOption.OUTPUT.value
@@ -124,6 +128,8 @@ def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, i
 
 def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Puts one after the other in one frame; the refusal of one refuses all."""
+    if len(call.bodies) > MOST_BODIES:
+        raise BufferLengthError(f"bodies: {len(call.bodies)} in one put_many, at most {MOST_BODIES}")
     puts = [
         Put(
             handle=call.handle,

@@ -7,35 +7,32 @@ looked at. A peer that speaks nonsense, drips, floods or never reads is cut; nob
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Protocol, cast
 
-from trigmon.mq.calls import Call, Disconnect, Get, GetMany, Refused, Reply
+from trigmon.mq.calls import Call, Disconnect, Get, GetMany, Refused, Reply, WasGot, WereGot
 from trigmon.mq.enums import GetOption
+from trigmon.mq.reasons import Reason
 from trigmon.qmgr.sessions import Session
 from trigmon.server.authority import Peer
+from trigmon.server.inbox import Inbox
+from trigmon.server.memory import MOST_OF_ONE, Intake, Room, longest_reply, messages_of
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT, Body, FrameReader, ProtocolError
 
-INBOX_BYTES = 4 * 1024 * 1024
-INBOX_CALLS = 1024
-"""A client may send ahead this much; what is over it stays in the kernel until some were performed."""
-
 OUTBOX_BYTES = 1024 * 1024
 """Replies that lie unread in the daemon; above it the connection's next call waits."""
-
-GETS_A_TURN = 32
-"""A get is short and its reply may be long: what one turn brings a connection must fit into memory."""
 
 BYTES_A_SECOND = 1024 * 1024
 """The pace that earns a long frame more time than the timeout."""
 
 WAIT = int(GetOption.WAIT)
+NOTHING = int(Reason.NO_MSG_AVAILABLE)
 
 # All connections read into this one, for each takes what came before the loop goes on. A buffer a read, as asyncio
 # makes it for a plain Protocol, costs more than the read itself: the kernel maps and clears so large a one each time.
 _READ = memoryview(bytearray(256 * 1024))
+_READ_LITTLE = _READ[: 64 * 1024]
 
 
 class House(Protocol):
@@ -45,6 +42,10 @@ class House(Protocol):
     def patience(self) -> ServerSettings:
         """How long a peer may take for what."""
 
+    @property
+    def intake(self) -> Intake:
+        """The budget of what all connections bring."""
+
     def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
         """Lets a client in, giving the connection its session, or says why not."""
 
@@ -53,6 +54,9 @@ class House(Protocol):
 
     def arrived(self, connection: Connection) -> None:
         """A call of this connection can be performed."""
+
+    def keeps_up(self, connection: Connection, it_does: bool) -> None:
+        """Whether the peer of a connection takes its replies as fast as they come."""
 
     def cut_off(self, connection: Connection, why: str) -> None:
         """A connection is cut for a reason worth a line in the log."""
@@ -72,10 +76,9 @@ class Connection(asyncio.BufferedProtocol):
         self._now = loop.time
         self._transport: asyncio.Transport
         self._reader = FrameReader(HELLO_LIMIT)
-        self._inbox: deque[tuple[int, Call, int]] = deque()
-        self._inbox_bytes = 0
+        self._inbox = Inbox(house.intake, self)
         self._outbox: list[bytes] = []
-        self._last_reply_bytes = 0
+        self._next_got = 0
         self._awaited: int | None = None
         self._farewell: int | None = None
         self._is_reading = True
@@ -83,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ended = 0.0
         self._frame_began = 0.0
         self._frame_bytes = 0
-        self._unread_since = 0.0
+        self.unread_since = 0.0
         self._unread_bytes = 0
 
     # -- what asyncio tells -------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes go."""
-        return _READ
+        return _READ_LITTLE if self._house.intake.is_tight else _READ
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
@@ -113,20 +116,22 @@ class Connection(asyncio.BufferedProtocol):
             self.end(codec.encode_response(error.sequence, codec.broken_off(error)))
             return
         self._watch_frame(bodies, len(data))
-        if self._inbox_bytes > INBOX_BYTES or len(self._inbox) > INBOX_CALLS:
-            self._is_reading = False
-            self._transport.pause_reading()
+        if bodies:
+            self._inbox.frame_ended()
+        self._read_on()
         if bodies and self.is_ready:
             self._house.arrived(self)
 
     def pause_writing(self) -> None:
         """The peer reads more slowly than it is answered."""
-        self._unread_since = self._now()
+        self.unread_since = self._now()
         self._unread_bytes = self._transport.get_write_buffer_size()
+        self._house.keeps_up(self, False)
 
     def resume_writing(self) -> None:
         """It has read."""
-        self._unread_since = 0.0
+        self.unread_since = 0.0
+        self._house.keeps_up(self, True)
         if self.is_ready:
             self._house.arrived(self)
 
@@ -134,20 +139,42 @@ class Connection(asyncio.BufferedProtocol):
         """It is over, however that came."""
         self._ended = self._ended or self._now()
         self._inbox.clear()
+        self._house.keeps_up(self, True)
         self._house.ended(self)
 
     def _take_in(self, body: Body) -> None:
         if self.session is not None:
             sequence, call = codec.decode_request(body)
-            self._inbox.append((sequence, call, len(body)))
-            self._inbox_bytes += len(body)
+            self._inbox.add(sequence, call, len(body))
             return
         greeting = self._house.greet(self, codec.decode_hello(body))
         if isinstance(greeting, Refused):
             self.end(codec.encode_welcome(greeting))
         else:
-            self._reader.limit = greeting.frame_limit
+            self._reader.limit = self._next_got = greeting.frame_limit
             self._transport.write(codec.encode_welcome(greeting))
+
+    def _read_on(self) -> None:
+        """Reads on, or leaves what comes in the kernel until some of what came was performed."""
+        if self._ended or (may := self._inbox.may_grow(self._reader, self._is_reading)) == self._is_reading:
+            return
+        self._is_reading = may
+        if may:
+            # The pause was ours, so the peer's time begins anew.
+            self._frame_began = self._now() if self._reader.mid_frame else 0.0
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether what it brings would be performed as soon as it is there."""
+        return not self._inbox and self._awaited is None
+
+    def go_on(self) -> bool:
+        """Tries again to get room for a long frame, and says whether it did."""
+        self._read_on()
+        return self._inbox.awaits_frame
 
     def _watch_frame(self, bodies: int, length: int) -> None:
         """Keeps when the frame began that has not ended yet."""
@@ -164,50 +191,48 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_ready(self) -> bool:
         """Whether a call of this connection could be performed now."""
-        return bool(self._inbox) and self._awaited is None and not self._unread_since and not self._ended
+        return bool(self._inbox) and self._awaited is None and not self.unread_since and not self._ended
 
-    def take(self, calls: int, size: int) -> tuple[list[tuple[int, Call]], int]:
-        """The next calls with their numbers, at most so many, until ``size`` bytes are passed; and their bytes.
+    def take(self, share: int, room: Room) -> list[tuple[int, Call]]:
+        """The next calls with their numbers, about ``share`` messages at most or one call, as far as there is room.
 
         Once a turn. A call that may wait for its answer is the last, and nothing more is taken until it has one.
         """
         taken: list[tuple[int, Call]] = []
-        used = gets = 0
-        while len(taken) < calls and used < size and gets < GETS_A_TURN and self.is_ready:
-            sequence, call, length = self._inbox[0]
+        while share > 0 and room.is_left and self.is_ready:
+            sequence, call, length = self._inbox.first
             if isinstance(call, codec.UnknownCall) and taken:
                 # Its answer needs no turn and would overtake those of the calls before it.
                 break
-            self._inbox.popleft()
-            self._inbox_bytes -= length
+            self._inbox.drop_first()
             if isinstance(call, codec.UnknownCall):
                 self.answer(sequence, codec.not_supported(call))
                 self.flush()
                 continue
             taken.append((sequence, call))
-            # The last reply is the best guess of what the next will take.
-            used += length + self._last_reply_bytes
+            messages = messages_of(call)
+            share -= messages
+            room.messages -= messages
+            room.size -= length
             if isinstance(call, Get | GetMany):
-                gets += 1
+                longest = longest_reply(call, self._reader.limit)
+                room.size -= min(longest, self._next_got)
+                room.replies -= min(longest, MOST_OF_ONE)
                 if call.options & WAIT:
                     self._awaited = sequence
             elif isinstance(call, Disconnect):
                 self._awaited = self._farewell = sequence
+        self._inbox.settle()
         self._read_on()
-        return taken, used
-
-    def _read_on(self) -> None:
-        if self._is_reading or self._ended:
-            return
-        if self._inbox_bytes < INBOX_BYTES // 2 and len(self._inbox) < INBOX_CALLS // 2:
-            self._is_reading = True
-            # The pause was ours, so the peer's time begins anew.
-            self._frame_began = self._now() if self._reader.mid_frame else 0.0
-            self._transport.resume_reading()
+        return taken
 
     def answer(self, sequence: int, reply: Reply) -> None:
         """Keeps a reply for :meth:`flush`."""
-        self._outbox.append(codec.encode_response(sequence, reply))
+        encoded = codec.encode_response(sequence, reply)
+        self._outbox.append(encoded)
+        if isinstance(reply, WasGot | WereGot) or (isinstance(reply, Refused) and reply.reason == NOTHING):
+            # What the next get will bring: as much as the longest of late, and before the first as much as can be.
+            self._next_got = max(len(encoded), self._next_got * 7 // 8)
         if sequence == self._awaited:
             self._awaited = None
         if sequence == self._farewell:
@@ -217,7 +242,6 @@ class Connection(asyncio.BufferedProtocol):
     def flush(self) -> None:
         """Sends the replies of a turn, all in one write."""
         if self._outbox:
-            self._last_reply_bytes = len(self._outbox[-1])
             self._transport.write(b"".join(self._outbox))
             self._outbox.clear()
         if self.disconnected:
@@ -241,10 +265,14 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox.clear()
         self._transport.abort()
 
+    @property
+    def unread_bytes(self) -> int:
+        """How much its peer has not read."""
+        return self._transport.get_write_buffer_size()
+
     def look_after(self, now: float) -> None:
         """Ends the connection when its peer's time is up; to be called about once a second."""
-        why = self._overdue(now)
-        if not why:
+        if not (why := self._overdue(now)):
             return
         self._house.cut_off(self, why)
         if self._frame_began and not self._ended:
@@ -262,10 +290,10 @@ class Connection(asyncio.BufferedProtocol):
         allowed = patience.frame_timeout_s + self._frame_bytes / BYTES_A_SECOND
         if self._frame_began and self._is_reading and now - self._frame_began > allowed:
             return "it does not end the frame it began"
-        if self._unread_since:
+        if self.unread_since:
             left = self._transport.get_write_buffer_size()
             if left < self._unread_bytes:
-                self._unread_since, self._unread_bytes = now, left
-            elif now - self._unread_since > patience.reply_timeout_s:
+                self.unread_since, self._unread_bytes = now, left
+            elif now - self.unread_since > patience.reply_timeout_s:
                 return "it does not read its replies"
         return ""

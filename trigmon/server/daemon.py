@@ -7,6 +7,7 @@ own file: turns (calls and replies), connection, listeners, child (the monitor),
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, places
+from trigmon.mq.calls import Refused
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
 from trigmon.qmgr.manager import QueueManager
@@ -24,6 +26,7 @@ from trigmon.server.child import MonitorChild
 from trigmon.server.chores import Bell, Chore
 from trigmon.server.connection import Connection
 from trigmon.server.disk import DiskReserve
+from trigmon.server.guests import KEPT, ON_THE_STEP, Guests
 from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door
 from trigmon.server.notify import ServiceManager, inherited_sockets
 from trigmon.server.own_calls import apply_definitions
@@ -33,12 +36,11 @@ from trigmon.server.turns import Turns
 from trigmon.settings import Settings
 from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, StoreTooNew
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
+from trigmon.wire import codec
+from trigmon.wire.frames import HELLO_LIMIT
 
-SPARE_DESCRIPTORS = 64
-"""Descriptors no client gets: the store's files, the log, the monitor, and those who are told that there is no room."""
-
-ON_THE_STEP = 32
-"""Connections that are accepted above the number allowed, only to hear that; with more of them accepting rests."""
+SPARE_DESCRIPTORS = 32 + ON_THE_STEP + KEPT
+"""Descriptors below the number allowed: the store's files, the log, the monitor, and those who come above it."""
 
 STATUS_S = 5.0
 
@@ -66,7 +68,6 @@ class Daemon:
         self._log = log.logger(qmgr=settings.qmgr.name)
         self._service = ServiceManager()
         self._authority = Authority(settings.server.administrators, settings.server.monitors)
-        self._room = _room(settings.server.max_connections)
         self._over: asyncio.Future[int]
         self._seldom = log.Seldom(self._log)
         self._arriving: set[asyncio.Task[Any]] = set()
@@ -130,16 +131,15 @@ class Daemon:
         return manager
 
     def _make_turns(self, manager: QueueManager) -> Turns:
+        self._guests = Guests(manager, _room(self._settings.server.max_connections), version("trigmon"))
         return Turns(
             manager,
             self._clock,
             self._settings.server,
-            version("trigmon"),
-            self._room,
+            self._guests,
             log=self._log,
             on_turn=self._disk.new_turn,
             on_broken=self._broken,
-            on_room=self._let_in,
         )
 
     def _doors(self) -> list[socket.socket]:
@@ -175,37 +175,34 @@ class Daemon:
         self._say_status()
 
     def _say_status(self) -> None:
-        turns = self._turns
-        self._service.status(f"{len(turns.connections)} connections, {turns.performed} calls performed")
+        here, performed = len(self._guests.connections), self._turns.performed
+        self._service.status(f"{here} connections, {performed} calls performed")
 
     # -- connections --------------------------------------------------------------------------------------
 
     def _welcome(self, accepted: socket.socket) -> None:
         """A connection that was accepted: who it is is known before it says a word."""
         try:
-            connection = Connection(self._turns, self._authority.peer(accepted), self._loop)
+            peer = self._authority.peer(accepted)
+            if not self._guests.may_enter(peer):
+                self._seldom.warning("no room for more connections", connections=self._guests.room)
+                _turn_away(accepted, self._guests.no_room())
+                return
         except OSError:
             # It went before it was looked at.
             accepted.close()
             return
+        connection = Connection(self._turns, peer, self._loop)
+        self._guests.expect(connection)
         task = self._loop.create_task(self._loop.connect_accepted_socket(lambda: connection, accepted))
         self._arriving.add(task)
-        task.add_done_callback(self._arrived)
-        if self._places_left() <= 0:
-            self._acceptor.rest()
-            self._seldom.warning("no room for more connections", connections=self._room)
+        task.add_done_callback(partial(self._arrived, connection))
 
-    def _arrived(self, task: asyncio.Task[Any]) -> None:
+    def _arrived(self, connection: Connection, task: asyncio.Task[Any]) -> None:
         self._arriving.discard(task)
         if not task.cancelled() and (error := task.exception()):
+            self._guests.gone(connection)
             self._seldom.warning("a connection went before it began", why=str(error))
-
-    def _places_left(self) -> int:
-        return self._room + ON_THE_STEP - len(self._turns.connections) - len(self._arriving)
-
-    def _let_in(self) -> None:
-        if not self._over.done() and self._places_left() > 0:
-            self._acceptor.start()
 
     # -- the end ------------------------------------------------------------------------------------------
 
@@ -238,7 +235,7 @@ class Daemon:
     async def _see_off(self) -> None:
         """Gives the peers time to take the replies they are owed."""
         until = self._loop.time() + self._settings.server.stop_timeout_s
-        while self._turns.connections and self._loop.time() < until:
+        while self._guests.connections and self._loop.time() < until:
             await asyncio.sleep(0.01)
         self._turns.drop()
 
@@ -248,6 +245,15 @@ class Daemon:
         else:
             reserve = self._settings.store.disk_reserve
             self._log.warning("puts are refused: the disk is nearly full", free_bytes=free, disk_reserve=reserve)
+
+
+def _turn_away(accepted: socket.socket, refusal: Refused) -> None:
+    """Says why not and hangs up. Raises OSError when nobody is there any more."""
+    with accepted:
+        accepted.send(codec.encode_welcome(refusal))  # whole: nobody has written to this socket yet
+        with contextlib.suppress(BlockingIOError):
+            # TCP throws an answer away that is followed by the end of a side that has not read everything.
+            accepted.recv(HELLO_LIMIT)
 
 
 def _room(wanted: int) -> int:

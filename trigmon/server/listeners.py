@@ -133,7 +133,7 @@ def is_local(door: socket.socket) -> bool:
 
 
 class Acceptor:
-    """Takes connections from listening sockets and hands them to ``welcome``; rests when told or when exhausted."""
+    """Takes connections from listening sockets and hands them to ``welcome``; rests for a second when exhausted."""
 
     def __init__(self, sockets: list[socket.socket], welcome: Callable[[socket.socket], Any], seldom: Seldom) -> None:
         self.sockets = sockets

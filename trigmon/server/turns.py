@@ -12,32 +12,28 @@ from typing import Any
 
 from trigmon.log import Seldom
 from trigmon.mq.calls import Alter, Call, Refused
-from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.housekeeping import Job
 from trigmon.qmgr.manager import Answer, QueueManager
-from trigmon.qmgr.sessions import Identity, Session
+from trigmon.qmgr.sessions import Session
 from trigmon.server.connection import Connection
+from trigmon.server.guests import Guests
+from trigmon.server.memory import TURN_MESSAGES, Intake, Room, to_be_cut
 from trigmon.server.own_calls import max_msg_length
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit
 
-TURN_CALLS = 256
-TURN_BYTES = 4 * 1024 * 1024
-"""What one turn may hold: longer ones would make everybody wait for their end."""
-
 FAIR_SHARE = 8
-"""Calls a connection may bring into a turn at least, however many connections there are."""
+"""Messages a connection may bring into a turn at least, however many connections there are."""
 
 
 class Turns:
-    """Carries calls from connections to the queue manager and replies back, and keeps the connections.
+    """Carries calls from connections to the queue manager and replies back.
 
-    ``room`` is the number of connections that may have said hello. ``on_turn`` is called before each turn.
-    ``on_broken`` hears of an error out of a turn: then nothing may be answered any more. ``on_room`` hears that a
-    connection ended, so that another may be let in.
+    ``on_turn`` is called before each turn. ``on_broken`` hears of an error out of a turn: then nothing may be
+    answered any more.
     """
 
     def __init__(
@@ -45,32 +41,28 @@ class Turns:
         manager: QueueManager,
         clock: Clock,
         patience: ServerSettings,
-        version: str,
-        room: int,
+        guests: Guests,
         *,
         log: Any,
         on_turn: Callable[[], None],
         on_broken: Callable[[BaseException], None],
-        on_room: Callable[[], None],
     ) -> None:
         self.patience = patience
-        self.connections: set[Connection] = set()
+        self.guests = guests
         self.performed = 0
         self._manager = manager
         self._clock = clock
-        self._version = version
-        self._room = room
         self._log = log
         self._seldom = Seldom(log)
         self._on_turn = on_turn
         self._on_broken = on_broken
-        self._on_room = on_room
         self._loop = asyncio.get_running_loop()
         self._ready: dict[Connection, None] = {}
-        self._sessions = 0
         self._lost: list[Session] = []
         self._failed: list[Session] = []
         self._frame_limit = frame_limit(max_msg_length(manager))
+        self.intake = Intake(self._frame_limit)
+        self._slow: set[Connection] = set()
         self._is_rung = False
         self._is_due = False
         self._performed_before: dict[str, int] = {}
@@ -82,45 +74,27 @@ class Turns:
 
     def began(self, connection: Connection) -> None:
         """Keeps a connection, from its first moment to its last."""
-        self.connections.add(connection)
+        self.guests.began(connection)
 
     def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
-        """Lets a client in: who it is, the kernel said; what it is called, it says itself."""
-        if hello.protocol != codec.PROTOCOL_VERSION:
-            return codec.other_version(hello, self._version)
-        if self._sessions >= self._room:
-            about = f"{self._room} connections are open, and this queue manager lets no more in"
-            return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
-        peer = connection.peer
-        identity = Identity(
-            client_id=hello.client_id,
-            application=hello.application,
-            pid=peer.pid if peer.pid > 0 else hello.pid,
-            uid=peer.uid,
-            user=peer.user,
-            run_id=hello.run_id,
-            administrator=peer.administrator,
-            monitor=peer.monitor,
-        )
-        try:
-            connection.session = self._manager.connect(identity)
-        except MQError as error:
-            return Refused(reason=error.reason, about=error.about)
-        connection.session.attachment = connection
-        self._sessions += 1
-        return codec.Welcome(
-            protocol=codec.PROTOCOL_VERSION,
-            q_mgr_name=self._manager.name,
-            server_version=self._version,
-            administrator=peer.administrator,
-            frame_limit=self._frame_limit,
-            monitor=peer.monitor,
-        )
+        """Lets a client in, or says why not."""
+        return self.guests.greet(connection, hello, self._frame_limit)
 
     def arrived(self, connection: Connection) -> None:
         """A call of this connection can be performed: in the turn that comes when all who sent have been read."""
         self._ready[connection] = None
         self._ring()
+
+    def keeps_up(self, connection: Connection, it_does: bool) -> None:
+        """Keeps who does not take its replies as fast as they come, and cuts the slowest when they are too many."""
+        if it_does:
+            self._slow.discard(connection)
+            return
+        self._slow.add(connection)
+        for slowest in to_be_cut(self._slow):
+            self._slow.discard(slowest)
+            self.cut_off(slowest, "it does not read its replies, and too many lie unread")
+            slowest.cut()
 
     def cut_off(self, connection: Connection, why: str) -> None:
         """Says that a connection is cut and why, but not more often than a disk can bear."""
@@ -128,16 +102,14 @@ class Turns:
 
     def ended(self, connection: Connection) -> None:
         """Backs out what a lost connection left, in the next turn."""
-        self.connections.discard(connection)
+        self.guests.gone(connection)
         self._ready.pop(connection, None)
         session = connection.session
         if session is not None:
             session.attachment = None
-            self._sessions -= 1
             if not connection.disconnected and not self._is_over:
                 self._lost.append(session)
                 self._ring()
-        self._on_room()
 
     def session_failed(self, session: Session) -> None:
         """A call of this session met a bug: it is answered, and its connection ends."""
@@ -165,10 +137,12 @@ class Turns:
         self._on_turn()
         try:
             answers = self._manager.lost(lost) if lost else []
+            self.guests.forget(lost)
             if batch or is_due:
                 answers += self._manager.turn(batch)
             if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
                 self._frame_limit = frame_limit(max_msg_length(self._manager))
+                self.intake.suit(self._frame_limit)
             deadline = self._manager.next_deadline_ms()
         except Exception as error:
             self._break(error)
@@ -186,15 +160,19 @@ class Turns:
     def _gather(self) -> list[tuple[Session, int, Call]]:
         """The calls of the next turn: of each connection some, in its order."""
         batch: list[tuple[Session, int, Call]] = []
-        room = TURN_BYTES
-        share = max(FAIR_SHARE, TURN_CALLS // max(1, len(self._ready)))
+        room = Room()
+        share = max(FAIR_SHARE, TURN_MESSAGES // max(1, len(self._ready)))
         waiting, self._ready = self._ready, {}
+        served: list[Connection] = []
         for connection in waiting:
-            left = min(share, TURN_CALLS - len(batch))
-            if left > 0 and room > 0 and connection.session is not None:
-                calls, used = connection.take(left, room)
-                room -= used
-                batch += [(connection.session, sequence, call) for sequence, call in calls]
+            if room.is_left and connection.session is not None:
+                session = connection.session
+                batch += [(session, sequence, call) for sequence, call in connection.take(share, room)]
+                served.append(connection)
+            elif connection.is_ready:
+                self._ready[connection] = None
+        # Who was served stands behind those who were not.
+        for connection in served:
             if connection.is_ready:
                 self._ready[connection] = None
         return batch
@@ -234,7 +212,7 @@ class Turns:
         if self._is_over:
             return
         now = self._loop.time()
-        for connection in list(self.connections):
+        for connection in list(self.guests.connections):
             connection.look_after(now)
 
     def work(self, job: Job) -> None:
@@ -254,7 +232,7 @@ class Turns:
         self._set_alarm(None)
         self._send(self._manager.stop())
         stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self._manager.name)
-        for connection in list(self.connections):
+        for connection in list(self.guests.connections):
             # Numbered 0: it answers no call, it is the last word on the connection.
             connection.end(codec.encode_response(0, stopping) if connection.session else b"")
 
@@ -262,5 +240,5 @@ class Turns:
         """The other end: nobody is answered."""
         self._is_over = True
         self._set_alarm(None)
-        for connection in list(self.connections):
+        for connection in list(self.guests.connections):
             connection.cut()
