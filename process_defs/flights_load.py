@@ -3,17 +3,17 @@
 A message is one flight as JSON (trigmon/demo/PROVENANCE.md tells the fields). Below the output directory it leaves
 
     flights/batch=unit-.../    the Parquet table, a directory a unit of work
+    flights.staging/           batches whose messages are not committed yet
     delay_by_carrier.json      the whole table's delays, one object a carrier
 
 Messages that are no flight go to the queue's backout queue: left where they are, each run would fail on them again.
-A unit's rows are staged, moved into the table by one rename, and only then are its messages committed. When the job is
-killed in between, the messages come back with a raised backout count, and those already in the table are left out.
+A unit's rows are staged, its messages committed, and the batch is moved into the table by one rename. Wherever the job
+is killed, the next one finds out what became of the unit and moves the batch or drops it: nothing is lost or doubled.
 """
 
 import argparse
 import json
 import os
-import shutil
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -34,16 +34,18 @@ def main() -> None:
     options = parsed()
     spark = SparkSession.builder.appName("flights_load").getOrCreate()
     output: Path = options.output
-    shutil.rmtree(output / "staging", ignore_errors=True)  # what a job left that was killed while it wrote
+    table = output / "flights"
     with jobs.queue(options.queue) as messages:
+        messages.settle(table)
         while unit := messages.take(options.unit, wait_interval_ms=1000):
             with unit:
                 flights = [message for message in unit.messages if is_flight(message)]
                 messages.set_aside([message for message in unit.messages if message not in flights])
-                written = load(spark, flights, output)
-            print(f"{len(unit.messages)} messages taken, {written} flights written", flush=True)
-        if (output / "flights").exists():
-            report(delay_by_carrier(spark.read.parquet(str(output / "flights"))), output / "delay_by_carrier.json")
+                if flights:
+                    rows(spark, flights).write.parquet(unit.staged(table))
+            print(f"{len(unit.messages)} messages taken, {len(flights)} flights written", flush=True)
+        if table.exists():
+            report(delay_by_carrier(spark.read.parquet(str(table))), output / "delay_by_carrier.json")
     spark.stop()
 
 
@@ -56,27 +58,10 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def load(spark: SparkSession, flights: list[Message], output: Path) -> int:
-    """Adds a unit's flights to the table and returns how many were new; when this returns the messages may go."""
-    table = output / "flights"
-    known = written_before(spark, [message for message in flights if message.backout_count], table)
-    fresh = [message for message in flights if message.msg_id.hex() not in known]
-    if fresh:
-        name = f"unit-{fresh[0].msg_id.hex()}"
-        rows = jobs.frame(spark, fresh).withColumn("said", F.from_json(F.col("data").cast("string"), SCHEMA))
-        staged = output / "staging" / name
-        rows.select("msg_id", "put_time", "said.*").coalesce(1).write.mode("overwrite").parquet(str(staged))
-        jobs.publish(staged, table / f"batch={name}")
-    return len(fresh)
-
-
-def written_before(spark: SparkSession, again: list[Message], table: Path) -> set[str]:
-    """The ids, among messages that came back, whose flights the table holds: their job died before it committed."""
-    if not again or not table.exists():
-        return set()
-    ids = [message.msg_id.hex() for message in again]
-    rows = spark.read.parquet(str(table)).where(F.col("msg_id").isin(ids)).select("msg_id").collect()
-    return {row.msg_id for row in rows}
+def rows(spark: SparkSession, flights: list[Message]) -> DataFrame:
+    """The flights' fields, beside the message's id and the time it was put; one file of them is enough."""
+    said = jobs.frame(spark, flights).withColumn("said", F.from_json(F.col("data").cast("string"), SCHEMA))
+    return said.select("msg_id", "put_time", "said.*").coalesce(1)
 
 
 def is_flight(message: Message) -> bool:

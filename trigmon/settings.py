@@ -63,6 +63,7 @@ class ServerSettings(_Section):
     socket_group: User | None
     socket_mode: Mode
     administrators: list[User]
+    monitors: list[User]
     tcp: Address | None
     max_connections: Annotated[int, Field(ge=1, le=100_000)]
     hello_timeout_s: Seconds

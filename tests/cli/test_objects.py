@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import Trigmon, objects, run_cli
 from tests.daemons import define
 from tests.strangers import as_nobody
+from trigmon import places
+from trigmon.mq.calls import Display
 
 
 def test_a_queue_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
@@ -328,3 +330,14 @@ def test_nobody_there_is_exit_6_with_the_remedy():
     assert (result.exit_code, result.stdout) == (6, "")
     assert "MQRC_Q_MGR_NOT_AVAILABLE (2059)" in result.stderr
     assert "trigmon run" in result.stderr
+
+
+def test_the_shipped_definitions_name_a_dead_letter_queue_and_applied_again_change_nothing(daemon):
+    house = daemon()
+    shipped = [str(places.shipped("config") / "queues.yaml"), str(places.shipped("process_defs"))]
+    assert house.trigmon("apply", *shipped).returncode == 0
+    with house.connect() as qm:
+        (row,) = qm.call(Display(object_type="QMGR")).rows
+    assert row["dead_letter_q_name"] == "SYSTEM.DEAD.LETTER.QUEUE"
+    again = house.trigmon("apply", "--dry-run", *shipped, "--output", "json")
+    assert (again.returncode, again.stdout) == (0, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from tests.server.test_monitor_child import is_alive
 from trigmon import demo
 from trigmon.demo import data
 from trigmon.launch import java
@@ -27,11 +28,11 @@ def spark(tmp_path, monkeypatch):
     (java_home / "release").write_text('JAVA_VERSION="21.0.1"\n')
     monkeypatch.setenv("JAVA_HOME", str(java_home))
 
-    def make(script):
+    def make(script, shell="/bin/sh"):
         home = tmp_path / "spark"
         (home / "bin").mkdir(parents=True)
         submit = home / "bin" / "spark-submit"
-        submit.write_text(f"#!/bin/sh\n{script}\n")
+        submit.write_text(f"#!{shell}\n{script}\n")
         submit.chmod(0o755)
         monkeypatch.setenv("SPARK_HOME", str(home))
 
@@ -74,24 +75,58 @@ def test_a_job_that_fails_fails_the_demo_with_the_end_of_its_stderr(spark, small
     assert list(small_tmp.iterdir()) == []
 
 
+# A job as spark-submit's: a shell that leads the group, a Java that outlives it, a Python that has the queue open and
+# has written something.
+JOB = """\
+echo $$ >> {pids}
+(trap '' TERM; echo $BASHPID >> {pids}; exec sleep 300) &
+mkdir -p "$FLIGHTS_OUTPUT/flights/deep"; touch "$FLIGHTS_OUTPUT/flights/deep/part"
+{python} -c '
+import os, time, trigmon
+with trigmon.connect() as qm, qm.open("FLIGHTS.IN", "input_shared") as q:
+    q.get(syncpoint=True)
+    with open("{pids}", "a") as file: file.write(str(os.getpid()) + chr(10))
+    time.sleep(300)'
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_ends_everything_it_started(spark, small_tmp, number):
-    spark(f"echo $$ > {small_tmp}/pid; exec sleep 300")
+def test_an_interrupted_demo_ends_everything_it_started_and_says_what(spark, small_tmp, number):
+    pids = small_tmp / "pids"
+    spark(JOB.format(pids=pids, python=sys.executable), shell="/bin/bash")
     playing = subprocess.Popen(
         [sys.executable, "-m", "trigmon", "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    pid_file = small_tmp / "pid"
-    deadline = time.monotonic() + 30
-    while not (pid_file.exists() and pid_file.read_text()):
+    deadline = time.monotonic() + 60
+    while not (pids.exists() and len(pids.read_text().splitlines()) == 3):
         assert playing.poll() is None, playing.stdout.read()
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    time.sleep(0.5)
     playing.send_signal(number)
-    output, _ = playing.communicate(timeout=30)
+    output, _ = playing.communicate(timeout=60)
     assert playing.returncode == 1, output
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid_file.read_text()), 0)
-    assert [file.name for file in small_tmp.iterdir()] == ["pid"]
+    assert len(pids.read_text().splitlines()) == 3, "a second job was started"
+    for pid in map(int, pids.read_text().split()):
+        assert not is_alive(pid)
+    assert [file.name for file in small_tmp.iterdir()] == ["pids"]
+    said = output.splitlines()[-1]
+    assert re.fullmatch(
+        r"Interrupted while: .*\. Ended: run \w+ of FLIGHTS\.LOAD \(pid \d+\), the monitor, the queue manager .*", said
+    )
+
+
+def test_a_directory_of_the_users_own_stays_when_the_demo_fails(spark, small_tmp):
+    spark('touch "$FLIGHTS_OUTPUT/new"; exit 7')
+    theirs = small_tmp / "theirs"
+    theirs.mkdir()
+    (theirs / "old").touch()
+    with pytest.raises(demo.DemoFailed):
+        demo.run(demo.Screen(io.StringIO()), theirs)
+    assert (theirs / "old").exists()
+    with pytest.raises(demo.DemoFailed):
+        demo.run(demo.Screen(io.StringIO()), small_tmp / "new")
+    assert [file.name for file in small_tmp.iterdir()] == ["theirs"]
 
 
 def test_the_machines_own_queue_manager_and_its_settings_are_left_alone(spark, small_tmp, monkeypatch):

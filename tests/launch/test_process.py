@@ -54,6 +54,35 @@ def test_a_file_that_is_not_executable_is_refused_with_the_remedy(order, tmp_pat
         ProcessLauncher().plan(order("job", working_directory=str(tmp_path)))
 
 
+def test_what_is_wrong_with_a_program_is_said(order, tmp_path):
+    plan = ProcessLauncher().plan
+    with pytest.raises(LaunchError, match=f"{tmp_path} is a directory, not a program"):
+        plan(order(str(tmp_path)))
+    (tmp_path / "job").write_text("#!/no/such/python -u\n")
+    (tmp_path / "job").chmod(0o755)
+    with pytest.raises(LaunchError, match=r"names the interpreter /no/such/python in its #! line: it is missing$"):
+        plan(order("job", working_directory=str(tmp_path)))
+    (tmp_path / "job").write_bytes(b"#!/bin/nosh\r\necho\r\n")
+    with pytest.raises(LaunchError, match=r"it is missing \(the line ends in a carriage return\)"):
+        plan(order("job", working_directory=str(tmp_path)))
+    (tmp_path / "job").write_text("echo hello\n")
+    with pytest.raises(LaunchError, match="it has no #! line"):
+        start(plan(order("job", working_directory=str(tmp_path))), tmp_path / "run1")
+    gone = LaunchPlan(argv=["/bin/true"], environment={}, working_directory=str(tmp_path / "gone"))
+    with pytest.raises(LaunchError, match=f"the working directory {tmp_path}/gone is not there"):
+        start(gone, tmp_path / "run2")
+
+
+def test_a_program_in_another_directory_finds_the_home_and_the_settings_its_monitor_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRIGMON_HOME", "home")
+    monkeypatch.setenv("TRIGMON_CONFIG", "etc/ours.yaml")
+    monkeypatch.setenv("TRIGMON_RUNTIME", "")
+    script(tmp_path, 'echo "$TRIGMON_HOME|$TRIGMON_CONFIG|$TRIGMON_RUNTIME"')
+    plan = LaunchPlan(argv=[str(tmp_path / "job")], environment={}, working_directory="/")
+    assert ran(plan, tmp_path)[1] == f"{tmp_path}/home|{tmp_path}/etc/ours.yaml|\n"
+
+
 def test_a_program_leads_its_own_session_and_reads_nothing(tmp_path):
     script(tmp_path, "cat; ps -o sid= -p $$ 2>/dev/null || awk '{print $6}' /proc/$$/stat")
     child = start(LaunchPlan(argv=[str(tmp_path / "job")], environment={}), tmp_path / "run")
@@ -90,7 +119,7 @@ def test_a_run_directory_is_never_used_twice(tmp_path):
 def test_a_program_that_cannot_be_executed_raises(tmp_path):
     (tmp_path / "job").write_bytes(b"\x7fELF not really")
     (tmp_path / "job").chmod(0o755)
-    with pytest.raises(OSError, match="Exec format error"):
+    with pytest.raises(LaunchError, match=r"no #! line \(Exec format error\)"):
         start(LaunchPlan(argv=[str(tmp_path / "job")], environment={}), tmp_path / "run")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import threading
 import time
 
 import pytest
@@ -9,8 +12,16 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.monitor.conftest import until
-from trigmon.mq.calls import Alter, Delete
-from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
+from trigmon.launch.launchers import launchers
+from trigmon.launch.port import Order
+from trigmon.monitor import ledger, monitor
+from trigmon.monitor.books import Books
+from trigmon.monitor.link import Link, LinkDown
+from trigmon.monitor.plan import process_for
+from trigmon.monitor.programs import Programs
+from trigmon.mq.calls import Alter, ChangeRun, Delete, Put, RecordRun, Runs
+from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
+from trigmon.mq.enums import ApplType
 
 
 def trigger(stage, **fields):
@@ -90,6 +101,34 @@ def test_the_monitors_own_cap_holds_where_the_definition_sets_none(stage):
     assert len(stage.wait_for(q_name=q_name, state="started")) == 1
 
 
+STORM = """\
+import sys, trigmon
+with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared") as q:
+    q.get(syncpoint=True)
+    qm.backout()
+sys.exit(1)
+"""
+
+
+def test_a_program_that_fails_and_leaves_its_messages_is_started_ever_more_seldom_until_it_succeeds(stage):
+    script, healed = stage.directory / "storm.py", stage.directory / "healed"
+    script.write_text(STORM)
+    job = stage.program(f"[ -e {healed} ] && exit 0; exec {sys.executable} {script}")
+    q_name = stage.queue(job, trigger_type="first")
+    stage.watch()
+    stage.qm.put(q_name, b"poison", persistence="persistent")
+    began = time.monotonic()
+    until(lambda: any("failed 3 times in a row" in run["why"] for run in stage.runs(q_name=q_name, state="held")))
+    time.sleep(max(0.0, 5 - (time.monotonic() - began)))
+    assert len(stage.runs(q_name=q_name)) <= 6
+    (held,) = stage.runs(q_name=q_name, state="held")
+    assert re.fullmatch(r"failed \d times in a row; (next start in \d s|one runs, and its end decides)", held["why"])
+    healed.touch()
+    until(lambda: any(run["exit_status"] == 0 for run in stage.runs(q_name=q_name)))
+    stage.qm.put(q_name, b"more")
+    assert not stage.runs(q_name=q_name, state="held")
+
+
 def test_a_killed_program_is_on_record_with_its_signal(stage):
     q_name = stage.queue(stage.program("kill -9 $$"))
     stage.watch()
@@ -107,13 +146,14 @@ def test_the_directory_of_the_definition_is_where_its_program_is_found_and_runs(
     assert (stage.data / "runs" / run["run_id"] / "stdout").read_text() == f"{stage.directory}\n"
 
 
-def test_a_trigger_message_from_elsewhere_runs_on_its_own_fields(stage):
+def test_a_trigger_message_that_anybody_put_runs_the_process_it_names_as_it_is_defined(stage):
+    q_name = stage.queue(f"{stage.program('echo hello')} {{userdata}}", user_data="u")
     stage.watch()
-    trigger(
-        stage, process_name="NOT.DEFINED.HERE", appl_id=str(stage.program('echo "$1"')) + " {userdata}", user_data="u"
-    )
-    (run,) = stage.wait_for(process_name="NOT.DEFINED.HERE", state="exited")
+    trap = stage.directory / "trap"
+    trigger(stage, q_name=q_name, process_name=f"{q_name}.P", appl_id=f"/usr/bin/touch {trap}", user_data="v")
+    (run,) = stage.wait_for(q_name=q_name, state="exited")
     assert run["argv"][1:] == ["u"]
+    assert not trap.exists()
 
 
 def test_trigger_messages_that_wait_are_served_when_the_monitor_comes(stage):
@@ -122,6 +162,32 @@ def test_trigger_messages_that_wait_are_served_when_the_monitor_comes(stage):
     trigger(stage, q_name=q_name, process_name=f"{q_name}.P", appl_id="true")
     stage.watch()
     stage.wait_for(2, q_name=q_name, state="exited")
+
+
+def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
+    house = daemon(with_monitor=True, settings={"server.tcp": "127.0.0.1:0"})
+    host, port = house.wait_for_event("ready")["listens"][1].strip("()").split(", ")
+    trap = house.home / "trap"
+    message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=f"/usr/bin/touch {trap}")
+    descriptor = {"put_appl_type": int(ApplType.QMGR), "put_appl_name": "QM1", "user_identifier": "root"}
+    initiation_q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+    with trigmon.connect(f"tcp://{host[1:-1]}:{port}", application="QM1", run_id="") as anybody:
+        assert not (anybody.administrator or anybody.monitor)
+        given = MessageDescriptor(format=FORMAT_TRIGGER, **descriptor)
+        anybody.call(Put(q_name=initiation_q, descriptor=given, data=pack_tm(message)))
+        (run,) = until(lambda: anybody.call(Runs(where={"q_name": "Q"})).rows)
+        with pytest.raises(trigmon.NotAuthorized, match=r"changerun needs a monitor \(server\.monitors\)"):
+            anybody.call(ChangeRun(run_id=run["run_id"], fields={"state": "held"}))
+    assert (run["state"], run["argv"]) == ("failed", [])
+    assert "not by the queue manager, and process P is not defined here" in run["why"]
+    assert not trap.exists()
+
+
+def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
+    house = daemon(settings={"server.tcp": "127.0.0.1:0"})
+    host, port = house.wait_for_event("ready")["listens"][1].strip("()").split(", ")
+    with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):
+        monitor.run(f"tcp://{host[1:-1]}:{port}", data=tmp_path, stop=threading.Event())
 
 
 class TestDeadLetters:
@@ -263,17 +329,46 @@ def test_gets_that_are_inhibited_for_a_while_only_delay_the_start(stage):
     trigger(stage, q_name=q_name, appl_id="/nothing")
     stage.wait_for(q_name=q_name)
     stage.qm.call(Alter(object_type="QLOCAL", name=stage.initq, attributes={"inhibit_get": "disabled"}))
-    trigger(stage, q_name=q_name, process_name="P", appl_id="true")
+    trigger(stage, q_name=q_name, process_name=f"{q_name}.P")
     time.sleep(0.7)
-    assert not stage.runs(q_name=q_name, process_name="P")
+    assert not stage.runs(q_name=q_name, process_name=f"{q_name}.P")
     stage.qm.call(Alter(object_type="QLOCAL", name=stage.initq, attributes={"inhibit_get": "enabled"}))
-    stage.wait_for(q_name=q_name, process_name="P", state="exited")
+    stage.wait_for(q_name=q_name, process_name=f"{q_name}.P", state="exited")
 
 
 def test_a_deleted_process_definition_leaves_the_trigger_message_enough_to_run_on(stage):
     q_name = stage.queue(stage.program("true"))
-    stage.qm.put(q_name, b"one")
+    with stage.qm.open(stage.initq, "input_shared"):
+        stage.qm.put(q_name, b"one")
     stage.qm.call(Delete(object_type="PROCESS", name=f"{q_name}.P"))
-    trigger(stage, q_name=q_name, process_name=f"{q_name}.P", appl_id="true")
+    assert stage.depth(stage.initq) == 1
     stage.watch()
     assert until(lambda: stage.runs(q_name=q_name, state="exited"))
+
+
+class LinkThatDrops(Books):
+    """Books whose link goes down in the middle of the first dead letter."""
+
+    dropped = False
+
+    def dead_letter(self, run_id, verdict, descriptor, data):
+        if not self.dropped:
+            self.dropped = True
+            raise LinkDown(trigmon.MQError())
+        super().dead_letter(run_id, verdict, descriptor, data)
+
+
+def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_own_reason(stage, dead_letters):
+    job = stage.directory / "job"
+    job.write_bytes(b"\x7fELF is not enough")
+    job.chmod(0o755)
+    books = LinkThatDrops(Link(stage.daemon.connect), stage.initq, "m")
+    programs = Programs(books, launchers(stage.data), stage.data / "runs", 4)
+    message = TriggerMessage(q_name="DROPPED", process_name="DROPPED", appl_type=6, appl_id=str(job))
+    record = ledger.recorded("dropped", message, state=ledger.HELD, monitor="m", now_ms=1)
+    stage.qm.call(RecordRun(run_id="dropped", record=record))
+    programs.hold(Order(run_id="dropped", q_mgr_name="QM1", trigger=message, process=process_for(message, None)))
+    (run,) = stage.wait_for(q_name="DROPPED", state="failed")
+    assert programs.stop(1.0) == []
+    assert "Exec format error" in run["why"]
+    assert unpack_dlh(dead_letters.get(wait_interval_ms=5000).data)[0].reason == 265

@@ -1,9 +1,21 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from trigmon.launch.port import Order
-from trigmon.monitor.plan import DeadLetter, Hold, Start, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.plan import (
+    DeadLetter,
+    Failing,
+    Hold,
+    Start,
+    believed,
+    judge,
+    paused,
+    process_for,
+    read_trigger,
+    slot_of,
+)
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
 from trigmon.mq.enums import ApplType
 
@@ -30,6 +42,7 @@ def test_a_trigger_message_is_read_as_it_was_written():
         (FORMAT_TRIGGER, b"TMC " + pack_tm(TRIGGER)[4:], "begins with b'TMC '"),
         (FORMAT_TRIGGER, b"TM  \2" + pack_tm(TRIGGER)[5:], "version 2"),
         (FORMAT_TRIGGER, b"", "not 0"),
+        (FORMAT_TRIGGER, pack_tm(replace(TRIGGER, trigger_data="a\x1bb")), "trigger_data holds a control character"),
     ],
 )
 def test_what_is_no_trigger_message_is_dead_lettered_with_266(message_format, data, why):
@@ -67,6 +80,37 @@ def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_
     assert process.spark_master == "local[2]"
 
 
+BY_Q_MGR = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.QMGR))
+BY_ANYBODY = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.UNIX), user_identifier="mallory")
+DEFINED = {"appl_type": "spark", "appl_id": "job.py", "env_data": "e", "user_data": "d", "instances": 3}
+
+
+def test_what_the_queue_manager_wrote_is_believed_whatever_is_defined_now():
+    assert believed(BY_Q_MGR, TRIGGER, DEFINED) == TRIGGER
+    assert believed(BY_Q_MGR, TRIGGER, None) == TRIGGER
+
+
+def test_of_what_anybody_else_wrote_the_definition_says_what_runs():
+    told = believed(BY_ANYBODY, replace(TRIGGER, appl_id="rm -r", env_data="x", trigger_data="t"), DEFINED)
+    ours = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=int(ApplType.SPARK))
+    assert told == replace(ours, appl_id="job.py", env_data="e", user_data="d")
+
+
+@pytest.mark.parametrize(
+    ("said", "definition", "why"),
+    [
+        ({}, None, "put by mallory, not by the queue manager, and process P is not defined here"),
+        ({"process_name": ""}, None, "put by mallory, not by the queue manager, and it names no process"),
+        ({"q_name": "a b"}, DEFINED, "put by an application, and 'a b' names no queue"),
+        ({"q_name": ""}, DEFINED, "put by an application, and '' names no queue"),
+    ],
+)
+def test_what_anybody_else_wrote_without_a_definition_or_a_queue_is_dead_lettered_with_266(said, definition, why):
+    verdict = believed(BY_ANYBODY, replace(TRIGGER, **said), definition)
+    assert isinstance(verdict, DeadLetter)
+    assert (verdict.reason, verdict.why) == (266, why)
+
+
 def test_a_trigger_message_without_a_process_here_runs_on_its_own_fields():
     process = process_for(TRIGGER, None)
     assert (process.appl_id, process.instances, process.working_directory) == ("load", 0, "")
@@ -75,3 +119,31 @@ def test_a_trigger_message_without_a_process_here_runs_on_its_own_fields():
 def test_instances_are_counted_by_process_and_by_program_where_none_is_named():
     assert slot_of(TRIGGER) == "P"
     assert slot_of(TriggerMessage(q_name="Q", appl_id="load")) == "load"
+
+
+def test_the_pause_behind_failures_in_a_row_doubles_up_to_a_minute():
+    assert [Failing(times, 100.0).pause_s for times in range(9)] == [0, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert Failing(10**6, 100.0).pause_s == 60
+    assert Failing(3, 100.0).until_s == 104.0
+
+
+def test_behind_failures_one_run_at_a_time_starts_again_when_the_pause_is_over():
+    assert paused(Failing(), 3, 0.0) == ""
+    assert paused(Failing(1, 100.0), 0, 100.2) == "failed 1 time in a row; next start in 1 s"
+    assert paused(Failing(4, 100.0), 0, 102.5) == "failed 4 times in a row; next start in 6 s"
+    assert paused(Failing(4, 100.0), 0, 108.0) == ""
+    assert paused(Failing(4, 100.0), 1, 108.0) == "failed 4 times in a row; one runs, and its end decides"
+
+
+def test_what_pauses_is_held_before_anything_is_counted():
+    order = Order(run_id="1", q_mgr_name="QM1", trigger=TRIGGER, process=process_for(TRIGGER, None))
+    verdict = judge(order, before_it=0, pause="it pauses", default_instances=4, appl_types=STARTED_HERE)
+    assert verdict == Hold("it pauses")
+
+
+def test_runs_under_other_monitors_take_slots_too_and_are_named():
+    order = Order(run_id="1", q_mgr_name="QM1", trigger=TRIGGER, process=process_for(TRIGGER, {"instances": 2}))
+    counted = {"default_instances": 4, "appl_types": STARTED_HERE}
+    assert judge(order, before_it=0, elsewhere=["run a of m"], **counted) == Start()
+    said = "2 of P are running or held, 1 of them under other monitors (run a of m), and 2 may run at a time"
+    assert judge(order, before_it=1, elsewhere=["run a of m"], **counted) == Hold(said)

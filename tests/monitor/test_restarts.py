@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.daemons import define
 from tests.monitor.conftest import kill, until
+from tests.server.test_monitor_child import is_alive
 from trigmon.launch import process
 from trigmon.launch.port import LaunchPlan
-from trigmon.monitor import ledger
+from trigmon.monitor import ledger, monitor
+from trigmon.monitor.posts import own_id
 from trigmon.monitor.resuming import is_program_of
-from trigmon.mq.calls import RecordRun, Runs
+from trigmon.mq.calls import Alter, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -163,15 +166,131 @@ def test_a_monitor_that_comes_before_its_queue_manager_waits_for_it(house):
     house.wait_for(state="exited")
 
 
+def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(house, tmp_path):
+    house.start_monitor()
+    living = house.monitor
+    house.start_monitor()
+    gone, house.monitor = house.monitor, living
+    # Which of the two takes what is chance, so one is stopped, until its waiting get has run out too.
+    living.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(1.0)
+        house.put(3)
+        (first,) = house.wait_for(state="started")
+        house.wait_for(2, state="held")
+        assert {run["monitor"].rpartition(":")[2] for run in house.runs()} == {"2"}
+    finally:
+        living.send_signal(signal.SIGCONT)
+    gone.kill()
+    gone.wait()
+    until(lambda: house.events("another monitor is gone, and its runs are taken over"))
+    until(lambda: {run["monitor"].rpartition(":")[2] for run in house.runs()} == {"1"})
+    house.gate.touch()
+    house.wait_for(2, state="exited")
+    assert house.wait_for(state="unknown")[0]["run_id"] == first["run_id"]
+    assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 3
+
+
+def test_a_killed_daemons_monitor_ends_at_once_and_the_next_has_its_number_and_its_runs(daemon, tmp_path):
+    gate = tmp_path / "gate"
+    job = tmp_path / "job"
+    job.write_text(f"#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.02; done\n")
+    job.chmod(0o755)
+    one = daemon(with_monitor=True)
+    runs = lambda qm, **where: qm.call(Runs(where=where)).rows  # noqa: E731
+    with one.connect() as qm:
+        define(qm, "P", "PROCESS", appl_id=str(job), instances=1)
+        trigger = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
+        define(qm, "Q", process_name="P", def_persistence="persistent", **trigger)
+        until(lambda: qm.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["open_input_count"])
+        qm.put_many("Q", [b"one", b"two"])
+        until(lambda: runs(qm, state="held") and runs(qm, state="started"))
+        with qm.open("Q", "input_shared") as q:
+            q.get_many(2)
+    child = one.wait_for_event("monitor started")["pid"]
+    one.kill()
+    until(lambda: not is_alive(child))
+    died = time.monotonic()
+    one.start()
+    gate.touch()
+    with one.connect() as qm:
+        until(lambda: len(runs(qm, state="exited")) + len(runs(qm, state="unknown")) == 2)
+        assert {run["monitor"].rpartition(":")[2] for run in runs(qm)} == {"1"}
+    assert time.monotonic() - died < 10
+
+
+def test_a_killed_daemons_monitor_does_not_wait_for_its_programs(daemon):
+    one = daemon(with_monitor=True)
+    with one.connect() as qm:
+        define(qm, "P", "PROCESS", appl_id="sh -c 'sleep 60'")
+        trigger = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
+        define(qm, "Q", process_name="P", **trigger)
+        until(lambda: qm.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["open_input_count"])
+        qm.put("Q", b"one")
+        (run,) = until(lambda: qm.call(Runs(where={"state": "started"})).rows)
+    one.kill()
+    try:
+        assert one.wait_for_event("monitor stops")["waits_s"] == 0
+        assert one.wait_for_event("program left running")["run"] == run["run_id"]
+    finally:
+        kill(run["pid"])
+
+
+def test_the_cap_counts_what_other_monitors_run(house, tmp_path):
+    house.start_monitor()
+    house.put()
+    (first,) = house.wait_for(state="started")
+    stop, ready = threading.Event(), threading.Event()
+    own = {"data": tmp_path / "another host's", "instances": 4, "initiation_q": INITQ}
+    # It has a data directory of its own, as another account's has, so all it knows of the first is the ledger.
+    other = threading.Thread(
+        target=monitor.run, args=(house.daemon.address,), kwargs=own | {"stop": stop, "ready": ready.set}
+    )
+    house.monitor.send_signal(signal.SIGSTOP)
+    try:
+        other.start()
+        assert ready.wait(20)
+        time.sleep(1.0)
+        house.put()
+        (held,) = house.wait_for(state="held")
+        said = (
+            f"1 of P are running or held, 1 of them under other monitors (run {first['run_id']} of {first['monitor']})"
+        )
+        assert held["why"] == f"{said}, and 1 may run at a time"
+        house.monitor.send_signal(signal.SIGCONT)
+        house.gate.touch()
+        house.wait_for(2, state="exited")
+    finally:
+        house.monitor.send_signal(signal.SIGCONT)
+        stop.set()
+        other.join()
+
+
+def test_gets_that_are_inhibited_are_told_once_and_not_every_second(house):
+    house.start_monitor()
+    with house.daemon.connect() as qm:
+        qm.call(Alter(object_type="QLOCAL", name=INITQ, attributes={"inhibit_get": "disabled"}))
+        until(lambda: house.events("no trigger message can be taken"))
+        time.sleep(2.5)
+        assert house.events("no trigger message can be taken") == 1
+        qm.call(Alter(object_type="QLOCAL", name=INITQ, attributes={"inhibit_get": "enabled"}))
+    house.gate.touch()
+    house.put()
+    house.wait_for(state="exited")
+
+
 class TestRunsOnRecord:
     """What the ledger holds of a monitor that died, whatever it was doing."""
 
-    RUN_ID = "0000000000000001"
+    # Looked for among all processes of the machine, where another run of these tests may be at work.
+    RUN_ID = ledger.new_run_id(1)
 
-    def record(self, house, state, run_ids=(RUN_ID,)):
-        """Records of the monitor that will be started."""
+    def record(self, house, state, run_ids=(RUN_ID,), number=1):
+        """Records of the monitor that will be started, or of another number."""
         trigger = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=str(house.job))
-        name = f"{socket.gethostname()}:{INITQ}:1"
+        directory = house.daemon.data / "monitors"
+        directory.mkdir(exist_ok=True)
+        name = f"{own_id(directory)}:{INITQ}:{number}"
         with house.daemon.connect() as qm:
             for run_id in run_ids:
                 record = ledger.recorded(run_id, trigger, state=state, monitor=name, now_ms=1)
@@ -206,6 +325,24 @@ class TestRunsOnRecord:
         (run,) = house.wait_for(state="unknown")
         assert run["why"] == "its monitor ended in the moment of starting it: how is not known"
         assert list(self.directory(house).iterdir()) == []
+
+    def test_a_run_whose_end_nobody_saw_has_no_duration(self, house):
+        self.record(house, ledger.STARTED)
+        with house.daemon.connect() as qm:
+            qm.call(ChangeRun(run_id=self.RUN_ID, fields={"pid": 2**22 + 1, "start_ms": 1000}))
+        house.start_monitor()
+        (run,) = house.wait_for(state="unknown")
+        assert run["end_ms"] == 0
+        shown = json.loads(house.daemon.trigmon("runs", "show", "--output", "json").stdout)
+        assert shown["duration_s"] is None
+
+    def test_runs_of_any_number_that_nobody_has_are_taken_up(self, house):
+        self.record(house, ledger.HELD, number=7)
+        (house.daemon.data / "monitors" / f"{INITQ}.7").write_text("4711\n")
+        house.gate.touch()
+        house.start_monitor()
+        (run,) = house.wait_for(state="exited")
+        assert run["monitor"].endswith(":1")
 
     def test_more_held_runs_than_the_ledger_lists_at_a_time_are_all_started(self, house):
         self.record(house, ledger.HELD, [f"{number:016x}" for number in range(300)])

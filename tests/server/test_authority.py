@@ -1,12 +1,15 @@
 """Who may come in, and who may change objects: as the kernel names the peer."""
 
 import os
+import re
 
 import pytest
 
 import trigmon
 from tests.daemons import define
 from tests.strangers import NOBODY, as_nobody
+from trigmon import places, settings
+from trigmon.mq.calls import ChangeRun, RecordRun, Runs
 from trigmon.server.authority import Authority
 
 
@@ -46,6 +49,40 @@ def test_a_configured_administrator_may_define(passable):
             return qm.administrator
 
     assert as_nobody(work)
+
+
+def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(passable):
+    runs = (RecordRun(run_id="1", record={"state": "due"}), ChangeRun(run_id="1", fields={"state": "held"}))
+
+    def refused(one):
+        with one.connect() as qm:
+            said = []
+            for call in runs:
+                try:
+                    qm.call(call)
+                except trigmon.NotAuthorized as error:
+                    said.append(error.about)
+            return qm.monitor, said
+
+    stranger = passable(settings={"server.socket_mode": "0666"})
+    assert refused(stranger) == (True, [])
+    needs = "needs a monitor (server.monitors)"
+    assert as_nobody(lambda: refused(stranger)) == (False, [f"recordrun {needs}", f"changerun {needs}"])
+    named = passable(settings={"server.socket_mode": "0666", "server.monitors": "nobody"})
+    assert as_nobody(lambda: refused(named)) == (True, [])
+    with named.connect() as qm:
+        assert qm.call(Runs()).rows[0]["state"] == "held"
+
+
+def test_the_account_of_the_shipped_unit_is_a_monitor_by_default():
+    unit = (places.shipped("systemd") / "trigmon-monitor@.service").read_text()
+    account = re.search(r"^User=(.*)$", unit, re.MULTILINE)[1]
+    assert settings.load(environ={}).server.monitors == [account]
+    assert f"u {account} " in (places.shipped("systemd") / "trigmon.sysusers.conf").read_text()
+    authority = Authority([], [account])
+    assert authority.monitors(5001, 5001, account)
+    assert not authority.administers(5001, 5001, account)
+    assert not authority.monitors(5001, 5001, "bob")
 
 
 def test_root_the_daemons_user_and_those_named_administer_and_nobody_else():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import pytest
 
 import trigmon
@@ -59,11 +63,16 @@ def test_a_unit_whose_block_fails_lies_on_the_queue_again(qm, q_name):
     assert depth(qm, q_name) == 0
 
 
-def test_a_unit_is_named_by_its_first_message(qm, q_name):
-    msg_id, _ = qm.put_many(q_name, [b"one", b"two"])
-    with jobs.queue(q_name) as queue, queue.take(10) as unit:
-        assert unit.name == f"unit-{msg_id.hex()}"
-        assert unit.again() == []
+def test_no_two_units_have_one_name(qm, q_name):
+    names = []
+    for _ in range(2):
+        qm.put_many(q_name, [b"one", b"two"], msg_id=b"the same")
+        with jobs.queue(q_name) as queue:
+            while unit := queue.take(1):
+                with unit:
+                    names.append(unit.name)
+                    assert unit.again() == []
+    assert len(set(names)) == 4
 
 
 def test_the_queue_whose_trigger_started_the_job_is_the_one_that_is_meant(qm, q_name, monkeypatch):
@@ -128,14 +137,126 @@ class TestBackoutQueue:
         assert depth(qm, q_name) == 1
 
 
-def test_a_published_directory_replaces_what_the_same_unit_left(tmp_path):
+def rows_of(table):
+    return sorted(part.read_text() for part in table.glob("batch=*/part"))
+
+
+def write(unit, table):
+    staged = Path(unit.staged(table))
+    staged.mkdir()
+    (staged / "part").write_text(" ".join(message.data.decode() for message in unit.messages))
+
+
+class TestTable:
+    """What units leave in a table, wherever the job is killed."""
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        return tmp_path / "table"
+
+    def killed(self, q_name, table, moment):
+        """A job that is killed at this moment of its first unit."""
+        child = os.fork()
+        if child == 0:
+            try:
+                die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+                with jobs.queue(q_name) as queue, queue.take(10) as unit:
+                    if moment == "while it writes":
+                        Path(unit.staged(table)).mkdir()
+                        die()
+                    write(unit, table)
+                    if moment == "before the commit":
+                        unit._connection.commit = die
+                    elif moment == "behind the commit":
+                        jobs._move = die
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+    def drained(self, q_name, table):
+        """The next job; the names of what it could not settle."""
+        with jobs.queue(q_name) as queue:
+            forgotten = queue.settle(table)
+            while unit := queue.take(10):
+                with unit:
+                    write(unit, table)
+        return forgotten
+
+    @pytest.mark.parametrize("moment", ["while it writes", "before the commit", "behind the commit"])
+    def test_a_job_killed_at_any_moment_loses_and_doubles_nothing(self, qm, q_name, table, moment):
+        qm.put_many(q_name, [b"one", b"two"])
+        self.killed(q_name, table, moment)
+        assert rows_of(table) == []
+        qm.put(q_name, b"three")
+        assert self.drained(q_name, table) == []
+        assert " ".join(rows_of(table)).split().count("one") == 1
+        assert sorted(" ".join(rows_of(table)).split()) == ["one", "three", "two"]
+        assert list(jobs.staging_of(table).iterdir()) == []
+
+    def test_messages_of_one_id_are_all_in_the_table(self, qm, q_name, table):
+        for number in range(3):
+            qm.put(q_name, b"%d" % number, msg_id=b"the same")
+            self.drained(q_name, table)
+        qm.put(q_name, b"3", msg_id=b"the same")
+        self.killed(q_name, table, "before the commit")
+        self.drained(q_name, table)
+        assert rows_of(table) == ["0", "1", "2", "3"]
+
+    def test_a_unit_that_fails_leaves_nothing(self, qm, q_name, table):
+        qm.put(q_name, b"one")
+        with pytest.raises(ZeroDivisionError), jobs.queue(q_name) as queue, queue.take(1) as unit:
+            write(unit, table)
+            raise ZeroDivisionError
+        assert rows_of(table) == []
+        assert list(jobs.staging_of(table).iterdir()) == []
+
+    def test_a_batch_that_was_not_written_fails_its_unit(self, qm, q_name, table):
+        qm.put(q_name, b"one")
+        unwritten = pytest.raises(FileNotFoundError, match="was not written")
+        with unwritten, jobs.queue(q_name) as queue, queue.take(1) as unit:
+            unit.staged(table)
+        assert depth(qm, q_name) == 1
+
+    def test_the_batch_of_a_job_at_work_is_left_alone(self, qm, q_name, table):
+        qm.put_many(q_name, [b"one", b"two"])
+        with jobs.queue(q_name) as first, first.take(1) as unit:
+            write(unit, table)
+            assert self.drained(q_name, table) == []
+            assert rows_of(table) == ["two"]
+        assert rows_of(table) == ["one", "two"]
+
+    def test_a_batch_that_another_job_moved_behind_the_commit_is_in_its_place(self, qm, q_name, table, monkeypatch):
+        qm.put(q_name, b"one")
+        move = jobs._move
+
+        def too_late(staged, final):
+            monkeypatch.setattr(jobs, "_move", move)
+            with jobs.queue(q_name) as other:
+                other.settle(table)
+            move(staged, final)
+
+        with jobs.queue(q_name) as queue, queue.take(1) as unit:
+            write(unit, table)
+            monkeypatch.setattr(jobs, "_move", too_late)
+        assert rows_of(table) == ["one"]
+
+    def test_a_batch_that_nobody_remembers_stays_and_is_told(self, q_name, table):
+        name = f"unit-{'0' * 32}-7"
+        (jobs.staging_of(table) / name).mkdir(parents=True)
+        with jobs.queue(q_name) as queue, pytest.warns(UserWarning, match="nobody remembers"):
+            assert queue.settle(table) == [name]
+        assert (jobs.staging_of(table) / name).is_dir()
+
+
+def test_publishing_replaces_nothing(tmp_path):
     staged, final = tmp_path / "staged", tmp_path / "table" / "batch=1"
-    for text in ("first", "second"):
-        (staged / "deep").mkdir(parents=True)
-        (staged / "deep" / "part").write_text(text)
+    (staged / "deep").mkdir(parents=True)
+    (staged / "deep" / "part").write_text("first")
+    jobs.publish(staged, final)
+    staged.mkdir()
+    with pytest.raises(FileExistsError):
         jobs.publish(staged, final)
-        assert (final / "deep" / "part").read_text() == text
-        assert not staged.exists()
+    assert (final / "deep" / "part").read_text() == "first"
 
 
 def test_publishing_what_was_not_written_fails(tmp_path):

@@ -69,7 +69,9 @@ def test_an_empty_array_is_a_descriptor_with_the_mqmds_defaults():
 def test_a_greeting_comes_out_as_it_went_in():
     hello = Hello(protocol=1, client_id="4f0c", application="loader", pid=4711, run_id="r1")
     assert codec.decode_hello(body_of(codec.encode_hello(hello))) == hello
-    welcome = Welcome(protocol=1, q_mgr_name="QM1", server_version="0.1.0", administrator=True, frame_limit=99)
+    welcome = Welcome(
+        protocol=1, q_mgr_name="QM1", server_version="0.1.0", administrator=True, frame_limit=99, monitor=True
+    )
     assert codec.decode_welcome(body_of(codec.encode_welcome(welcome))) == welcome
     refused = Refused(reason=2025, about="too many")
     assert codec.decode_welcome(body_of(codec.encode_welcome(refused))) == refused

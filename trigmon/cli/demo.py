@@ -36,5 +36,7 @@ def demo(ctx: click.Context, directory: Path | None) -> None:
         if error.detail:
             output.note(error.detail)
         ctx.exit(1)
+    except KeyboardInterrupt:
+        ctx.exit(1)  # it has said what it ended
     if invocation().is_json:
         output.one(msgspec.structs.asdict(report) | {"verdict": as_dict(report.verdict)})

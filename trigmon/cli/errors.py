@@ -25,7 +25,7 @@ _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reaso
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
     2016: "allow gets: trigmon queue alter {name} GET=ENABLED",
-    2035: "administration is for the daemon's user, root and the configured administrators",
+    2035: "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may always",
     2042: "see who has it open: DISPLAY QSTATUS({name}) TYPE(HANDLE) in trigmon mqsc",
     2048: "a temporary dynamic queue takes no persistent message: say --not-persistent",
     2051: "allow puts: trigmon queue alter {name} PUT=ENABLED",

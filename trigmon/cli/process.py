@@ -84,7 +84,7 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
     """Run a process now, whatever the trigger conditions say.
 
     It puts a trigger message on the initiation queue, so a monitor must read there, and the run is recorded as
-    any other.
+    any other. What runs is the definition that the monitor finds when it reads the message.
     """
     from trigmon.cli import objects, output
     from trigmon.mq.attributes import ATTRIBUTES

@@ -55,6 +55,7 @@ class Connection:
         self.q_mgr_name = transport.welcome.q_mgr_name
         self.server_version = transport.welcome.server_version
         self.administrator = transport.welcome.administrator
+        self.monitor = transport.welcome.monitor
 
     def __enter__(self) -> Connection:
         return self

@@ -16,7 +16,7 @@ from typing import Any
 from trigmon import places
 from trigmon.client.connecting import connect
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Display, Listing, Runs
+from trigmon.mq.calls import Alter, Display, Listing, Runs
 from trigmon.mq.errors import MQError
 
 NAME = "DEMO"
@@ -24,6 +24,7 @@ INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 START_S = 30.0
 END_S = 20.0
 JOB_END_S = 5.0
+OPEN_STATES = ("held", "due", "started")
 
 # A layer over this machine's own configuration, whose queue manager must not be touched.
 _SETTINGS = f"""\
@@ -79,28 +80,42 @@ class House:
         """The last lines of the daemon's and the monitor's log."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
 
-    def end(self) -> None:
-        """Ends whatever runs: the job, the monitor, the queue manager."""
-        if self._daemon.poll() is None:
-            with suppress(MQError):
-                self._end_jobs()
-            self._daemon.terminate()
-            try:
-                self._daemon.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self._daemon.kill()
-                self._daemon.wait()
+    def end(self) -> list[str]:
+        """Ends whatever runs, in this order: launching, the jobs, the monitor and the queue manager; says what."""
+        if self._daemon.poll() is not None:
+            return []
+        ended: list[str] = []
+        with suppress(MQError):
+            ended += self._end_jobs()
+        self._daemon.terminate()
+        try:
+            self._daemon.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._daemon.kill()
+            self._daemon.wait()
+        return [*ended, "the monitor", f"the queue manager (pid {self._daemon.pid})"]
 
-    def _end_jobs(self) -> None:
+    def _end_jobs(self) -> list[str]:
+        """Ends every program that was started, with all it started itself; a sentence's part for each."""
+        ended: dict[int, str] = {}
         with connect(f"unix:{self._socket}", application="trigmon demo", run_id="") as connection:
-            for number, patience_s in ((signal.SIGTERM, JOB_END_S), (signal.SIGKILL, JOB_END_S)):
-                running = runs(connection, state="started")
-                for run in running:
-                    with suppress(ProcessLookupError):
-                        os.killpg(run["pid"], number)
-                until = time.monotonic() + patience_s
-                while running and time.monotonic() < until and runs(connection, state="started"):
-                    time.sleep(0.05)
+            # A killed job closes its queue, a trigger event as any other: first of all nothing more is started.
+            inhibited = {"inhibit_get": "disabled"}
+            connection.call(Alter(object_type="QLOCAL", name=INITIATION_Q, attributes=inhibited))
+            began = time.monotonic()
+            while open_runs := [run for state in OPEN_STATES for run in runs(connection, state=state)]:
+                patience_s = time.monotonic() - began
+                if patience_s > END_S:
+                    break
+                for run in open_runs:
+                    if run["state"] == "started" and (run["pid"] not in ended or patience_s > JOB_END_S):
+                        ended[run["pid"]] = f"run {run['run_id']} of {run['process_name']} (pid {run['pid']})"
+                        _signal_group(run["pid"], signal.SIGTERM if patience_s <= JOB_END_S else signal.SIGKILL)
+                time.sleep(0.05)
+        # The leader of a group may end before those it started: spark-submit's Java, and Java's Python.
+        for pid in ended:
+            _end_group(pid)
+        return list(ended.values())
 
     def _await(self, is_so: Any) -> None:
         until = time.monotonic() + START_S
@@ -111,16 +126,34 @@ class House:
             time.sleep(0.02)
 
 
+def _signal_group(pid: int, number: signal.Signals) -> bool:
+    """Sends a signal to a group of processes; whether there still was one."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _end_group(pid: int) -> None:
+    until = time.monotonic() + JOB_END_S
+    while time.monotonic() < until and _signal_group(pid, signal.SIGKILL):
+        time.sleep(0.02)
+
+
 @contextmanager
-def house(output: Path) -> Iterator[House]:
-    """A queue manager for the block; behind it everything that was started has ended and its files are gone."""
+def house(output: Path, ended: list[str]) -> Iterator[House]:
+    """A queue manager for the block; behind it everything that was started has ended and its files are gone.
+
+    What had to be ended is added to ``ended``.
+    """
     with tempfile.TemporaryDirectory(prefix="trigmon-") as home:
         made = House(Path(home), output)
         try:
             yield made
         finally:
             before = _deaf()
-            made.end()
+            ended += made.end()
             for number, handler in before.items():
                 signal.signal(number, handler)
 

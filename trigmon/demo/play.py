@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +49,25 @@ class Report(msgspec.Struct, kw_only=True):
 def run(screen: Screen, output: Path | None = None) -> Report:
     """Plays it, says so on ``screen``, and returns what happened. Results go to ``output`` (a new directory in /tmp).
 
-    Nothing it started runs on behind it, whether it returns or raises. Raises DemoFailed.
+    Nothing it started runs on behind it, whether it returns or raises. Raises DemoFailed, and KeyboardInterrupt for
+    Ctrl-C and SIGTERM, when it has said in a line what it ended.
     """
     rows = data.flights()
     screen.line(f"The {len(rows)} flights of 1 January 2013 from New York: a queue, a trigger, a PySpark job.\n")
     began = time.monotonic()
     stations = _Stations(screen)
+    ended: list[str] = []
     with _ended_by_sigterm():
-        java = _java()
-        with _results(output) as where, house(where) as daemon:
-            report = _play(daemon, stations, rows, where)
-            stations.begin("queue manager and monitor end")
-        stations.done("everything that was started has ended")
+        try:
+            java = _java()
+            with _results(output) as where, house(where, ended) as daemon:
+                report = _play(daemon, stations, rows, where)
+                stations.begin("queue manager and monitor end")
+            stations.done("everything that was started has ended")
+        except KeyboardInterrupt:
+            what = f"ended: {', '.join(ended)}" if ended else "nothing ran"
+            screen.line(f"Interrupted while: {stations.name or 'it began'}. {what[:1].upper()}{what[1:]}.")
+            raise
     report.java = java
     report.seconds = stations.seconds | {"all": round(time.monotonic() - began, 1)}
     _tell(screen, report)
@@ -78,14 +86,15 @@ def _java() -> str:
 
 @contextmanager
 def _results(output: Path | None) -> Iterator[Path]:
-    """The directory for the results; one that was made for nothing goes again."""
+    """The directory for the results; without an end of the demo, what was made for them goes again."""
     where = Path(tempfile.mkdtemp(prefix="trigmon-flights-")) if output is None else output.absolute()
+    is_ours = output is None or not where.exists()
     where.mkdir(parents=True, exist_ok=True)
     try:
         yield where
     except BaseException:
-        with suppress(OSError):
-            where.rmdir()
+        if is_ours:
+            shutil.rmtree(where, ignore_errors=True)
         raise
 
 

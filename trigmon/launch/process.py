@@ -6,9 +6,11 @@ executed directly, so no character of a trigger message can become a command.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from trigmon.launch import words
@@ -18,6 +20,8 @@ from trigmon.rules.programs import has_placeholder
 
 # A service manager's own wires to the monitor: a started program that wrote to them would speak in its name.
 _NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
+# Relative to where the monitor was started, and worth keeping: by these a program finds its queue manager.
+_PATHS = ("TRIGMON_HOME", "TRIGMON_CONFIG", "TRIGMON_RUNTIME", "TRIGMON_QMGR_DATA")
 _TAIL = 8192
 
 
@@ -42,17 +46,33 @@ def arguments(order: Order) -> list[str]:
 def find_program(name: str, working_directory: str, path: str | None = None) -> str:
     """The file that ``name`` means: in the definition's directory, else (without a slash) on PATH.
 
-    Raises LaunchError saying whether it is missing or merely not executable.
+    Raises LaunchError saying whether it is missing, or a directory, or not executable, or lacks its interpreter.
     """
     beside = Path(working_directory or ".", name)
+    if "/" in name and beside.is_dir():
+        raise LaunchError(f"{beside} is a directory, not a program")
     if (working_directory or "/" in name) and beside.is_file():
         if os.access(beside, os.X_OK):
+            _check_interpreter(beside)
             return str(beside.absolute())
         raise LaunchError(f"{beside} is not executable (chmod +x, and a script needs its #! line)")
     found = shutil.which(name, path=path) if "/" not in name else None
     if found is None:
         raise LaunchError(f"no program {beside}" if "/" in name else f"no program {name} on PATH")
     return str(Path(found).absolute())
+
+
+def _check_interpreter(script: Path) -> None:
+    """Raises LaunchError when the file begins with a ``#!`` line that names what is not there."""
+    try:
+        with script.open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return  # it may be executed and not read
+    words = first[2:].split() if first.startswith(b"#!") else []
+    if words and not Path(os.fsdecode(words[0])).exists():
+        end = " (the line ends in a carriage return)" if first.endswith(b"\r\n") else ""
+        raise LaunchError(f"{script} names the interpreter {os.fsdecode(words[0])} in its #! line: it is missing{end}")
 
 
 class ProcessLauncher:
@@ -75,20 +95,39 @@ def start(plan: LaunchPlan, run_directory: Path) -> subprocess.Popen[bytes]:
     """Executes the plan in a session of its own; its output goes to two files in ``run_directory``, made here.
 
     The directory doubles as a claim: it must not exist yet, so no run is ever started twice (FileExistsError).
-    Raises OSError when the program cannot be executed.
+    Raises LaunchError when the program cannot be executed, OSError when its directory or files cannot be made.
     """
     run_directory.mkdir(mode=0o700, parents=True)
-    inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     with (run_directory / STDOUT).open("xb") as out, (run_directory / STDERR).open("xb") as err:
-        return subprocess.Popen(
-            plan.argv,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            cwd=plan.working_directory or None,
-            env=inherited | plan.environment,
-            start_new_session=True,
-        )
+        try:
+            return subprocess.Popen(
+                plan.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=plan.working_directory or None,
+                env=inherited(os.environ) | plan.environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LaunchError(_why_not(error, plan)) from error
+
+
+def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a program gets of the monitor's environment; our own paths in it absolute, for it runs elsewhere."""
+    kept = {name: value for name, value in environ.items() if name not in _NOT_INHERITED}
+    paths = {name: str(Path(kept[name]).expanduser().absolute()) for name in _PATHS if kept.get(name)}
+    return kept | paths
+
+
+def _why_not(error: OSError, plan: LaunchPlan) -> str:
+    """What the kernel's refusal to execute a program means."""
+    program, directory = plan.argv[0], plan.working_directory
+    if directory and not Path(directory).is_dir():
+        return f"the working directory {directory} is not there"
+    if error.errno == errno.ENOEXEC:
+        return f"{program} is neither a program of this machine nor a script: it has no #! line ({error.strerror})"
+    return f"{program} cannot be executed: {error.strerror}"
 
 
 def tail(run_directory: Path, names: tuple[str, ...], limit: int = _TAIL) -> str:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 
 from trigmon.launch.port import LaunchError, Order
-from trigmon.mq.descriptors import pack_tmc2
+from trigmon.mq.descriptors import TriggerMessage, pack_tmc2
 from trigmon.rules import programs
 
 
@@ -61,12 +61,19 @@ def filled(words: list[str], order: Order) -> list[str]:
     return done
 
 
+def control_character(trigger: TriggerMessage) -> str:
+    """Which field of a trigger message holds a NUL or another control character, as a sentence; "" for none."""
+    for name in trigger.__struct_fields__:
+        value = getattr(trigger, name)
+        if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
+            return f"{name} holds a control character: {value!r}"
+    return ""
+
+
 def check_characters(order: Order) -> None:
     """Raises LaunchError when a field of the trigger message holds a NUL or another control character."""
-    for name in order.trigger.__struct_fields__:
-        value = getattr(order.trigger, name)
-        if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
-            raise LaunchError(f"{name} holds a control character: {value!r}")
+    if wrong := control_character(order.trigger):
+        raise LaunchError(wrong)
 
 
 def environment(order: Order) -> dict[str, str]:

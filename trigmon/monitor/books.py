@@ -12,6 +12,7 @@ from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import DeadLetter
+from trigmon.monitor.reading import running_elsewhere
 from trigmon.mq.calls import ChangeRun
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
@@ -22,8 +23,9 @@ log = logger()
 class Books:
     """Changes of run records on their way to the queue manager, in the order they came up."""
 
-    def __init__(self, link: Link, initiation_q: str) -> None:
+    def __init__(self, link: Link, initiation_q: str, monitor: str) -> None:
         self._link = link
+        self._monitor = monitor
         self._initiation_q = initiation_q
         self._pending: dict[str, ledger.Fields] = {}
 
@@ -58,6 +60,10 @@ class Books:
             self._link.call(ChangeRun(run_id=run_id, fields=fields))
         except MQError as error:
             log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
+
+    def running_elsewhere(self, process_name: str) -> int:
+        """How many runs of a process other monitors have due or started. Raises LinkDown."""
+        return len(running_elsewhere(self._link.call, process_name, self._monitor))
 
     def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
         """A run that can never start: its trigger message goes to the dead-letter queue. Raises LinkDown."""

@@ -9,22 +9,24 @@ q_name ...       q_name, process_name, trigger_data, appl_type, appl_id, env_dat
 argv             what was executed, [] until planned
 directory        where stdout and stderr lie, on the monitor's host
 pid              of the program, which leads its own process group; 0 until started
-start_ms end_ms  milliseconds since 1970, 0 until it happened
+start_ms end_ms  milliseconds since 1970, 0 until it happened, and where nobody knows when it did
 exit_status      0 to 255, None until ended or when a signal ended it; signal: its number or None
 stderr_tail      the end of its stderr when it ended, 8 KiB at most; for Spark, half of it is stdout's,
                  where spark-submit writes its Python's stderr
 why              for a person: why it is held, failed or unknown, or how it ended
-monitor          which monitor: host, initiation queue, and its number among those on this host
+monitor          which monitor: the id of its data directory, initiation queue, and its number among those there
+host             the name of the host it ran on when it took the trigger message
 recorded_ms      when the trigger message was taken
 ===============  ======================================================================================
 
-Pure but for :func:`new_run_id`.
+Pure but for :func:`new_run_id` and the name of the host.
 """
 
 from __future__ import annotations
 
 import secrets
 import signal
+import socket
 from typing import Any
 
 from trigmon.mq.descriptors import TriggerMessage
@@ -63,6 +65,7 @@ def recorded(
         "stderr_tail": "",
         "why": "",
         "monitor": monitor,
+        "host": socket.gethostname(),
         "recorded_ms": now_ms,
     } | more
 
@@ -100,9 +103,9 @@ def exited(return_code: int, stderr_tail: str, now_ms: int) -> Fields:
     }
 
 
-def unknown(why: str, stderr_tail: str, now_ms: int) -> Fields:
-    """It ended, and nobody saw how."""
-    return {"state": UNKNOWN, "end_ms": now_ms, "stderr_tail": stderr_tail, "why": why}
+def unknown(why: str, stderr_tail: str, end_ms: int = 0) -> Fields:
+    """It ended, and nobody saw how; ``end_ms`` is 0 when nobody saw when either."""
+    return {"state": UNKNOWN, "end_ms": end_ms, "stderr_tail": stderr_tail, "why": why}
 
 
 def how_it_ended(return_code: int) -> str:

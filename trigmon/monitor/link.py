@@ -74,6 +74,12 @@ class Link:
                 raise
             raise self._down(error) from None
 
+    def drop(self) -> None:
+        """Ends the connection without a word: what was got and not committed is backed out."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.drop()
+
     def close(self) -> None:
         """Disconnects in order, if there is somebody to disconnect from."""
         connection, self._connection = self._connection, None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import itertools
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +17,7 @@ from trigmon.launch.launchers import launchers
 from trigmon.log import logger, say_always
 from trigmon.monitor.books import Books
 from trigmon.monitor.link import Link, LinkDown
+from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.watcher import Watcher
 
@@ -41,10 +39,12 @@ def run(
 
     ``q_mgr`` is a queue manager's name or address, ``instances`` the cap of processes that define none, ``data`` the
     queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is
-    open. At the end it waits ``stop_grace_s`` seconds for programs and leaves those that go on running. Raises MQError
+    open. At the end it waits ``stop_grace_s`` seconds for programs and leaves those that go on running; without waiting
+    when the process that started it has died. Raises MQError
     when the initiation queue cannot be served.
     """
-    address = q_mgr or default_address()
+    address = _absolute(q_mgr or default_address())
+    parent = os.getppid()
 
     def connected() -> Connection:
         return connect(address, application="trigmon monitor", run_id="")
@@ -56,22 +56,33 @@ def run(
             return
         say_always(qmgr=name)
         directory = places.data_directory(name, data)
-        with _numbered(directory / "monitors", initiation_q) as number:
-            books = Books(Link(connected), initiation_q)
+        with Post(directory / "monitors", initiation_q) as post:
+            books = Books(Link(connected), initiation_q, post.name)
             programs = Programs(books, launchers(directory), directory / "runs", instances)
             watcher = Watcher(
                 link,
                 programs,
                 initiation_q=initiation_q,
-                name=f"{socket.gethostname()}:{initiation_q}:{number}",
+                post=post,
                 address=address if ":" in address else "",
                 ready=ready or (lambda: None),
             )
             try:
                 watcher.serve(stopped)
+            except BaseException:
+                link.drop()  # in order it would commit: a trigger message that was got and not served must come back
+                raise
             finally:
                 link.close()
-                _stop(programs, stop_grace_s)
+                # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.
+                _stop(programs, stop_grace_s if os.getppid() == parent else 0.0)
+
+
+def _absolute(address: str) -> str:
+    """The address as a program in another directory may use it."""
+    if not address.startswith("unix:"):
+        return address
+    return f"unix:{Path(address.removeprefix('unix:').removeprefix('//')).absolute()}"
 
 
 def _q_mgr_name(link: Link, stop: threading.Event) -> str | None:
@@ -110,23 +121,3 @@ def _stopping(stop: threading.Event | None) -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _numbered(directory: Path, initiation_q: str) -> Iterator[int]:
-    """The lowest free number of a monitor of this queue on this host, ours until the end of the block.
-
-    A monitor that is started again gets the number it had, and so finds its own runs in the ledger.
-    """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for number in itertools.count(1):
-        with (directory / f"{places.file_name(initiation_q)}.{number}").open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
-            yield number
-            return

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,17 +27,21 @@ from trigmon.monitor.books import Books
 from trigmon.monitor.dead_letters import AS_WRITTEN
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.plan import DeadLetter, slot_of
+from trigmon.monitor.slots import Slots
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
 from trigmon.mq.enums import Feedback
 
 log = logger()
+
+# How soon a run that other monitors' runs keep waiting is looked at again, in seconds: nobody tells when they end.
+_LOOK_AGAIN_S = 1.0
 
 
 class Child(msgspec.Struct, frozen=True):
     """A program that runs. ``popen`` is None for one that an earlier monitor started: its status is not ours to see."""
 
     run_id: str
-    slot: str
+    trigger: TriggerMessage
     pid: int
     pidfd: int
     directory: Path
@@ -57,12 +61,12 @@ class Programs:
         self.default_instances = default_instances
         self._books = books
         self._lock = threading.Lock()
-        self._running: Counter[str] = Counter()
-        self._held: dict[str, deque[Order]] = {}
-        self._known: set[str] = set()
+        self._slots = Slots(default_instances)
+        self._unstartable: dict[str, DeadLetter] = {}
         self._inbox: deque[Child] = deque()
         self._children: dict[int, Child] = {}
         self._stalled = False
+        self._waits_for_others = False
         self._stop_at: float | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: BaseException | None = None
@@ -74,43 +78,44 @@ class Programs:
     def before(self, slot: str) -> int:
         """How many runs of a slot are running or held."""
         with self._lock:
-            return self._running[slot] + len(self._held.get(slot, ()))
+            return self._slots.before(slot)
+
+    def paused(self, trigger: TriggerMessage) -> str:
+        """Why a run of this cause must wait for the failures before it; "" when it need not."""
+        with self._lock:
+            return self._slots.paused(trigger, time.monotonic())
 
     def knows(self, run_id: str) -> bool:
         """Whether a run is in these hands, so that nobody resumes it a second time."""
         with self._lock:
-            return run_id in self._known
+            return self._slots.knows(run_id)
 
     def directory(self, run_id: str) -> Path:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
     def start(self, order: Order, plan: LaunchPlan) -> None:
-        """Starts a planned run that is in the ledger as due. Raises OSError when it cannot be executed."""
+        """Starts a planned run that is in the ledger as due. Raises LaunchError or OSError when it cannot be."""
         with self._lock:
-            self._running[slot_of(order.trigger)] += 1
-            self._known.add(order.run_id)
+            self._slots.begin(order.run_id, order.trigger)
         try:
             self._hand_over(self._launch(order, plan))
-        except OSError:
-            self._forget(order.run_id, slot_of(order.trigger))
+        except (LaunchError, OSError):
+            self._forget(order.run_id, order.trigger)
             raise
 
     def hold(self, order: Order) -> None:
         """Keeps a run that is in the ledger as held until its slot frees."""
         with self._lock:
-            self._known.add(order.run_id)
-            self._held.setdefault(slot_of(order.trigger), deque()).append(order)
+            self._slots.hold(order)
         self.wake()
 
     def adopt(self, run_id: str, trigger: TriggerMessage, pid: int, pidfd: int, started_ms: int) -> None:
         """Watches over a program that an earlier monitor started."""
-        slot = slot_of(trigger)
         with self._lock:
-            self._running[slot] += 1
-            self._known.add(run_id)
+            self._slots.begin(run_id, trigger)
         errors = self.errors_of(trigger)
-        self._hand_over(Child(run_id, slot, pid, pidfd, self.directory(run_id), started_ms, errors))
+        self._hand_over(Child(run_id, trigger, pid, pidfd, self.directory(run_id), started_ms, errors))
 
     def errors_of(self, trigger: TriggerMessage) -> tuple[str, ...]:
         """Which output files tell why such a program failed."""
@@ -148,7 +153,7 @@ class Programs:
             raise
         return Child(
             run_id=order.run_id,
-            slot=slot_of(order.trigger),
+            trigger=order.trigger,
             pid=popen.pid,
             pidfd=pidfd,
             directory=directory,
@@ -161,10 +166,9 @@ class Programs:
         self._inbox.append(child)
         self.wake()
 
-    def _forget(self, run_id: str, slot: str) -> None:
+    def _forget(self, run_id: str, trigger: TriggerMessage) -> None:
         with self._lock:
-            self._running[slot] -= 1
-            self._known.discard(run_id)
+            self._slots.end(run_id, trigger)
 
     # -- the reaper's thread --------------------------------------------------------------------------------
 
@@ -205,56 +209,79 @@ class Programs:
         pauses = [self._books.pause_s] if self._books.behind or self._stalled else []
         if self._stop_at is not None:
             pauses.append(max(0.0, self._stop_at - time.monotonic()))
+        else:
+            pauses += [_LOOK_AGAIN_S] if self._waits_for_others else []
+            with self._lock:
+                pause_s = self._slots.next_pause_s(time.monotonic())
+            pauses += [pause_s] if pause_s is not None else []
         return 1 + 1000 * min(pauses) if pauses else None
 
     def _ended(self, child: Child) -> None:
         os.close(child.pidfd)
         tail = process.tail(child.directory, child.errors)
         if child.popen is None:
+            succeeded = None
             fields = ledger.unknown("ended under another monitor than the one that started it", tail, now_ms())
         else:
-            fields = ledger.exited(child.popen.wait(), tail, now_ms())
+            code = child.popen.wait()
+            succeeded = code == 0
+            fields = ledger.exited(code, tail, now_ms())
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
         self._books.note(child.run_id, fields)
-        self._forget(child.run_id, child.slot)
+        with self._lock:
+            self._slots.end(child.run_id, child.trigger)
+            self._slots.judged(child.trigger, succeeded, time.monotonic())
+            why = self._slots.paused(child.trigger, time.monotonic())
+            first = next(self._slots.held_of(child.trigger), None)
+        if why and first is not None:
+            self._books.note(first.run_id, {"why": why})
 
     def _start_held(self) -> None:
         """Starts what waits, as far as slots are free, the oldest first; stalls when the queue manager is away."""
         self._stalled = False
-        for slot in list(self._held):
-            while (order := self._next_held(slot)) is not None:
-                try:
+        passed_over: set[str] = set()
+        while (order := self._next_held(passed_over)) is not None:
+            slot = slot_of(order.trigger)
+            try:
+                if self._has_room(order):
                     self._start_one(order)
-                except LinkDown:
-                    with self._lock:
-                        self._running[slot] -= 1
-                        self._held[slot].appendleft(order)
-                    self._stalled = True
-                    return
+                    continue
+                passed_over.add(slot)
+            except LinkDown:
+                self._stalled = True
+            with self._lock:
+                self._slots.put_back(order)
+            if self._stalled:
+                break
+        self._waits_for_others = bool(passed_over)
 
-    def _next_held(self, slot: str) -> Order | None:
+    def _next_held(self, passed_over: set[str]) -> Order | None:
         with self._lock:
-            waiting = self._held[slot]
-            if not waiting:
-                del self._held[slot]
-                return None
-            if self._running[slot] >= (waiting[0].process.instances or self.default_instances):
-                return None
-            self._running[slot] += 1
-            return waiting.popleft()
+            return self._slots.next(time.monotonic(), passed_over)
+
+    def _has_room(self, order: Order) -> bool:
+        """Whether the cap has room for a run that is counted here already, beside other monitors' runs."""
+        cap = order.process.instances or self.default_instances
+        with self._lock:
+            here = self._slots.running(slot_of(order.trigger))
+        return here + self._books.running_elsewhere(order.trigger.process_name) <= cap
 
     def _start_one(self, order: Order) -> None:
         """Starts a held run, or writes it off with a dead letter. Raises LinkDown, and then it is still held."""
-        try:
-            plan = self.launchers[order.trigger.appl_type].plan(order)
-            self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
-            child = self._launch(order, plan)
-        except (LaunchError, OSError) as error:
-            verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
-            self._books.dead_letter(order.run_id, verdict, AS_WRITTEN, pack_tm(order.trigger))
-            self._forget(order.run_id, slot_of(order.trigger))
-            return
-        self._hand_over(child)
+        verdict = self._unstartable.get(order.run_id)
+        if verdict is None:
+            try:
+                plan = self.launchers[order.trigger.appl_type].plan(order)
+                self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
+                self._hand_over(self._launch(order, plan))
+                return
+            except (LaunchError, OSError) as error:
+                verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
+        # Kept until the dead letter lies where it should: when the link fails now, trying again must not start again.
+        self._unstartable[order.run_id] = verdict
+        self._books.dead_letter(order.run_id, verdict, AS_WRITTEN, pack_tm(order.trigger))
+        del self._unstartable[order.run_id]
+        self._forget(order.run_id, order.trigger)
 
 
 def now_ms() -> int:

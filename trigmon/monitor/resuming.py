@@ -7,7 +7,7 @@ started with names the run and it leads its session; whatever the program starte
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from trigmon.launch import process
@@ -16,37 +16,33 @@ from trigmon.log import logger
 from trigmon.monitor import ledger
 from trigmon.monitor.link import Link
 from trigmon.monitor.programs import Programs, now_ms
-from trigmon.mq.calls import ChangeRun, Listing, Runs
+from trigmon.monitor.reading import recorded
+from trigmon.mq.calls import ChangeRun
 
 log = logger()
 _PROC = Path("/proc")
 
 
-def resume(link: Link, programs: Programs, monitor: str, order_of: Callable[[ledger.Fields], Order]) -> None:
+def resume(
+    link: Link, programs: Programs, monitor: str, order_of: Callable[[ledger.Fields], Order], *, of: str = ""
+) -> None:
     """Goes through the open runs of ``monitor``, oldest first, but for those that ``programs`` has in hand.
 
     What runs is watched again, what waits is held again (a due run that was never started waits too). What ended
-    unseen becomes unknown. Raises LinkDown.
+    unseen becomes unknown. ``of`` names another monitor, which is gone: its runs become this one's. Raises LinkDown.
     """
     for state in (ledger.STARTED, ledger.DUE, ledger.HELD):
-        for record in reversed(list(_recorded(link, {"monitor": monitor, "state": state}))):
-            if programs.knows(record["run_id"]):
+        for record in reversed(list(recorded(link.call, {"monitor": of or monitor, "state": state}))):
+            run_id = str(record["run_id"])
+            if programs.knows(run_id):
                 continue
-            if state == ledger.STARTED or (state == ledger.DUE and programs.directory(record["run_id"]).exists()):
+            if of:
+                link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
+            if state == ledger.STARTED or (state == ledger.DUE and programs.directory(run_id).exists()):
                 _watch(link, programs, record)
             else:
                 programs.hold(order_of(record))
-                log.info("run taken up", run=record["run_id"], state=state)
-
-
-def _recorded(link: Link, where: ledger.Fields) -> Iterator[ledger.Fields]:
-    """Every run of the ledger with these values, newest first."""
-    before, more = "", True
-    while more:
-        reply = link.call(Runs(where=where, before=before))
-        assert isinstance(reply, Listing)
-        yield from reply.rows
-        before, more = str(reply.rows[-1]["run_id"]) if reply.rows else "", reply.more
+                log.info("run taken up", run=run_id, state=state)
 
 
 def _watch(link: Link, programs: Programs, record: ledger.Fields) -> None:
@@ -60,7 +56,7 @@ def _watch(link: Link, programs: Programs, record: ledger.Fields) -> None:
         return
     tail = process.tail(programs.directory(run_id), programs.errors_of(trigger))
     why = "ended while its monitor was away" if pid else "its monitor ended in the moment of starting it"
-    link.call(ChangeRun(run_id=run_id, fields=ledger.unknown(f"{why}: how is not known", tail, now_ms())))
+    link.call(ChangeRun(run_id=run_id, fields=ledger.unknown(f"{why}: how is not known", tail)))
     log.warning("program not found", run=run_id, why=why)
 
 

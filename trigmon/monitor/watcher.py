@@ -7,21 +7,24 @@ launch is written down before it happens, and a monitor that dies loses none. It
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from trigmon.launch.port import LaunchError, LaunchPlan, Order
-from trigmon.log import logger
+from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
-from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, believed, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
+from trigmon.monitor.reading import running_elsewhere
 from trigmon.monitor.resuming import resume
 from trigmon.mq.calls import Backout, ChangeRun, Display, Get, Listing, Open, Opened, RecordRun, WasGot
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType, Feedback, GetOption, ObjectType, OpenOption
-from trigmon.mq.errors import MQError, NoMsgAvailable
+from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
 from trigmon.mq.reasons import Reason
 
@@ -32,12 +35,15 @@ _WAIT_MS: Final = 500
 _GET: Final = int(GetOption.WAIT | GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
 _OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
 _PAUSE_S: Final = 1.0
+# How often it is looked whether another monitor is gone, and how often one trouble is told.
+_LOOK_ROUND_S: Final = 2.0
+_SAY_AGAIN_S: Final = 60.0
 
 
 class Watcher:
     """One monitor's eye on one initiation queue.
 
-    ``name`` tells it from others in the ledger, ``address`` is what started programs connect to ("": the queue
+    ``post`` tells it from others in the ledger, ``address`` is what started programs connect to ("": the queue
     manager's name), ``ready`` is called whenever the initiation queue has been opened.
     """
 
@@ -47,14 +53,17 @@ class Watcher:
         programs: Programs,
         *,
         initiation_q: str,
-        name: str,
+        post: Post,
         address: str = "",
         ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._link = link
         self._programs = programs
         self._initiation_q = initiation_q
-        self._name = name
+        self._post = post
+        self._name = post.name
+        self._look_round_at = 0.0
+        self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._address = address
         self._ready = ready
 
@@ -73,6 +82,8 @@ class Watcher:
                 stop.wait(self._link.pause_s)
 
     def _serve_connection(self, stop: threading.Event) -> None:
+        if not self._link.connection().monitor:
+            raise NotAuthorized("this user may not keep the ledger of runs: name it in server.monitors")
         opened = self._link.call(Open(object_name=self._initiation_q, options=_OPEN))
         assert isinstance(opened, Opened)
         resume(self._link, self._programs, self._name, self._order_again)
@@ -80,6 +91,7 @@ class Watcher:
         self._ready()
         while not stop.is_set():
             self._programs.check()
+            self._look_round()
             unit = self._link.connection().unit
             try:
                 got = self._link.call(Get(handle=opened.handle, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit))
@@ -92,11 +104,20 @@ class Watcher:
                     raise
                 stop.wait(_PAUSE_S)
 
+    def _look_round(self) -> None:
+        """Once in a while: the runs of monitors that are gone become this one's."""
+        if time.monotonic() < self._look_round_at:
+            return
+        for gone in self._post.gone():
+            log.info("another monitor is gone, and its runs are taken over", monitor=gone)
+            resume(self._link, self._programs, self._name, self._order_again, of=gone)
+        self._look_round_at = time.monotonic() + _LOOK_ROUND_S
+
     def _may_go_on(self, error: MQError, unit: int) -> bool:
         """Whether a refused call is no reason to end: the message is put back, and tried again after a pause."""
         if error.reason in (Reason.Q_DELETED, Reason.OBJECT_CHANGED, Reason.HOBJ_ERROR):
             return False
-        log.error("a trigger message was not taken", error=str(error))
+        self._seldom.warning("no trigger message can be taken", error=str(error))
         if error.reason != Reason.GET_INHIBITED:
             self._link.call(Backout(unit=unit))
         return True
@@ -110,7 +131,13 @@ class Watcher:
         if isinstance(trigger, DeadLetter):
             self._refuse(got, unit, run_id, TriggerMessage(q_name=""), trigger)
             return
-        order = self._order(run_id, trigger, _occasion(got))
+        definition = self._definition(trigger.process_name)
+        told = believed(got.descriptor, trigger, definition)
+        if isinstance(told, DeadLetter):
+            self._refuse(got, unit, run_id, trigger, told)
+            return
+        trigger = told
+        order = self._order(run_id, trigger, definition, _occasion(got))
         verdict, plan = self._judge(order)
         if isinstance(verdict, DeadLetter):
             self._refuse(got, unit, run_id, trigger, verdict)
@@ -126,18 +153,28 @@ class Watcher:
     def _judge(self, order: Order) -> tuple[Verdict, LaunchPlan | None]:
         """The verdict, and with :class:`Start` the plan: an order that cannot be planned can never start."""
         programs = self._programs
-        verdict = judge(
-            order,
-            before_it=programs.before(slot_of(order.trigger)),
-            default_instances=programs.default_instances,
-            appl_types=programs.launchers,
-        )
+        verdict = self._verdict(order, ())
+        if isinstance(verdict, Start):
+            # Asked only now: most of the time the runs in these hands decide.
+            others = running_elsewhere(self._link.call, order.trigger.process_name, self._name)
+            verdict = self._verdict(order, [f"run {other['run_id']} of {other['monitor']}" for other in others])
         if not isinstance(verdict, Start):
             return verdict, None
         try:
             return verdict, programs.launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
             return DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error)), None
+
+    def _verdict(self, order: Order, elsewhere: Collection[str]) -> Verdict:
+        programs = self._programs
+        return judge(
+            order,
+            before_it=programs.before(slot_of(order.trigger)),
+            elsewhere=elsewhere,
+            pause=programs.paused(order.trigger),
+            default_instances=programs.default_instances,
+            appl_types=programs.launchers,
+        )
 
     def _record(self, order: Order, unit: int, **known: Any) -> None:
         record = ledger.recorded(
@@ -148,7 +185,7 @@ class Watcher:
     def _start(self, order: Order, plan: LaunchPlan, got: WasGot) -> None:
         try:
             self._programs.start(order, plan)
-        except OSError as error:  # found, but the kernel would not execute it
+        except (LaunchError, OSError) as error:  # found, but the kernel would not execute it
             verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
             why = self._dead_letter(got, 0, order.run_id, verdict)
             self._link.call(ChangeRun(run_id=order.run_id, fields=ledger.failed(why, now_ms())))
@@ -178,11 +215,14 @@ class Watcher:
 
     # -- what to start --------------------------------------------------------------------------------------
 
-    def _order(self, run_id: str, trigger: TriggerMessage, occasion: str) -> Order:
-        definition = None
-        if is_object_name(trigger.process_name):
-            reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=trigger.process_name))
-            definition = reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+    def _definition(self, process_name: str) -> dict[str, Any] | None:
+        """The process's row as it is defined now, None when it is not."""
+        if not is_object_name(process_name):
+            return None
+        reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=process_name))
+        return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+
+    def _order(self, run_id: str, trigger: TriggerMessage, definition: dict[str, Any] | None, occasion: str) -> Order:
         return Order(
             run_id=run_id,
             q_mgr_name=self._link.connection().q_mgr_name,
@@ -193,7 +233,9 @@ class Watcher:
         )
 
     def _order_again(self, record: ledger.Fields) -> Order:
-        return self._order(str(record["run_id"]), ledger.trigger_of(record), str(record["occasion"]))
+        trigger = ledger.trigger_of(record)
+        definition = self._definition(trigger.process_name)
+        return self._order(str(record["run_id"]), trigger, definition, str(record["occasion"]))
 
 
 def _occasion(got: WasGot) -> str:

@@ -216,8 +216,11 @@ class QueueManager:
     def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
         """Read once, decide once, write once; then the errands, on the same road."""
         verb = VERBS[type(call)]
-        if verb.is_administrative and not session.identity.administrator:
+        who = session.identity
+        if verb.is_administrative and not who.administrator:
             raise NotAuthorized(f"{type(call).__name__.lower()} needs an administrator")
+        if verb.is_monitors and not (who.monitor or who.administrator):
+            raise NotAuthorized(f"{type(call).__name__.lower()} needs a monitor (server.monitors)")
         if isinstance(call, _PUTS) and not self._puts_allowed():
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:

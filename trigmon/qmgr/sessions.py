@@ -10,7 +10,10 @@ from trigmon.mq.calls import Get, GetMany
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who connects: what hello says, and what the socket knows of the peer."""
+    """Who connects: what hello says, and what the socket knows of the peer.
+
+    ``administrator`` may change objects, ``monitor`` may write the run ledger; an administrator may too.
+    """
 
     client_id: str
     application: str = ""
@@ -19,6 +22,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     run_id: str = ""
     administrator: bool = False
+    monitor: bool = False
 
 
 class Parked(msgspec.Struct):

@@ -48,13 +48,18 @@ LookFor = Callable[[Any, Facts, int], Selection | None]
 
 
 class Verb(msgspec.Struct, frozen=True):
-    """How one kind of call is answered. ``is_wide``: it asks for more than a message's neighbourhood."""
+    """How one kind of call is answered. ``is_wide``: it asks for more than a message's neighbourhood.
+
+    ``is_administrative``: for administrators only; ``is_monitors``: for them and for trigger monitors, who run programs
+    by what the ledger says.
+    """
 
     wants: Callable[[Any, int], Wants]
     decide: Decide
     look_for: LookFor | None = None
     is_wide: bool = False
     is_administrative: bool = False
+    is_monitors: bool = False
 
 
 def _by_handle_or_name(call: Any, connection: int) -> Wants:
@@ -140,8 +145,8 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Status: Verb(_everything, decide_status, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain),
     calls.Ping: Verb(_nothing, decide_ping),
-    calls.RecordRun: Verb(_run, decide_record_run, is_wide=True),
-    calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True),
+    calls.RecordRun: Verb(_run, decide_record_run, is_wide=True, is_monitors=True),
+    calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),

@@ -1,9 +1,10 @@
-"""Who a peer is, and whether it may administer.
+"""Who a peer is, whether it may administer, and whether it may be a trigger monitor.
 
 On the Unix socket the kernel says who is there (SO_PEERCRED, unix(7)), whatever the peer says of itself; who may be
 there at all is the socket's mode. Putting and getting is for all who come in. Defining, altering, deleting, clearing
-and moving is for root, for the daemon's own user, and for those the settings name. Over TCP nobody proves who he is,
-so nobody there is an administrator.
+and moving is for root, for the daemon's own user, and for those the settings name. A monitor runs programs by what the
+ledger of runs says, so writing there is for those too, and for the accounts the settings name as monitors'. Over TCP
+nobody proves who he is, so nobody there is an administrator or a monitor.
 """
 
 from __future__ import annotations
@@ -27,18 +28,33 @@ class Peer:
     gid: int = -1
     user: str = ""
     administrator: bool = False
+    monitor: bool = False
     address: str = ""
 
     def __str__(self) -> str:
         return self.address or f"pid {self.pid} of {self.user}"
 
 
-class Authority:
-    """The rule for administrators. ``named`` are users' names, users' numbers, and ``%group`` names."""
+class Named:
+    """Who a setting names: users' names, users' numbers, and ``%group`` names."""
 
-    def __init__(self, named: list[str]) -> None:
-        self._users = {name for name in named if not name.startswith("%")}
-        self._groups = {name[1:] for name in named if name.startswith("%")}
+    def __init__(self, names: list[str]) -> None:
+        self._users = {name for name in names if not name.startswith("%")}
+        self._groups = {name[1:] for name in names if name.startswith("%")}
+
+    def has(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user is one of them."""
+        if user in self._users or str(uid) in self._users:
+            return True
+        return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
+
+
+class Authority:
+    """The rule for administrators and monitors; see :class:`Named` for what their lists hold."""
+
+    def __init__(self, administrators: list[str], monitors: list[str] | None = None) -> None:
+        self._administrators = Named(administrators)
+        self._monitors = Named(monitors or [])
 
     def peer(self, connection: socket.socket) -> Peer:
         """Who is at the other end of an accepted connection."""
@@ -51,13 +67,15 @@ class Authority:
             # The peer's user has no number in our user namespace: a stranger, whoever it is.
             return Peer(pid=pid)
         user = user_name(uid)
-        return Peer(pid, uid, gid, user, self.administers(uid, gid, user))
+        return Peer(pid, uid, gid, user, self.administers(uid, gid, user), self.monitors(uid, gid, user))
 
     def administers(self, uid: int, gid: int, user: str) -> bool:
         """Whether this user may change objects."""
-        if uid in (0, os.geteuid()) or user in self._users or str(uid) in self._users:
-            return True
-        return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
+        return uid in (0, os.geteuid()) or self._administrators.has(uid, gid, user)
+
+    def monitors(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user may write the run ledger."""
+        return self.administers(uid, gid, user) or self._monitors.has(uid, gid, user)
 
 
 def user_name(uid: int) -> str:

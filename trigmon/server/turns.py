@@ -100,6 +100,7 @@ class Turns:
             user=peer.user,
             run_id=hello.run_id,
             administrator=peer.administrator,
+            monitor=peer.monitor,
         )
         try:
             connection.session = self._manager.connect(identity)
@@ -113,6 +114,7 @@ class Turns:
             server_version=self._version,
             administrator=peer.administrator,
             frame_limit=self._frame_limit,
+            monitor=peer.monitor,
         )
 
     def arrived(self, connection: Connection) -> None:

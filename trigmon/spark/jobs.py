@@ -1,20 +1,24 @@
-"""A queue's messages for a Spark job, on its driver: taken in units of work that end only when the rows are safe.
+"""A queue's messages for a Spark job, on its driver: taken in units of work, and in the table exactly once.
 
 >>> from trigmon.spark import jobs
 >>> with jobs.queue() as messages:  # doctest: +SKIP
+...     messages.settle("/data/orders")  # what a job left that was killed
 ...     while unit := messages.take(10_000, wait_interval_ms=1000):
 ...         with unit:  # commits at its end, backs out when anything in it fails
-...             unit.frame(spark).write.mode("overwrite").parquet(f"/data/staged/{unit.name}")
-...             jobs.publish(f"/data/staged/{unit.name}", f"/data/orders/batch={unit.name}")
+...             unit.frame(spark).write.parquet(unit.staged("/data/orders"))
 
-A unit that is backed out, or whose job is killed, lies on the queue again with a higher backout count. What a job that
-died between its write and its commit had written is therefore met again: :meth:`Unit.again` tells those messages.
+A batch is staged beside the table and safe on the disk before its messages are committed, and moved into the table by
+one rename behind the commit. Its name is its unit of work's, of which the queue manager remembers the outcome, so what
+a killed job left staged is known for what it is: committed, and it is moved now; or not, and its messages lie on the
+queue again, so it goes. Nothing is told by message ids, which two messages may share.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,13 +31,14 @@ from trigmon.client.message import Message
 from trigmon.client.queue import Queue
 from trigmon.client.triggered import triggered
 from trigmon.mq.calls import Display, Listing, Put
-from trigmon.mq.enums import PutOption
+from trigmon.mq.enums import PutOption, UnitOutcome
 from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FRAME = 256
+_NAME = re.compile(r"unit-([0-9a-f]+)-([0-9]+)")
 
 
 @contextmanager
@@ -75,6 +80,28 @@ class JobQueue:
             self._connection.commit()
         return None
 
+    def settle(self, table: str | Path) -> list[str]:
+        """Ends what killed jobs left staged beside ``table``; the names of batches whose outcome nobody remembers.
+
+        The queue manager forgets outcomes after a week, and another one never knew them: such a batch stays where it
+        is, with a warning, for dropping it could lose its rows and moving it could double them. A batch whose job is
+        still at work is left alone.
+        """
+        forgotten = []
+        for staged in sorted(staging_of(table).glob("unit-*")):
+            named = _NAME.fullmatch(staged.name)
+            if not named:
+                continue
+            outcome = self._connection.outcome(int(named[2]), named[1])
+            if outcome is UnitOutcome.COMMITTED:
+                _move(staged, batch_of(table, staged.name))
+            elif outcome is UnitOutcome.BACKED_OUT:
+                shutil.rmtree(staged, ignore_errors=True)
+            elif outcome is UnitOutcome.UNKNOWN:
+                warnings.warn(f"{staged}: nobody remembers whether its messages were committed", stacklevel=2)
+                forgotten.append(staged.name)
+        return forgotten
+
     def set_aside(self, messages: list[Message]) -> None:
         """Puts messages on the queue's backout queue, as they are, in the unit of work they were taken in.
 
@@ -105,19 +132,29 @@ class JobQueue:
 
 
 class Unit:
-    """Messages taken together, and consumed together or not at all: the block commits, or backs out and re-raises."""
+    """Messages taken together, and consumed together or not at all: the block commits, or backs out and re-raises.
+
+    ``name`` is no other unit's: the connection's id, which no two have, and the number of its unit of work.
+    """
 
     def __init__(self, connection: Connection, messages: list[Message]) -> None:
         self.messages = messages
+        self.name = f"unit-{connection.client_id}-{connection.unit}"
         self._connection = connection
+        self._batches: list[tuple[Path, Path]] = []
 
-    @property
-    def name(self) -> str:
-        """A name no other unit has as long as a message is consumed once: by its first message's id."""
-        return f"unit-{self.messages[0].msg_id.hex()}"
+    def staged(self, table: str | Path) -> str:
+        """Where this unit's batch of ``table`` is to be written; behind the commit it is ``batch=NAME`` of the table.
+
+        Call it once the block has something to write: a directory that is not there fails the unit.
+        """
+        staged = staging_of(table) / self.name
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        self._batches.append((staged, batch_of(table, self.name)))
+        return str(staged)
 
     def again(self) -> list[Message]:
-        """The messages that were taken before and came back: their rows may have been written already."""
+        """The messages that were taken before and came back: the job that had them failed or died."""
         return [message for message in self.messages if message.backout_count > 0]
 
     def frame(self, spark: SparkSession) -> DataFrame:
@@ -130,10 +167,24 @@ class Unit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self._connection.commit()
-        elif self._connection.alive:
+        if error is not None:
+            self._back_out()
+            return
+        try:
+            for staged, _ in self._batches:
+                _sync_tree(staged)
+        except BaseException:
+            self._back_out()
+            raise
+        self._connection.commit()
+        for staged, final in self._batches:
+            _move(staged, final)
+
+    def _back_out(self) -> None:
+        if self._connection.alive:
             self._connection.backout()
+        for staged, _ in self._batches:
+            shutil.rmtree(staged, ignore_errors=True)
 
 
 def frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
@@ -154,21 +205,50 @@ def frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
     return spark.createDataFrame(table)
 
 
+def staging_of(table: str | Path) -> Path:
+    """Where batches of a table wait for their commit: beside it, on the same file system."""
+    table = Path(table)
+    return table.with_name(f"{table.name}.staging")
+
+
+def batch_of(table: str | Path, name: str) -> Path:
+    """The directory of a batch in its table, a partition as Spark reads them."""
+    return Path(table) / f"batch={name}"
+
+
 def publish(staged: str | Path, final: str | Path) -> None:
     """Moves a written directory to its place, whole or not at all, and safe from a power cut when this returns.
 
-    Both lie on one local file system. A ``final`` that exists is replaced: it can only be the same unit's.
+    Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, FileNotFoundError for a
+    ``staged`` that is not; nothing is ever replaced.
     """
-    staged, final = Path(staged), Path(final)
-    for folder, _, files in os.walk(staged):
+    _sync_tree(Path(staged))
+    _move(Path(staged), Path(final))
+
+
+def _move(staged: Path, final: Path) -> None:
+    final.parent.mkdir(parents=True, exist_ok=True)
+    if final.exists() and staged.exists():
+        raise FileExistsError(f"{final} is there already, and {staged} would take its place")
+    try:
+        staged.rename(final)
+    except FileNotFoundError:
+        if not final.exists():
+            raise
+        return  # another job settled this batch in the moment between our commit and this
+    for directory in (final.parent, staged.parent, final.parent.parent):
+        _sync(directory)
+
+
+def _sync_tree(directory: Path) -> None:
+    if not directory.is_dir():
+        raise FileNotFoundError(f"{directory} was not written")
+    for folder, _, files in os.walk(directory):
         for file in files:
             _sync(Path(folder, file))
         _sync(Path(folder))
-    if final.exists():
-        shutil.rmtree(final)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    staged.rename(final)
-    _sync(final.parent)
+    _sync(directory.parent)
+    _sync(directory.parent.parent)
 
 
 def _sync(path: Path) -> None:

@@ -34,7 +34,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="hel
 class Welcome(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="welcome"):
     """The server's first frame. ``administrator`` says whether commands that change objects are allowed.
 
-    ``frame_limit`` is the longest body, in bytes, that it will read.
+    ``frame_limit`` is the longest body, in bytes, that it will read; ``monitor`` says whether runs may be recorded.
     """
 
     protocol: int
@@ -42,6 +42,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="w
     server_version: str = ""
     administrator: bool = False
     frame_limit: int = DEFAULT_LIMIT
+    monitor: bool = False
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True):

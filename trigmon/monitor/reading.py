@@ -1,0 +1,28 @@
+"""What a monitor asks of the run ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trigmon.monitor import ledger
+from trigmon.mq.calls import Call, Listing, Reply, Runs
+
+
+def recorded(call: Callable[[Call], Reply], where: ledger.Fields) -> Iterator[ledger.Fields]:
+    """Every run with these values, newest first. Raises what ``call`` raises."""
+    before, more = "", True
+    while more:
+        reply = call(Runs(where=where, before=before))
+        assert isinstance(reply, Listing)
+        yield from reply.rows
+        before, more = str(reply.rows[-1]["run_id"]) if reply.rows else "", reply.more
+
+
+def running_elsewhere(call: Callable[[Call], Reply], process_name: str, monitor: str) -> list[ledger.Fields]:
+    """The runs of a process that other monitors than this one have due or started."""
+    return [
+        record
+        for state in (ledger.DUE, ledger.STARTED)
+        for record in recorded(call, {"process_name": process_name, "state": state})
+        if record["monitor"] != monitor
+    ]
