@@ -188,7 +188,7 @@ def test_what_is_not_there_is_said(tmp_path: Path):
 
 def test_the_shipped_queues_are_the_demos():
     found = {w.name: w.attributes for w in read_files([Path(__file__).parents[2] / "config" / "queues.yaml"])}
-    assert found[""] == {"dead_letter_q_name": "SYSTEM.DEAD.LETTER.QUEUE"}
+    assert found[""] == {"dead_letter_q_name": "SYSTEM.DEAD.LETTER.QUEUE", "trigger_interval": 60_000}
     flights = found["FLIGHTS.IN"]
     assert flights["def_persistence"] is Persistence.PERSISTENT
     assert flights["trigger_control"] is TriggerControl.ON

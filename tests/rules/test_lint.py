@@ -96,7 +96,7 @@ BROKEN = {
         ("DEFINE QMODEL(M)\nDEFINE QALIAS(B) TARGET(M)", "QALIAS B", "TARGET(M) is a model"),
     ],
     "trailing-ampersand": [
-        ("ALTER PROCESS(P) ENVRDATA('it''s &  ')", "PROCESS P", "ENVRDATA('it''s &')"),
+        ("ALTER PROCESS(P) ENVRDATA('say ''it is'' &  ')", "PROCESS P", "ENVRDATA('say ''it is'' &')"),
         ("ALTER PROCESS(P) APPLICID('run &') ENVRDATA('&')", "PROCESS P", "APPLICID('run &') ENVRDATA('&')"),
     ],
 }

@@ -81,7 +81,7 @@ def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: 
     object_type = object_type_of(call.object_type)
     definition = _existing(object_type, call.name, facts)
     values = read_attributes(object_type, call.name, call.attributes)
-    if "trigger_control" in values:
+    if isinstance(definition, LocalQueue) and "trigger_control" in values:
         values["is_disarmed"] = False  # whoever says on or off means it
     changed = replace(definition, **{**values, "altered_ms": now})
     if object_type in _CHECKS:
