@@ -181,8 +181,8 @@ def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(house, tmp_path)
         assert {run["monitor"].rpartition(":")[2] for run in house.runs()} == {"2"}
     finally:
         living.send_signal(signal.SIGCONT)
-    gone.kill()
-    gone.wait()
+        gone.kill()
+        gone.wait()
     until(lambda: house.events("another monitor is gone, and its runs are taken over"))
     until(lambda: {run["monitor"].rpartition(":")[2] for run in house.runs()} == {"1"})
     house.gate.touch()
