@@ -36,6 +36,9 @@ class Invocation:
         from trigmon.client.connecting import connect
 
         self.announce_config()
+        if self.config:
+            # Where --qmgr names the queue manager nothing else would notice a file that is not there.
+            self.settings()
         with connect(self.qmgr, application=f"trigmon {click.get_current_context().info_name}") as connection:
             yield connection
 

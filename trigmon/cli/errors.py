@@ -20,7 +20,6 @@ _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reaso
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
     2016: "allow gets: trigmon queue alter QUEUE GET=ENABLED",
-    2035: "administration is for the daemon's user, root and the configured administrators",
     2042: "see who has it open: DISPLAY QSTATUS(QUEUE) TYPE(HANDLE) in trigmon mqsc",
     2051: "allow puts: trigmon queue alter QUEUE PUT=ENABLED",
     2053: "get messages, or raise the limit: trigmon queue alter QUEUE MAXDEPTH=NUMBER",
@@ -65,4 +64,6 @@ def exit_code(error: Exception) -> int:
 def sentence(error: Exception) -> str:
     """The reason, the object and, where there is one, the remedy."""
     remedy = _REMEDIES.get(int(getattr(error, "reason", 0)))
+    if "needs an administrator" in str(error):  # who was not let in at all hears what would help by another way
+        remedy = "administration is for the daemon's user, root and the configured administrators"
     return f"{error}; {remedy}" if remedy else str(error)

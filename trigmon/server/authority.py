@@ -15,6 +15,8 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from trigmon.server.problems import CannotStart
+
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -34,9 +36,14 @@ class Peer:
 
 
 class Authority:
-    """The rule for administrators. ``named`` are users' names, users' numbers, and ``%group`` names."""
+    """The rule for administrators. ``named`` are users' names, users' numbers, and ``%group`` names.
+
+    Raises CannotStart for a user or group that this machine does not have.
+    """
 
     def __init__(self, named: list[str]) -> None:
+        for name in named:
+            _check_known(name)
         self._users = {name for name in named if not name.startswith("%")}
         self._groups = {name[1:] for name in named if name.startswith("%")}
 
@@ -58,6 +65,18 @@ class Authority:
         if uid in (0, os.geteuid()) or user in self._users or str(uid) in self._users:
             return True
         return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
+
+
+def _check_known(name: str) -> None:
+    """Raises CannotStart. A user's number needs no name: in a container many have none."""
+    try:
+        if name.startswith("%"):
+            grp.getgrnam(name[1:])
+        elif not name.isdecimal():
+            pwd.getpwnam(name)
+    except KeyError:
+        what = f"group {name[1:]!r}" if name.startswith("%") else f"user {name!r}"
+        raise CannotStart(f"server.administrators: there is no {what} on this machine") from None
 
 
 def user_name(uid: int) -> str:
