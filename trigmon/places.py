@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,13 +74,45 @@ def socket_path(name: str) -> Path:
 def find_socket(name: str) -> Path:
     """Where a client looks for the queue manager: its own runtime directory first, then the system's.
 
-    A user's own queue manager therefore hides a service of the same name. Nothing there: where it would be.
+    A user's own queue manager therefore hides a service of the same name. Nothing there: where it would be. A
+    directory that this user may not enter counts as one with a socket, and connecting says that he may not.
     """
     for directory in _runtime_directories():
         path = directory / file_name(name) / SOCKET_NAME
-        if path.is_socket():
+        try:
+            if stat.S_ISSOCK(path.stat().st_mode):
+                return path
+        except PermissionError:
             return path
+        except OSError:
+            continue
     return socket_path(name)
+
+
+def key_group(path: str | Path) -> str:
+    """The group whose members may use a socket that this user may not; empty where no group helps.
+
+    It is that of the first thing on the way to it that keeps this user out: a directory, or the socket. Root's own
+    group is nobody's to join.
+    """
+    import grp
+
+    path = Path(path)
+    for place in (*reversed(path.parents), path):
+        try:
+            found = place.stat()
+        except OSError:
+            return ""
+        wanted, bit = (os.W_OK, stat.S_IWGRP) if stat.S_ISSOCK(found.st_mode) else (os.X_OK, stat.S_IXGRP)
+        if os.access(place, wanted, effective_ids=True):
+            continue
+        if not found.st_mode & bit or found.st_gid == 0:
+            return ""
+        try:
+            return grp.getgrgid(found.st_gid).gr_name
+        except KeyError:
+            return str(found.st_gid)
+    return ""
 
 
 def running() -> list[str]:

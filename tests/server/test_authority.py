@@ -1,6 +1,10 @@
 """Who may come in, and who may change objects: as the kernel names the peer."""
 
+import contextlib
+import grp
+import io
 import os
+import pwd
 import re
 
 import pytest
@@ -9,6 +13,7 @@ import trigmon
 from tests.daemons import define
 from tests.strangers import NOBODY, as_nobody
 from trigmon import places, settings
+from trigmon.cli.main import cli
 from trigmon.mq.calls import ChangeRun, RecordRun, Runs
 from trigmon.server.authority import Authority
 
@@ -17,6 +22,41 @@ def test_who_is_not_in_the_sockets_group_does_not_come_in(passable):
     one = passable()
     with pytest.raises(trigmon.NotAuthorized):
         as_nobody(lambda: one.connect().drop())
+
+
+@pytest.mark.parametrize("address", ["QM1", "unix"])
+def test_who_is_kept_out_is_told_the_group_he_has_to_join(passable, monkeypatch, address):
+    group = next(group for group in grp.getgrall() if group.gr_gid not in (0, NOBODY))
+    one = passable(settings={"server.socket_group": group.gr_name})
+    address = one.address if address == "unix" else address
+
+    monkeypatch.setenv("TRIGMON_HOME", str(one.home))
+
+    def status():
+        with contextlib.redirect_stderr(io.StringIO()) as told, contextlib.redirect_stdout(io.StringIO()):
+            try:
+                cli(["--qmgr", address, "status"])
+            except SystemExit as ended:
+                return ended.code, told.getvalue()
+
+    assert status()[0] == 0  # and all that it imports is there, also where nobody can read the files
+    code, said = as_nobody(status)
+    assert (code, f"usermod -aG {group.gr_name} nobody" in said) == (4, True), said
+    assert "administration" not in said
+
+
+def test_who_is_kept_out_by_root_alone_is_not_told_to_join_roots_group(passable):
+    one = passable()
+    with pytest.raises(trigmon.NotAuthorized, match=r"server\.socket_group"):
+        as_nobody(lambda: one.connect().drop())
+
+
+@pytest.mark.parametrize(("named", "said"), [("nosuch.user", "user 'nosuch.user'"), ("%nosuch", "group 'nosuch'")])
+def test_an_administrator_nobody_knows_is_refused_at_the_start(daemon, named, said):
+    one = daemon(start=False, settings={"server.administrators": named})
+    assert one.launch().wait() == 2
+    why = one.events("the queue manager cannot start")[0]["why"]
+    assert why == f"server.administrators: there is no {said} on this machine"
 
 
 def test_who_comes_in_may_put_and_get_but_not_define_and_the_denial_is_logged(passable):
@@ -86,10 +126,11 @@ def test_the_account_of_the_shipped_unit_is_a_monitor_by_default():
 
 
 def test_root_the_daemons_user_and_those_named_administer_and_nobody_else():
-    authority = Authority(["alice", "1234", "%root"])
+    alice = pwd.getpwall()[-1].pw_name
+    authority = Authority([alice, "1234", f"%{grp.getgrgid(0).gr_name}"])
     assert authority.administers(0, 0, "root")
     assert authority.administers(os.geteuid(), 0, "whoever")
-    assert authority.administers(5001, 5001, "alice")
+    assert authority.administers(5001, 5001, alice)
     assert authority.administers(1234, 5001, "bob")
     assert authority.administers(5001, 0, "in-group-root")
     assert not authority.administers(5001, 5001, "bob")

@@ -42,6 +42,9 @@ class Invocation:
         from trigmon.client.connecting import connect
 
         self.announce_config()
+        if self.config:
+            # Where --qmgr names the queue manager nothing else would notice a file that is not there.
+            self.settings()
         name = (ctx or click.get_current_context()).info_name
         with connect(self.qmgr, application=f"trigmon {name}", timeout_s=timeout_s) as connection:
             yield connection

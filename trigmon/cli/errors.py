@@ -25,7 +25,6 @@ _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reaso
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
     2016: "allow gets: trigmon queue alter {name} GET=ENABLED",
-    2035: "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may always",
     2042: "see who has it open: DISPLAY QSTATUS({name}) TYPE(HANDLE) in trigmon mqsc",
     2048: "a temporary dynamic queue takes no persistent message: say --not-persistent",
     2051: "allow puts: trigmon queue alter {name} PUT=ENABLED",
@@ -38,7 +37,7 @@ _REMEDIES = {
     2092: "make it one: trigmon queue alter {name} USAGE=XMITQ",
     4002: "see its type: trigmon queue list",
 }
-_UNKNOWN_NAME = 2085
+_UNKNOWN_NAME, _NOT_AUTHORIZED = 2085, 2035
 _LISTS = {
     "": "trigmon queue list shows what there is",
     "PROCESS": "trigmon process list shows what there is",
@@ -79,6 +78,8 @@ def sentence(error: Exception) -> str:
     """The reason, the object and, where there is one, the remedy."""
     reason, about = int(getattr(error, "reason", 0)), str(getattr(error, "about", ""))
     remedy = _LISTS.get(about.partition("(")[0], _LISTS[""]) if reason == _UNKNOWN_NAME else _REMEDIES.get(reason)
+    if reason == _NOT_AUTHORIZED and " needs a" in about:  # who was not let in at all hears another remedy
+        remedy = "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may"
     if not remedy:
         return str(error)
     named = re.match(r"(?:[A-Z]+\()?([A-Za-z0-9./_%]+)", about)

@@ -33,7 +33,7 @@ COMMANDS = {
     "config": "trigmon.cli.config:config",
     "completion": "trigmon.cli.completion:completion",
 }
-LATER = ("lint", "dlq", "group", "spark")
+LATER = ("dlq", "group", "spark")
 """Commands of the interface that later releases bring."""
 
 

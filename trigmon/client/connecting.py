@@ -30,7 +30,8 @@ def connect(
 
     Without an address: ``$TRIGMON_QMGR``, then the configuration, then the only one running. ``application`` is
     the name others see (default: the program's), ``run_id`` the run this program is (default ``$TRIGMON_RUN``),
-    ``timeout_s`` how long connecting may take. Raises QMgrNotAvailable, QMgrNameError, NotAuthorized.
+    ``timeout_s`` how long connecting may take. Raises QMgrNotAvailable, QMgrNameError, NotAuthorized; and the
+    ValueError SettingsError when nobody names a queue manager and a configuration file there is cannot be used.
     """
     where = address or default_address()
     hello = Hello(
@@ -45,7 +46,10 @@ def connect(
 
 
 def default_address() -> str:
-    """The queue manager that is meant when nobody says which. Raises QMgrNameError when several could be."""
+    """The queue manager that is meant when nobody says which. Raises QMgrNameError when several could be.
+
+    Raises SettingsError for a configuration file that cannot be used.
+    """
     if named := os.environ.get("TRIGMON_QMGR") or _configured():
         return named
     running = places.running()
@@ -63,10 +67,7 @@ def _configured() -> str:
     # Only who names nobody on a configured machine pays for pydantic; a started program has TRIGMON_QMGR.
     from trigmon import settings
 
-    try:
-        found = settings.load()
-    except settings.SettingsError as error:
-        raise QMgrNameError(f"no queue manager was named, and the configuration names none: {error}") from None
+    found = settings.load()
     is_default = found.origin("qmgr.name").startswith(str(places.shipped("config")))
     return "" if is_default else found.qmgr.name
 

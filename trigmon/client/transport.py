@@ -14,6 +14,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
+from trigmon import places
 from trigmon.mq.calls import Call, Refused, Reply
 from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr, NotAuthorized, QMgrNotAvailable
 from trigmon.wire import codec
@@ -176,12 +177,32 @@ def open_unix(path: str, timeout_s: float) -> socket.socket:
             time.sleep(0.02)
         except PermissionError:
             link.close()
-            raise NotAuthorized(f"{path}: permission denied") from None
+            raise NotAuthorized(_kept_out(path)) from None
         except OSError as error:
             link.close()
             raise QMgrNotAvailable(f"nothing answers at {path}: {_why(error)}") from None
         else:
             return link
+
+
+def _kept_out(path: str) -> str:
+    """Whose socket it is, and what would help."""
+    group = places.key_group(path)
+    if not group:
+        return f"{path}: permission denied, and it has no group to join: server.socket_group gives it one"
+    return (
+        f"{path}: permission denied, for it is for the group {group}: "
+        f"sudo usermod -aG {group} {_user()}, then log in anew"
+    )
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:

@@ -16,6 +16,8 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from trigmon.server.problems import CannotStart
+
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -50,9 +52,14 @@ class Named:
 
 
 class Authority:
-    """The rule for administrators and monitors; see :class:`Named` for what their lists hold."""
+    """The rule for administrators and monitors; see :class:`Named` for what their lists hold.
+
+    Raises CannotStart for an administrator that this machine does not have. A monitor's account may come later.
+    """
 
     def __init__(self, administrators: list[str], monitors: list[str] | None = None) -> None:
+        for name in administrators:
+            _check_known(name)
         self._administrators = Named(administrators)
         self._monitors = Named(monitors or [])
 
@@ -76,6 +83,18 @@ class Authority:
     def monitors(self, uid: int, gid: int, user: str) -> bool:
         """Whether this user may write the run ledger."""
         return self.administers(uid, gid, user) or self._monitors.has(uid, gid, user)
+
+
+def _check_known(name: str) -> None:
+    """Raises CannotStart. A user's number needs no name: in a container many have none."""
+    try:
+        if name.startswith("%"):
+            grp.getgrnam(name[1:])
+        elif not name.isdecimal():
+            pwd.getpwnam(name)
+    except KeyError:
+        what = f"group {name[1:]!r}" if name.startswith("%") else f"user {name!r}"
+        raise CannotStart(f"server.administrators: there is no {what} on this machine") from None
 
 
 def user_name(uid: int) -> str:

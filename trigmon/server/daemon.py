@@ -27,7 +27,7 @@ from trigmon.server.chores import Bell, Chore
 from trigmon.server.connection import Connection
 from trigmon.server.disk import DiskReserve
 from trigmon.server.guests import KEPT, ON_THE_STEP, Guests
-from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door
+from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door, where
 from trigmon.server.notify import ServiceManager, inherited_sockets
 from trigmon.server.own_calls import apply_definitions
 from trigmon.server.problems import IN_USE, STOPPED, STORE_BROKEN, CannotStart
@@ -148,7 +148,7 @@ class Daemon:
         doors = inherited_sockets()
         for door in doors:
             if not is_local(door):
-                raise CannotStart(f"the socket unit listens on {door.getsockname()}, and nobody proves who he is there")
+                raise CannotStart(f"the socket unit listens on {where(door)}, and nobody proves who he is there")
         if not any(door.family == socket.AF_UNIX for door in doors):
             path = places.socket_path(self._settings.qmgr.name)
             self._unix = UnixDoor(path, server.socket_mode, server.socket_group)
@@ -169,8 +169,8 @@ class Daemon:
         return chores
 
     def _say_ready(self) -> None:
-        where = [str(door.getsockname()) for door in self._acceptor.sockets]
-        self._log.info("ready", listens=where, data=str(self._settings.qmgr.directory), pid=os.getpid())
+        listens = [where(door) for door in self._acceptor.sockets]
+        self._log.info("ready", listens=listens, data=str(self._settings.qmgr.directory), pid=os.getpid())
         self._service.ready()
         self._say_status()
 

@@ -127,6 +127,15 @@ def tcp_door(address: tuple[str, int]) -> socket.socket:
     return listening
 
 
+def where(door: socket.socket) -> str:
+    """The address of a listening socket as people write it: a path, or host:port."""
+    name = door.getsockname()
+    if door.family == socket.AF_UNIX:
+        return str(name)
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def is_local(door: socket.socket) -> bool:
     """Whether only this machine can reach a listening socket."""
     return door.family == socket.AF_UNIX or ipaddress.ip_address(door.getsockname()[0]).is_loopback

@@ -27,8 +27,8 @@ class InProcessLink:
         self._replies: dict[int, Reply] = {}
         self._sequence = 0
 
-    def send(self, call: Call) -> int:
-        """Performs a call and keeps its reply for :meth:`receive`."""
+    def send(self, call: Call, *, is_sound: bool = False) -> int:
+        """Performs a call and keeps its reply for :meth:`receive`. It goes through the codec, sound or not."""
         if self.broken:
             raise ConnectionBroken(self.broken)
         sequence, body = self._sequence + 1, codec.encode_request(self._sequence + 1, call)[4:]
@@ -46,10 +46,6 @@ class InProcessLink:
     def receive(self, sequence: int) -> Reply:
         """The reply to the call of that number."""
         return self._replies.pop(sequence)
-
-    def exchange(self, call: Call) -> Reply:
-        """A call and its reply."""
-        return self.receive(self.send(call))
 
     def close(self) -> None:
         """A lost connection, unless a Disconnect went before."""
