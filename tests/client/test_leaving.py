@@ -8,6 +8,7 @@ import pytest
 
 from tests.daemons import define
 from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.errors import NoMsgAvailable
 from trigmon.spark import jobs
 
 
@@ -140,3 +141,14 @@ with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared"
             while work.inquire("current_q_depth")["current_q_depth"]:
                 assert time.monotonic() < until, one.log.read_text()
                 time.sleep(0.1)
+
+
+def test_the_end_of_the_queue_is_no_failure_and_what_was_taken_can_be_committed(qm, q_name):
+    define(qm, f"{q_name}.ENDS")
+    qm.put(f"{q_name}.ENDS", b"1")
+    with pytest.raises(NoMsgAvailable), qm.open(f"{q_name}.ENDS", "input_shared") as queue:
+        while True:
+            queue.get(syncpoint=True)
+    unit = qm.unit
+    qm.commit()
+    assert qm.outcome(unit) is UnitOutcome.COMMITTED

@@ -72,7 +72,8 @@ class Queue:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
+        if error is None or isinstance(error, NoMsgAvailable):
+            # The end of a queue is no failure: what was taken up to there is the caller's to commit.
             self.close()
         elif self._open and self.connection.alive:
             with suppress(MQError):  # the error on its way says more than this one
