@@ -166,7 +166,7 @@ def test_trigger_messages_that_wait_are_served_when_the_monitor_comes(stage):
 
 def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
     house = daemon(with_monitor=True, settings={"server.tcp": "127.0.0.1:0"})
-    host, port = house.wait_for_event("ready")["listens"][1].strip("()").split(", ")
+    host, port = house.wait_for_event("ready")["listens"][1].split(":")
     trap = house.home / "trap"
     message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=f"/usr/bin/touch {trap}")
     descriptor = {"put_appl_type": int(ApplType.QMGR), "put_appl_name": "QM1", "user_identifier": "root"}
@@ -185,7 +185,7 @@ def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
 
 def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
     house = daemon(settings={"server.tcp": "127.0.0.1:0"})
-    host, port = house.wait_for_event("ready")["listens"][1].strip("()").split(", ")
+    host, port = house.wait_for_event("ready")["listens"][1].split(":")
     with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):
         monitor.run(f"tcp://{host[1:-1]}:{port}", data=tmp_path, stop=threading.Event())
 

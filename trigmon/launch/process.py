@@ -33,7 +33,7 @@ def arguments(order: Order) -> list[str]:
     """
     words.check_characters(order)
     program = words.split_words(order.trigger.appl_id, "APPLICID")
-    if not program:
+    if not program or not program[0]:
         raise LaunchError("APPLICID is blank: there is no program to start")
     if has_placeholder(program[:1]):
         raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
