@@ -171,7 +171,7 @@ def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
     message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=f"/usr/bin/touch {trap}")
     descriptor = {"put_appl_type": int(ApplType.QMGR), "put_appl_name": "QM1", "user_identifier": "root"}
     initiation_q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-    with trigmon.connect(f"tcp://{host[1:-1]}:{port}", application="QM1", run_id="") as anybody:
+    with trigmon.connect(f"tcp://{host}:{port}", application="QM1", run_id="") as anybody:
         assert not (anybody.administrator or anybody.monitor)
         given = MessageDescriptor(format=FORMAT_TRIGGER, **descriptor)
         anybody.call(Put(q_name=initiation_q, descriptor=given, data=pack_tm(message)))
@@ -187,7 +187,7 @@ def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
     house = daemon(settings={"server.tcp": "127.0.0.1:0"})
     host, port = house.wait_for_event("ready")["listens"][1].split(":")
     with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):
-        monitor.run(f"tcp://{host[1:-1]}:{port}", data=tmp_path, stop=threading.Event())
+        monitor.run(f"tcp://{host}:{port}", data=tmp_path, stop=threading.Event())
 
 
 class TestDeadLetters:
