@@ -95,8 +95,8 @@ def _base_lends_its_priority(patches: Patches) -> None:
     right = put._destination
 
     def destination(call, facts):
-        queue, _ = right(call, facts)
-        return queue, queue.definition
+        queue, _, route = right(call, facts)
+        return queue, queue.definition, route
 
     patches.setattr(put, "_destination", destination)
 

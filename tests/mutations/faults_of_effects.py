@@ -191,7 +191,7 @@ def _round_and_round(right, call, facts, *rest):
 
 
 def _dlq_untriggered(patches: Patches) -> None:
-    patches.setattr(dead_letter, "trigger", lambda *args, **named: effects.NOTHING)
+    patches.setattr(dead_letter, "trigger", lambda *args, **named: effects.Effects())
 
 
 CONTENT = [

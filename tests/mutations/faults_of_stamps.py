@@ -67,8 +67,8 @@ def _over_a_restart(patches: Patches) -> None:
     def opened(self, q_mgr_name, now):
         before = {name: queue.trigger_stamp_ms for name, queue in self.standing.queues.items()}
         first = right(self, q_mgr_name, now)
-        for name, stamp in before.items():
-            self.standing.queues[name] = replace(self.standing.queues[name], trigger_stamp_ms=stamp)
+        for name in self.standing.queues.keys() & before.keys():
+            self.standing.queues[name] = replace(self.standing.queues[name], trigger_stamp_ms=before[name])
         return first
 
     patches.setattr(MemoryStore, "open", opened)
