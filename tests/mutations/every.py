@@ -6,6 +6,7 @@ from tests.mutations import (
     faults_of_changes,
     faults_of_counting,
     faults_of_effects,
+    faults_of_extensions,
     faults_of_puts_and_closes,
     faults_of_requirements,
     faults_of_stamps,
@@ -21,6 +22,7 @@ PAGES = (
     faults_of_changes,
     faults_of_stamps,
     faults_of_effects,
+    faults_of_extensions,
     faults_of_units,
 )
 FAULTS = {fault.name: fault for page in PAGES for fault in page.FAULTS}

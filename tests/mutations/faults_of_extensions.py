@@ -1,0 +1,94 @@
+"""What is ours: every cell of the rows B and M, their intervals, and the control that comes back by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.mutations.fault import Fault
+from tests.mutations.planting import Patches, number_of
+from trigmon.rules import closing, tending
+from trigmon.rules.triggers import effects, extensions, table
+from trigmon.rules.triggers.conditions import Condition
+from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
+
+ROWS = {"B": extensions.backstop_passed, "M": extensions.oldest_has_waited}
+# B itself is of type FIRST, so that the type is never NONE there.
+IMPLIED = {("B", "10")}
+
+
+def _in_force(
+    rows: dict[Condition, Condition], law: dict[Condition, tuple[Condition, ...]]
+) -> Callable[[Patches], None]:
+    """The plan of our rows with some conditions replaced."""
+    said = {rows.get(row, row): asked for row, asked in law.items()}
+    occasions = {h: tuple(rows.get(row, row) for row in candidates) for h, candidates in OUR_OCCASIONS.items()}
+    return lambda patches: patches.setattr(table, "_OUR_PLAN", table.plan_of(said, occasions))
+
+
+def cells() -> Iterator[Fault]:
+    for row, occasion in ROWS.items():
+        for requirement in EXTENSIONS[occasion]:
+            if (row, number_of(requirement)) not in IMPLIED:
+                rest = tuple(c for c in EXTENSIONS[occasion] if c is not requirement)
+                name = f"{row}: does not ask for {number_of(requirement)}"
+                yield Fault(name, _in_force({}, {**EXTENSIONS, occasion: rest}))
+
+
+def _judged(row: str, change: Callable[[Any, Any], Any]) -> Callable[[Patches], None]:
+    """The row's condition, its situation changed before it is looked at."""
+    right = ROWS[row]
+    return _in_force({right: lambda s: right(change(s, s.queue.definition))}, EXTENSIONS)
+
+
+def _with(definition: str, value: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def changed(s: Any, d: Any) -> Any:
+        return replace(s, queue=replace(s.queue, definition=replace(d, **{definition: value(d)})))
+
+    return changed
+
+
+def _no_stamp(s: Any, d: Any) -> Any:
+    return replace(s, queue=replace(s.queue, trigger_stamp_ms=None))
+
+
+def _rearm(holds: Callable[[Any], bool]) -> Callable[[Patches], None]:
+    def plant(patches: Patches) -> None:
+        patches.setattr(closing, "comes_back", holds)
+        patches.setattr(tending, "comes_back", holds)
+
+    return plant
+
+
+def _forgotten(patches: Patches) -> None:
+    right = effects.disarmed
+    patches.setattr(effects, "disarmed", lambda definition: replace(right(definition), is_disarmed=False))
+
+
+def _always_remembered(patches: Patches) -> None:
+    right = effects.disarmed
+    patches.setattr(effects, "disarmed", lambda definition: replace(right(definition), is_disarmed=True, rearm=1))
+
+
+FAULTS = [
+    *cells(),
+    Fault("B: its interval is not waited for", _judged("B", _no_stamp)),
+    Fault("B: ten times the interval", _judged("B", _with("backstop_s", lambda d: d.backstop_s * 10))),
+    Fault("M: ten times the wait", _judged("M", _with("max_wait_s", lambda d: d.max_wait_s * 10))),
+    Fault("M: half the wait", _judged("M", _with("max_wait_s", lambda d: d.max_wait_s // 2))),
+    Fault("M: fires again and again", _judged("M", _no_stamp)),
+    Fault("M: nothing is ever the oldest", _judged("M", lambda s, d: replace(s, oldest_ms=None))),
+    Fault("REARM: control never comes back", _rearm(lambda queue: False)),
+    Fault(
+        "REARM: control comes back while enough wait",
+        _rearm(lambda queue: queue.definition.is_disarmed and not queue.open_input_count),
+    ),
+    Fault(
+        "REARM: control comes back while somebody reads",
+        _rearm(lambda q: q.definition.is_disarmed and q.waiting(0) < q.definition.trigger_depth),
+    ),
+    Fault("REARM: it is forgotten that DEPTH did it", _forgotten),
+    Fault("REARM: MQ's way is taken for AUTO", _always_remembered),
+]
