@@ -30,7 +30,6 @@ MAX_SOCKET_PATH = 107
 """Bytes a Unix socket's path may have: ``sun_path`` of unix(7) is 108 with its closing NUL."""
 
 SYSTEM_RUNTIME = Path("/run/trigmon")
-SYSTEM_STATE = Path("/var/lib/trigmon")
 
 
 def file_name(name: str) -> str:

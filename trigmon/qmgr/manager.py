@@ -44,14 +44,13 @@ from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
 from trigmon.rules.decision import Decision, Fired
 from trigmon.rules.errands import Awake, Deliver, Tend
-from trigmon.rules.facts import ConnectionFacts, Wants
+from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
 from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
 DEEPEST_ERRAND = 3
-SLICE = 256
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
@@ -89,7 +88,7 @@ class QueueManager:
         self._woken: dict[str, Came] = {}
         self._coming: dict[int, dict[str, Came]] = {}
         self._tended: set[str] = set()
-        self._noted: list[tuple[Sequence[c.AnyChange], Decision]] = []
+        self._noted: list[Decision] = []
         self._looks = Looks()
         self._define_system_objects()
 
@@ -201,8 +200,8 @@ class QueueManager:
             self._store.undo()
             self._telling.failed(session, call, error)
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
-        for changes, decision in self._noted:
-            self._note(changes, decision)
+        for decision in self._noted:
+            self._note(decision)
             if decision.judged or decision.told:
                 self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
@@ -233,7 +232,7 @@ class QueueManager:
             if decision.changes:
                 can_be_undone = looks_again or bool(decision.errands) or depth > 0
                 self._store.apply(decision.changes, can_be_undone)
-            self._noted.append((decision.changes, decision))
+            self._noted.append(decision)
             if not looks_again:
                 break
         if not decision.errands:
@@ -247,7 +246,7 @@ class QueueManager:
 
     # -- afterwards -------------------------------------------------------------------------------------
 
-    def _note(self, changes: Sequence[c.AnyChange], decision: Decision) -> None:
+    def _note(self, decision: Decision) -> None:
         """What a performed decision wakes, and what is told once the turn is durable."""
         telling = self._telling
         for told in decision.told:
@@ -255,7 +254,7 @@ class QueueManager:
                 self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
             else:
                 self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
-        for change in changes:
+        for change in decision.changes:
             note = _NOTES.get(type(change))
             if note is not None:
                 note(self, change)

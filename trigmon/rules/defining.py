@@ -26,11 +26,10 @@ from trigmon.rules.altering import altered
 from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
-from trigmon.rules.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
+from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
 from trigmon.rules.programs import check_process
 from trigmon.rules.resolving import check_alive, object_type_of
 
-SLICE = 256
 DEFAULT_OBJECTS = {
     ObjectType.QLOCAL: "SYSTEM.DEFAULT.LOCAL.QUEUE",
     ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",

@@ -28,10 +28,9 @@ from trigmon.mq.names import matches
 from trigmon.rules.attributes import shown
 from trigmon.rules.changes import WriteRun
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts, World
+from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
 from trigmon.rules.resolving import object_type_of
 
-SLICE = 256
 LARGEST_RECORD = 65_536
 
 

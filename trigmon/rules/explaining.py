@@ -17,10 +17,10 @@ MOST_EXPIRED = 1000
 """Expired messages are counted up to so many, so that a question costs no more than a few puts."""
 
 
-def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection:
+def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
     """How many of the queue's messages have expired, and which has waited longest where MAXWAIT asks."""
     if facts.queue is None:
-        return Selection("", now, counts_expired=MOST_EXPIRED)
+        return None
     definition = facts.queue.definition
     oldest_from = definition.trigger_msg_priority if definition.max_wait_s else None
     return Selection(definition.name, now, counts_expired=MOST_EXPIRED, oldest_from=oldest_from)

@@ -22,6 +22,8 @@ from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 
 NO_DEPTH = (0,) * 10
+SLICE = 256
+"""Rows that one call looks at or moves where there may be many: work goes in slices, so that a turn stays short."""
 
 
 class QueueFacts(msgspec.Struct, frozen=True):

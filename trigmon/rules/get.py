@@ -50,8 +50,6 @@ _WAIT = GetOption.WAIT.value
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _BROWSE = OpenOption.BROWSE.value
 
-NO_MSG = Refused(reason=Reason.NO_MSG_AVAILABLE.value)
-
 
 def wait_of(call: Get | GetMany) -> int:
     """How long this call may wait: milliseconds, 0 for not at all, -1 for ever."""

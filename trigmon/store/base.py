@@ -15,8 +15,6 @@ from trigmon.rules.displaying import outcome_of
 from trigmon.rules.facts import Facts, Wants
 from trigmon.rules.world import Standing
 
-# Expired messages met in one look: the rest wait for the next, so a turn stays short.
-SLICE = 256
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
 

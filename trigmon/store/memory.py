@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.world import Standing
-from trigmon.store.base import ID_BLOCK, SLICE, BaseStore
+from trigmon.store.base import ID_BLOCK, BaseStore
 
 Key = tuple[int, int]
 

@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.rules.facts import Selection, StoredMessage
-from trigmon.store.base import SLICE
+from trigmon.rules.facts import SLICE, Selection, StoredMessage
 from trigmon.store.sqlite import statements as sql
 
 LOST = MessageDescriptor()
