@@ -103,11 +103,6 @@ def test_the_message_under_the_cursor_can_be_taken(queue):
     assert [message.data for message in queue.browse()] == [b"1", b"3"]
 
 
-def test_a_browse_in_logical_order_comes_later_and_says_so_at_once(queue):
-    with pytest.raises(trigmon.FunctionNotSupported, match="logical_order"):
-        queue.browse(logical_order=True)
-
-
 def test_attributes_are_set_and_inquired_by_name(queue):
     queue.set(trigger_control="on", trigger_type="every", trigger_depth=7, inhibit_put="inhibited")
     names = ("trigger_control", "trigger_type", "trigger_depth", "inhibit_put", "open_input_count")

@@ -122,16 +122,13 @@ class Queue:
         """
         bits = words.get_bits(options) if options else 0
         bits, wait_ms = _waiting(bits, wait_interval_ms)
-        matched, msg_id, correl_id = words.match_bits(match)
         reply = self._call(
             Get(
                 handle=self.handle,
                 options=bits,
                 wait_interval_ms=wait_ms,
                 max_length=-1 if max_length is None else whole(BufferLengthError, "max_length", max_length),
-                match=matched,
-                msg_id=msg_id,
-                correl_id=correl_id,
+                **words.match_parts(match),
                 unit=self.connection.unit if bits & words.SYNCPOINT else 0,
             ),
             WasGot,

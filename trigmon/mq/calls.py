@@ -50,7 +50,10 @@ class Close(Call, frozen=True, array_like=True, kw_only=True, tag="close"):
 
 
 class Put(Call, frozen=True, array_like=True, kw_only=True, tag="put"):
-    """MQPUT through ``handle``, or MQPUT1 to ``q_name`` when the handle is 0. Answered by WasPut."""
+    """MQPUT through ``handle``, or MQPUT1 to ``q_name`` when the handle is 0. Answered by WasPut.
+
+    ``context`` is the handle whose saved context is passed on (MQPMO.Context).
+    """
 
     handle: int = 0
     q_name: str = ""
@@ -58,6 +61,7 @@ class Put(Call, frozen=True, array_like=True, kw_only=True, tag="put"):
     data: bytes = b""
     options: int = 0
     unit: int = 0
+    context: int = 0
 
 
 class PutMany(Call, frozen=True, array_like=True, kw_only=True, tag="put_many"):
@@ -82,6 +86,9 @@ class Get(Call, frozen=True, array_like=True, kw_only=True, tag="get"):
     msg_id: bytes = NO_ID
     correl_id: bytes = NO_ID
     unit: int = 0
+    group_id: bytes = NO_ID
+    msg_seq_number: int = 1
+    offset: int = 0
 
 
 class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
@@ -262,13 +269,16 @@ class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
 
 
 class WasPut(Reply, frozen=True, array_like=True, kw_only=True, tag="was_put"):
-    """The ids the message was put with, and its resolved priority and persistence."""
+    """The ids the message was put with, its resolved priority and persistence, and its place in its group."""
 
     msg_id: bytes
     correl_id: bytes = NO_ID
     priority: int = 0
     persistence: int = 0
     put_ms: int = 0
+    group_id: bytes = NO_ID
+    msg_seq_number: int = 1
+    offset: int = 0
 
 
 class WerePut(Reply, frozen=True, array_like=True, kw_only=True, tag="were_put"):

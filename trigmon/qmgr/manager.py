@@ -227,16 +227,19 @@ class QueueManager:
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
-            # Only expired messages were met, and more may lie behind them: the same call looks again.
+            # Only messages were met that are not given out, and more may lie behind them: the same call looks again.
             looks_again = bool(decision.changes) and may_wait(decision.reply)
             if decision.changes:
                 can_be_undone = looks_again or bool(decision.errands) or depth > 0
                 self._store.apply(decision.changes, can_be_undone)
             self._noted.append(decision)
+            if decision.errands:
+                decision = self._run_errands(decision, call, session, now, depth)
             if not looks_again:
-                break
-        if not decision.errands:
-            return decision
+                return decision
+
+    def _run_errands(self, decision: Decision, call: Call, session: Session, now: int, depth: int) -> Decision:
+        """The decision with the reply that its errands' replies make."""
         if depth >= DEEPEST_ERRAND:
             raise AssertionError(f"an errand of an errand of an errand: {type(call).__name__}")
         replies = [self._perform(errand, session, now, depth + 1).reply for errand in decision.errands]

@@ -15,6 +15,7 @@ from trigmon.mq.calls import Get, GetMany, Refused, Reply, WasGot, WereGot
 from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG
 from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
+    FunctionNotSupported,
     GetInhibited,
     HobjError,
     MatchOptionsError,
@@ -38,6 +39,14 @@ MOST_BYTES = 4 << 20
 
 KNOWN_OPTIONS = sum(GetOption)
 KNOWN_MATCHES = sum(MatchOption)
+# What the rules do not know yet.
+_LATER_ORDER = (
+    GetOption.LOGICAL_ORDER | GetOption.COMPLETE_MSG | GetOption.ALL_MSGS_AVAILABLE | GetOption.ALL_SEGMENTS_AVAILABLE
+).value
+_LATER_UNITS = (
+    GetOption.MARK_SKIP_BACKOUT | GetOption.LOCK | GetOption.UNLOCK | GetOption.SYNCPOINT_IF_PERSISTENT
+).value
+_LATER_MATCHES = (MatchOption.GROUP_ID | MatchOption.MSG_SEQ_NUMBER | MatchOption.OFFSET).value
 _BROWSE_FIRST = GetOption.BROWSE_FIRST.value
 _BROWSE_NEXT = GetOption.BROWSE_NEXT.value
 _BROWSE_HERE = GetOption.BROWSE_MSG_UNDER_CURSOR.value
@@ -61,6 +70,8 @@ def look_for_get(call: Get, facts: Facts, now: int) -> Selection:
     handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
     if call.match & ~KNOWN_MATCHES:
         raise MatchOptionsError(f"match options {call.match:#x}")
+    if call.match & _LATER_MATCHES:
+        raise FunctionNotSupported(f"match options {call.match:#x}: groups come with a later release")
     here = call.options & _HERE
     if here and handle.cursor is None:
         raise NoMsgUnderCursor(handle.object_name)
@@ -143,6 +154,8 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
     places = options & _PLACES
     if options & ~KNOWN_OPTIONS or places & (places - 1):
         raise OptionsError(f"get options {options:#x}")
+    if options & (_LATER_ORDER | _LATER_UNITS):
+        raise FunctionNotSupported(f"get options {options:#x} come with a later release")
     if options & SYNCPOINT and options & (NO_SYNCPOINT | _BROWSES):
         raise OptionsError("syncpoint goes neither with no_syncpoint nor with a browse")
     if not -1 <= wait_interval_ms <= LARGEST_LONG:

@@ -79,6 +79,15 @@ _LATER_FLAGS = (
 ).value
 # Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
 _PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
+# What the rules do not know yet.
+_LATER_OPTIONS = (
+    PutOption.LOGICAL_ORDER
+    | PutOption.PASS_IDENTITY_CONTEXT
+    | PutOption.PASS_ALL_CONTEXT
+    | PutOption.SET_IDENTITY_CONTEXT
+    | PutOption.SET_ALL_CONTEXT
+    | PutOption.NO_CONTEXT
+).value
 _DATAGRAM = MsgType.DATAGRAM.value
 _KNOWN_FLAGS = sum(MsgFlag)
 _LENGTHS = {
@@ -98,6 +107,10 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     queue, opened, route = _destination(call, facts)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
+    if call.options & _LATER_OPTIONS:
+        raise FunctionNotSupported(
+            f"put options {call.options:#x}: logical order and contexts come with a later release"
+        )
     _check_descriptor(call.descriptor)
     _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
