@@ -8,6 +8,7 @@ committed or not, less those got, committed or not, which is how a private queue
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import (
     AliasQueue,
@@ -20,6 +21,7 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
+from trigmon.rules.order.place import Place, Side
 
 NO_DEPTH = (0,) * 10
 SLICE = 256
@@ -86,7 +88,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
-    ``is_creator``: it was opened by the open of a model queue that made the queue.
+    ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
+    its last destructive get and its last browse left it in a group.
     """
 
     handle: int
@@ -98,6 +101,20 @@ class HandleFacts(msgspec.Struct, frozen=True):
     cursor: Cursor | None = None
     route: Route | None = None
     is_creator: bool = False
+    put_place: Place | None = None
+    get_place: Place | None = None
+    browse_place: Place | None = None
+
+    def place(self, side: Side) -> Place | None:
+        """Where its last call of this side left it."""
+        return {Side.PUT: self.put_place, Side.GET: self.get_place, Side.BROWSE: self.browse_place}[side]
+
+
+def with_place(handle: HandleFacts, side: Side, place: Place | None) -> HandleFacts:
+    """The handle, standing elsewhere on one side."""
+    if side is Side.PUT:
+        return replace(handle, put_place=place)
+    return replace(handle, get_place=place) if side is Side.GET else replace(handle, browse_place=place)
 
 
 class HeldTrigger(msgspec.Struct, frozen=True):
@@ -113,7 +130,10 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
-    """An open unit of work: what it put and got, by queue and counted priority."""
+    """An open unit of work: what it put and got, by queue and counted priority.
+
+    ``places`` are the places that handles had before their first put or get in it; its backout gives them back.
+    """
 
     unit_id: int
     number: int
@@ -124,6 +144,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     puts: dict[tuple[str, int], int] = {}
     gets: dict[tuple[str, int], int] = {}
     held: tuple[HeldTrigger, ...] = ()
+    places: dict[tuple[int, Side], Place | None] = {}
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
