@@ -7,6 +7,8 @@ committed or not, less those got, committed or not, which is how a private queue
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import msgspec
 from msgspec.structs import replace
 
@@ -22,6 +24,7 @@ from trigmon.mq.attributes import (
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 from trigmon.rules.order.place import Place, Side
+from trigmon.rules.order.wholeness import Whole
 
 NO_DEPTH = (0,) * 10
 SLICE = 256
@@ -180,6 +183,9 @@ class Selection(msgspec.Struct, frozen=True):
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
     ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
 
+    ``starts``: only what a logical message, or a group, begins with; a message in none is both. ``whole``: only what
+    has all of its logical message, or group, there. ``gathers``: all segments of the first logical message, in order.
+
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
     have expired, counted up to so many.
@@ -193,9 +199,31 @@ class Selection(msgspec.Struct, frozen=True):
     at: Cursor | None = None
     msg_id: bytes | None = None
     correl_id: bytes | None = None
+    group_id: bytes | None = None
+    msg_seq_number: int | None = None
+    offset: int | None = None
+    starts: Whole = Whole.NOTHING
+    whole: Whole = Whole.NOTHING
+    gathers: bool = False
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
+
+
+_named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
+_ANY = (None,) * 5
+
+
+def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
+    """Whether a message is of those that a selection names by its fields, or by what starts with it."""
+    named = _named(selection)
+    if named != _ANY:
+        fields = zip(named, _named(descriptor), strict=True)
+        if any(wanted is not None and wanted != found for wanted, found in fields):
+            return False
+    if selection.starts is Whole.NOTHING:
+        return True
+    return not descriptor.offset and (selection.starts is Whole.MESSAGE or descriptor.msg_seq_number == 1)
 
 
 class Found(msgspec.Struct, frozen=True):
