@@ -86,7 +86,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
-    ``is_creator``: it was opened by the open of a model queue that made the queue.
+    ``is_creator``: it was opened by the open of a model queue that made the queue. ``locked`` is the number of the
+    message it has locked, 0 for none.
     """
 
     handle: int
@@ -98,6 +99,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     cursor: Cursor | None = None
     route: Route | None = None
     is_creator: bool = False
+    locked: int = 0
 
 
 class HeldTrigger(msgspec.Struct, frozen=True):
@@ -112,8 +114,17 @@ class HeldTrigger(msgspec.Struct, frozen=True):
     on_backout: bool
 
 
+class Marked(msgspec.Struct, frozen=True):
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it."""
+
+    number: int
+    q_name: str
+    priority: int
+    is_persistent: bool
+
+
 class UnitFacts(msgspec.Struct, frozen=True):
-    """An open unit of work: what it put and got, by queue and counted priority."""
+    """An open unit of work: what it put and got, by queue and counted priority, and which get was marked."""
 
     unit_id: int
     number: int
@@ -124,6 +135,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     puts: dict[tuple[str, int], int] = {}
     gets: dict[tuple[str, int], int] = {}
     held: tuple[HeldTrigger, ...] = ()
+    marked: Marked | None = None
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
@@ -157,7 +169,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
-    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``. What another handle
+    than ``handle`` has locked is not there. With ``own_persistent`` only the persistent ones of the unit's own are.
 
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
@@ -175,6 +188,8 @@ class Selection(msgspec.Struct, frozen=True):
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
+    handle: int = 0
+    own_persistent: bool = False
 
 
 class Found(msgspec.Struct, frozen=True):

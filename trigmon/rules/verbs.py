@@ -33,7 +33,7 @@ from trigmon.rules.displaying import (
     decide_status,
     runs_limit,
 )
-from trigmon.rules.errands import Awake, DeadLetter, Deliver, Forget, MakeQueue, Reap, Rearmed, Tend
+from trigmon.rules.errands import Abandon, Awake, DeadLetter, Deliver, Forget, MakeQueue, Reap, Rearmed, Tend
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
@@ -41,7 +41,7 @@ from trigmon.rules.opening import decide_make_queue, decide_open
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.resolving import object_type_of
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
-from trigmon.rules.units import decide_backout, decide_commit, decide_outcome
+from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Facts, int], Selection | None]
@@ -150,6 +150,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
+    Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),

@@ -157,9 +157,10 @@ class MemoryStore(BaseStore):
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
+        locks, mine = self.standing.locks, selection.handle
         for key in keys:
             row = rows.get(key)
-            if row is None or not _is_chosen(row, selection):
+            if row is None or not _is_chosen(row, selection) or locks.get(key[1], mine) != mine:
                 continue
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
@@ -225,6 +226,10 @@ class MemoryStore(BaseStore):
     def _take(self, change: c.TakeMessage) -> None:
         row = self._row(change.message)
         self._rows.set(Row(row.message, row.put_by, change.unit_id, row.is_held, row.on_backout))
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        row = self._rows.of[change.message.q_name][-change.message.priority, change.message.number]
+        self._rows.set(Row(row.message, row.put_by, change.unit_id))
 
     def _remove(self, change: c.RemoveMessage) -> None:
         self._rows.drop(self._row(change.message))
@@ -295,6 +300,8 @@ class MemoryStore(BaseStore):
 def _is_chosen(row: Row, selection: Selection) -> bool:
     if row.taken_by or row.is_held or (row.put_by and row.put_by != selection.unit_id):
         return False
+    if row.put_by and selection.own_persistent and not row.message.is_persistent:
+        return False
     descriptor = row.message.descriptor
     if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
         return False
@@ -310,6 +317,7 @@ def _once_more(message: StoredMessage) -> StoredMessage:
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: MemoryStore._add,
     c.TakeMessage: MemoryStore._take,
+    c.CarryOver: MemoryStore._carry_over,
     c.RemoveMessage: MemoryStore._remove,
     c.BeginUnit: MemoryStore._begin_unit,
     c.EndUnit: MemoryStore._end_unit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from zlib import crc32
 
@@ -14,6 +14,7 @@ from trigmon.rules.facts import SLICE, Selection, StoredMessage
 from trigmon.store.sqlite import statements as sql
 
 LOST = MessageDescriptor()
+NO_LOCKS: Mapping[int, int] = {}
 _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 
 
@@ -40,8 +41,9 @@ def look_ups(selection: Selection, number: int) -> Iterable[tuple[str, tuple[obj
 class Picked:
     """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, locks: Mapping[int, int] = NO_LOCKS) -> None:
         self._selection = selection
+        self._locks = locks
         self._is_own = False
         self._size = 0
         self._own: list[StoredMessage] = []
@@ -61,6 +63,8 @@ class Picked:
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
+        if self._is_hidden(row):
+            return True
         message = _message(row, self._selection.q_name)
         if message is None:
             if self._is_own:
@@ -86,6 +90,13 @@ class Picked:
             own = [message for message in own if _place(message) < _place(self.expired[-1])]
         if own:
             self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
+
+    def _is_hidden(self, row: tuple[Any, ...]) -> bool:
+        """Whether another handle has locked it, or it is an own one of which only the persistent are asked for."""
+        mine = self._selection.handle
+        if self._locks.get(row[0], mine) != mine:
+            return True
+        return self._is_own and self._selection.own_persistent and not row[2]
 
     def _fits(self, message: StoredMessage) -> bool:
         selection, descriptor = self._selection, message.descriptor

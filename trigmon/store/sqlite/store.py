@@ -221,7 +221,7 @@ class SqliteStore(BaseStore):
             return Found()
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection, number), expired_count=self._count_expired(selection, number))
-        picked = Picked(selection)
+        picked = Picked(selection, self.standing.locks)
         for statement, values in look_ups(selection, number):
             self._pick(statement, values, picked)
             if picked.is_full:
@@ -358,7 +358,7 @@ class SqliteStore(BaseStore):
             ),
         )
 
-    def _take(self, change: c.TakeMessage) -> None:
+    def _take(self, change: c.TakeMessage | c.CarryOver) -> None:
         self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
 
     def _remove(self, change: c.RemoveMessage) -> None:
@@ -427,6 +427,7 @@ class SqliteStore(BaseStore):
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: SqliteStore._add,
     c.TakeMessage: SqliteStore._take,
+    c.CarryOver: SqliteStore._take,
     c.RemoveMessage: SqliteStore._remove,
     c.SetAside: SqliteStore._set_aside,
     c.BeginUnit: SqliteStore._begin_unit,
