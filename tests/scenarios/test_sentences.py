@@ -1,4 +1,4 @@
-"""The seeds' sentences and the scenario book are held together: SENTENCES_*.md list the ones, sources name their places.
+"""The seeds' sentences and the scenario book are held together: SENTENCES_*.md list them, sources name their places.
 
 A list of another seed is found by its name. What a scenario says of a seed that has no list yet is free.
 """

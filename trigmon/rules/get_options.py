@@ -15,6 +15,7 @@ IF_PERSISTENT = GetOption.SYNCPOINT_IF_PERSISTENT.value
 MARK = GetOption.MARK_SKIP_BACKOUT.value
 LOCK = GetOption.LOCK.value
 UNLOCK = GetOption.UNLOCK.value
+COMPLETE = GetOption.COMPLETE_MSG.value
 BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
 ONE_AT_A_TIME = MARK | LOCK | UNLOCK
 """What a get of several messages does not take."""
@@ -33,8 +34,8 @@ def check_together(options: int, unit: int, facts: Facts) -> None:
     if options & SYNCPOINT and options & (NO_SYNCPOINT | BROWSES):
         raise OptionsError("syncpoint goes neither with no_syncpoint nor with a browse")
     if options & IF_PERSISTENT:
-        if options & (SYNCPOINT | NO_SYNCPOINT | BROWSES | MARK):
-            raise OptionsError("syncpoint_if_persistent goes with no other syncpoint option, no browse and no mark")
+        if options & (SYNCPOINT | NO_SYNCPOINT | BROWSES | MARK | COMPLETE):
+            raise OptionsError("syncpoint_if_persistent goes neither with syncpoints, marks, browses nor complete_msg")
         check_unit(unit, facts)
     if options & MARK:
         check_mark(options, unit, facts)

@@ -36,6 +36,7 @@ from trigmon.rules.facts import (
     UnitFacts,
     Wants,
     World,
+    with_place,
 )
 
 _GONE = object()
@@ -315,6 +316,10 @@ class Standing:
             self._count(q_name, priority, -gone, puts=-count)
         for (q_name, priority), count in unit.gets.items():
             self._count(q_name, priority, 0 if committed else count, gets=-count)
+        for (number, side), place in () if committed else unit.places.items():
+            handle = self.handles.get(number)
+            if handle is not None:
+                self._write(self.handles, number, with_place(handle, side, place))
         self._drop(self.units, unit.unit_id)
         connection = self.connections.get(unit.connection)
         if connection is not None:
@@ -368,6 +373,16 @@ class Standing:
         if handle is not None:
             self._drop(self.locks, number)
             self._write(self.handles, handle, replace(self.handles[handle], locked=0))
+
+    def _set_place(self, change: c.SetPlace) -> None:
+        handle = self.handles[change.handle]
+        if change.unit_id:
+            unit = self.units[change.unit_id]
+            key = (change.handle, change.side)
+            if key not in unit.places:
+                before = {**unit.places, key: handle.place(change.side)}
+                self._write(self.units, unit.unit_id, replace(unit, places=before))
+        self._write(self.handles, change.handle, with_place(handle, change.side, change.place))
 
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
@@ -432,6 +447,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.MoveCursor: Standing._move_cursor,
     c.LockMessage: Standing._lock_message,
     c.UnlockMessage: Standing._unlock_message,
+    c.SetPlace: Standing._set_place,
     c.SetDefinition: Standing._set_definition,
     c.DropDefinition: Standing._drop_definition,
     c.DeleteLogically: Standing._delete_logically,
