@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.book import BOOK, PLACES, places_of
-from trigmon.rules.put import _LATER_FLAGS
 from trigmon.rules.triggers.wording import ORDER
 from trigmon.simulate.reading import read_scenarios
 from trigmon.yaml12 import YamlError
@@ -22,10 +21,7 @@ def groups_are_refused():
 
 
 # What a place may be owed with, and how it shows that it is still to come.
-STILL_TO_COME = {
-    "queue-sharing groups": groups_are_refused(),
-    "segmentation": bool(_LATER_FLAGS),
-}
+STILL_TO_COME = {"queue-sharing groups": groups_are_refused()}
 NAMED = {place for _, scenario in BOOK for place in places_of(scenario.source)}
 
 
