@@ -29,6 +29,7 @@ FORMAT_STRING = "MQSTR"
 FORMAT_TRIGGER = "MQTRIG"
 FORMAT_DEAD_LETTER = "MQDEAD"
 FORMAT_XMIT_Q_HEADER = "MQXMIT"
+FORMAT_MD_EXTENSION = "MQHMDE"
 
 
 class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -254,7 +254,7 @@ class Standing:
                 unit.unit_id,
                 replace(
                     unit,
-                    count=unit.count + 1,
+                    count=unit.count + (not change.is_further),
                     is_durable=unit.is_durable or change.is_persistent,
                     puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
                     held=held,
