@@ -49,6 +49,15 @@ class HandOut(Call, frozen=True, kw_only=True):
     number: int
 
 
+class SendBack(Call, frozen=True, kw_only=True):
+    """A dead letter, as it was before it became one, to a queue. Answered by Done, or Refused where it stays."""
+
+    message: StoredMessage
+    to_q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+
+
 class MakeQueue(Call, frozen=True, kw_only=True):
     """The dynamic queue that opening a model queue makes, and the open of it. Answered by Opened."""
 

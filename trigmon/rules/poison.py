@@ -112,6 +112,11 @@ def backouts_before(descriptor: MessageDescriptor) -> int:
     return int(said[1]) if said else 0
 
 
+def unmarked(descriptor: MessageDescriptor) -> MessageDescriptor:
+    """The descriptor as it was before the message was put aside."""
+    return replace(descriptor, appl_origin_data="") if backouts_before(descriptor) else descriptor
+
+
 def _minds(queue: QueueFacts) -> bool:
     return queue.definition.backout_requeue is BackoutRequeue.QMGR and queue.definition.backout_threshold > 0
 
