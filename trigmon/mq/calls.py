@@ -486,6 +486,8 @@ AnyCall = (
     | Runs
 )
 
+AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
+
 AnyReply = (
     Done
     | Opened

@@ -13,7 +13,17 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from trigmon.mq.calls import Call, DeadLetters, DiscardDeadLetters, Refused, Reply, RetryDeadLetters, Sieve, Sifted
+from trigmon.mq.calls import (
+    AnySift,
+    Call,
+    DeadLetters,
+    DiscardDeadLetters,
+    Refused,
+    Reply,
+    RetryDeadLetters,
+    Sieve,
+    Sifted,
+)
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, moment_of, unpack_dlh
 from trigmon.mq.enums import Feedback, Persistence, word
 from trigmon.mq.errors import DlhError, MQError, ObjectWrongType, OptionsError, UnknownObjectName
@@ -25,7 +35,6 @@ from trigmon.rules.facts import SLICE, Cursor, Facts, Found, QueueFacts, Selecti
 from trigmon.rules.poison import backouts_before, moved, unmarked
 from trigmon.rules.resolving import check_alive
 
-AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
 _LARGEST = 2**63 - 1
 
 
