@@ -71,6 +71,12 @@ class Reap(Call, frozen=True, kw_only=True):
     q_name: str
 
 
+class Abandon(Call, frozen=True, kw_only=True):
+    """A connection was lost: its unit of work is backed out, a marked message with it (seed 002, note 1)."""
+
+    unit: int
+
+
 class Awake(Call, frozen=True, kw_only=True):
     """The queue manager has started. Answered by Listing: the queues that are to be tended, by name."""
 

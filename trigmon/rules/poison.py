@@ -70,7 +70,7 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
         return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {error}")], gather=_first)
 
 
-def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection:
+def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection | None:
     """What the get itself looks for."""
     return (
         look_for_get_many(call.get, facts, now) if isinstance(call.get, GetMany) else look_for_get(call.get, facts, now)

@@ -34,6 +34,7 @@ from trigmon.rules.displaying import (
     runs_limit,
 )
 from trigmon.rules.errands import (
+    Abandon,
     Awake,
     DeadLetter,
     Deliver,
@@ -61,7 +62,7 @@ from trigmon.rules.returning import (
     look_for_dead_letters,
 )
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
-from trigmon.rules.units import decide_backout, decide_commit, decide_outcome
+from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Facts, int], Selection | None]
@@ -198,6 +199,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     PutAside: Verb(_put_aside, decide_put_aside),
     SendBack: Verb(_send_back, decide_send_back),
     HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
+    Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
