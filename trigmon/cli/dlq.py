@@ -311,6 +311,8 @@ def _whole(row: dict[str, Any]) -> dict[str, Any]:
     meaning = {"why": _why(row), "remedy": _remedy(row)}
     if invocation().is_json:
         return row | meaning | {"dead_letter": header, "descriptor": descriptor} | _data(data)
+    if not row["why_not"]:
+        del row["why_not"]
     headed = {f"header_{name}": value for name, value in (header or {}).items() if name not in row}
     plain = {name: value for name, value in descriptor.items() if name not in row}
     return {"msg_id": row["msg_id"], **meaning, **row, **headed, **plain, **_seen(row["format"], data)}
@@ -377,7 +379,8 @@ def _why(row: dict[str, Any]) -> str:
 
     reason, name = row["reason"], row["reason_name"]
     if reason == Reason.BACKOUT_THRESHOLD_REACHED:
-        often = f"{row['backout_count']} times" if row["backout_count"] else "as often as BOTHRESH says"
+        count = row["backout_count"]
+        often = {0: "as often as BOTHRESH says", 1: "once", 99: "99 times or more"}.get(count, f"{count} times")
         return f"it was got from {row['dest_q_name'] or 'its queue'} and backed out {often}"
     if not reason:
         return "nothing says: it has no dead-letter header"

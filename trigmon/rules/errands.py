@@ -33,13 +33,15 @@ class DeadLetter(Call, frozen=True, kw_only=True):
 class PutAside(Call, frozen=True, kw_only=True):
     """A message that was backed out too often, from its queue onto another; blank: onto the dead-letter queue.
 
-    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one.
+    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one. ``is_rest``: it is a
+    further segment of the message that was met.
     """
 
     message: StoredMessage
     get: Get | GetMany
     to_q_name: str
     why: str = ""
+    is_rest: bool = False
 
 
 class HandOut(Call, frozen=True, kw_only=True):

@@ -51,7 +51,13 @@ from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_make_queue, decide_open
-from trigmon.rules.poison import decide_get, decide_hand_out, decide_put_aside, look_for_hand_out
+from trigmon.rules.poison import (
+    decide_get,
+    decide_hand_out,
+    decide_put_aside,
+    look_for_hand_out,
+    look_for_put_aside,
+)
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.resolving import object_type_of
 from trigmon.rules.returning import (
@@ -196,7 +202,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
-    PutAside: Verb(_put_aside, decide_put_aside),
+    PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
     SendBack: Verb(_send_back, decide_send_back),
     HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
     Abandon: Verb(_nothing, decide_abandon),
