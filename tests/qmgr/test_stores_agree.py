@@ -21,6 +21,7 @@ from trigmon.mq.calls import (
     Backout,
     Close,
     Commit,
+    DeadLetters,
     Disconnect,
     Display,
     DisplayHandles,
@@ -34,6 +35,7 @@ from trigmon.mq.calls import (
     Put,
     PutMany,
     Refused,
+    RetryDeadLetters,
     Set,
     WasGot,
     WereGot,
@@ -102,6 +104,7 @@ step = st.one_of(
     st.tuples(st.just("monitor"), st.booleans()),
     st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
     st.tuples(st.just("tend")),
+    st.tuples(st.just("retry"), st.sampled_from(("", "E", "T"))),
     st.tuples(st.just("disconnect"), app),
     st.tuples(st.just("lose"), app),
     st.tuples(st.just("restart")),
@@ -274,6 +277,10 @@ class Script:
 
     def _tend(self) -> None:
         self._note_ended_waits(self.world.qm.tend())
+
+    def _retry(self, q_name) -> None:
+        self.seen.append(self.world.do(RetryDeadLetters(q_name=q_name), "operator"))
+        self.seen.append(self.world.do(DeadLetters(q_name=q_name, with_data=True), "operator"))
 
     def _disconnect(self, name) -> None:
         self._end(name, None, True)

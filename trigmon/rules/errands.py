@@ -33,13 +33,15 @@ class DeadLetter(Call, frozen=True, kw_only=True):
 class PutAside(Call, frozen=True, kw_only=True):
     """A message that was backed out too often, from its queue onto another; blank: onto the dead-letter queue.
 
-    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one.
+    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one. ``is_rest``: it is a
+    further segment of the message that was met.
     """
 
     message: StoredMessage
     get: Get | GetMany
     to_q_name: str
     why: str = ""
+    is_rest: bool = False
 
 
 class HandOut(Call, frozen=True, kw_only=True):
@@ -47,6 +49,15 @@ class HandOut(Call, frozen=True, kw_only=True):
 
     get: Get | GetMany
     number: int
+
+
+class SendBack(Call, frozen=True, kw_only=True):
+    """A dead letter, as it was before it became one, to a queue. Answered by Done, or Refused where it stays."""
+
+    message: StoredMessage
+    to_q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
 
 
 class MakeQueue(Call, frozen=True, kw_only=True):
