@@ -19,8 +19,10 @@ import msgspec
 
 from trigmon.mq.enums import (
     ApplType,
+    CapExpiry,
     DefinitionType,
     DefInputOpenOption,
+    ExpiryInterval,
     HardenGetBackout,
     Inhibit,
     MsgDeliverySequence,
@@ -171,6 +173,7 @@ DefPersistence = Annotated[
         words=MappingProxyType({"NO": Persistence.NOT_PERSISTENT, "YES": Persistence.PERSISTENT}),
     ),
 ]
+CapExpiryTenths = Annotated[int, Attribute("CAPEXPRY", 276, words=_words(CapExpiry), user_range=True, low=1)]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
 DEFINITION_TYPES = _words(DefinitionType, PERMANENT_DYNAMIC="PERMDYN", TEMPORARY_DYNAMIC="TEMPDYN")
 When = Annotated[int, Attribute("", read_only=True, high=2**62)]
@@ -223,6 +226,7 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     trigger_data: Annotated[str, Attribute("TRIGDATA", 2023, length=64, settable=True)] = ""
     process_name: Annotated[str, Attribute("PROCESS", 2012, is_name=True)] = ""
     initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
+    cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
     rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
     backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
     max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
@@ -263,6 +267,7 @@ class RemoteQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     inhibit_put: PutInhibited = Inhibit.ALLOWED
     def_priority: DefPriority = 0
     def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+    cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
 
 
 class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -274,6 +279,7 @@ class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     inhibit_put: PutInhibited = Inhibit.ALLOWED
     def_priority: DefPriority = 0
     def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+    cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
 
 
 class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -311,6 +317,9 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
     max_uncommitted_msgs: Annotated[int, Attribute("MAXUMSGS", 33, low=1)] = 10_000
     max_handles: Annotated[int, Attribute("MAXHANDS", 11)] = 256
     max_msg_length: Annotated[int, Attribute("MAXMSGL", 13, low=32_768, high=104_857_600)] = 4_194_304
+    expiry_interval: Annotated[
+        int, Attribute("EXPRYINT", 39, words=_words(ExpiryInterval), user_range=True, low=1, high=99_999_999)
+    ] = ExpiryInterval.OFF
     max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
 
 

@@ -177,6 +177,15 @@ class Clear(Call, frozen=True, array_like=True, kw_only=True, tag="clear"):
     q_name: str
 
 
+class Refresh(Call, frozen=True, array_like=True, kw_only=True, tag="refresh"):
+    """REFRESH QMGR TYPE(EXPIRY): expired messages on the queues of a generic name are discarded, slice by slice.
+
+    It goes on behind the answer, which is Counted: how many queues are looked through.
+    """
+
+    name: str = "*"
+
+
 class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
     """Moves messages from queue to queue, oldest first, one unit a slice. Answered by Counted."""
 
@@ -407,6 +416,7 @@ AnyCall = (
     | Delete
     | Clear
     | Move
+    | Refresh
     | Display
     | DisplayHandles
     | Status

@@ -13,6 +13,7 @@ from trigmon.mq.descriptors import (
     CCSID_UTF8,
     EXPIRY_UNLIMITED,
     FORMAT_XMIT_Q_HEADER,
+    ID_LENGTH,
     MessageDescriptor,
     chars,
     date_and_time,
@@ -24,6 +25,8 @@ _MD = struct.Struct("<4s7i8sii24s24si48s48s12s32s32si28s8s8s4s")
 MD_LENGTH = _MD.size
 XQH_LENGTH = _XQH.size + MD_LENGTH
 _EXPIRY_AT = _XQH.size + 16
+_MSG_ID_AT = _XQH.size + 48
+_CORREL_ID_AT = _MSG_ID_AT + ID_LENGTH
 _LITTLE_ENDIAN = 0x2
 _INTEGERS = 0xF
 
@@ -80,6 +83,13 @@ def check_xqh(descriptor: MessageDescriptor, data: bytes) -> None:
         raise ExpiryError(f"expiry {expiry} in the MQXQH: tenths of a second above 0, or -1 for none")
     if (expiry == EXPIRY_UNLIMITED) is not (descriptor.expiry == EXPIRY_UNLIMITED):
         raise ExpiryError(f"expiry {descriptor.expiry} is inconsistent with the {expiry} in the MQXQH")
+
+
+def ids_in_xqh(data: bytes) -> tuple[bytes, bytes] | None:
+    """MsgId and CorrelId of the message behind an MQXQH; None where there is none."""
+    if len(data) < XQH_LENGTH or data[:4] != b"XQH ":
+        return None
+    return data[_MSG_ID_AT:_CORREL_ID_AT], data[_CORREL_ID_AT : _CORREL_ID_AT + ID_LENGTH]
 
 
 def aged(descriptor: MessageDescriptor, data: bytes, now: int) -> bytes:

@@ -25,6 +25,9 @@ class Telling:
     def trigger_dropped(self, q_name: str, why: str) -> None:
         """A trigger message found no place, not even on the dead-letter queue."""
 
+    def message_lost(self, q_name: str, why: str) -> None:
+        """A report, or a message that was to be a dead letter, found no place."""
+
     def message_damaged(self, q_name: str, number: int) -> None:
         """A message that is not what was written any more was set aside; ``number`` is its row's."""
 

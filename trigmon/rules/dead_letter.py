@@ -41,10 +41,10 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
         put_time=put_time,
     )
     data = pack_dlh(header) + pack_tm(call.message)
-    why_not = _why_not(facts, len(data))
+    hinders = why_not(facts, len(data))
     queue = facts.queue
-    if why_not or queue is None:
-        why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {why_not}"
+    if hinders or queue is None:
+        why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {hinders}"
         return Decision(told=(Dropped(call.q_name, why),))
     number = ids.message()
     descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now, call.occasion)
@@ -66,7 +66,7 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
     return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped), judged=effects.judged)
 
 
-def _why_not(facts: Facts, length: int) -> str:
+def why_not(facts: Facts, length: int) -> str:
     """Why the dead-letter queue cannot take the message; empty when it can."""
     if not facts.q_mgr.dead_letter_q_name:
         return "none is named (DEADQ)"

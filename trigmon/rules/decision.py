@@ -53,6 +53,22 @@ class Dropped(msgspec.Struct, frozen=True):
     why: str
 
 
+class Lost(msgspec.Struct, frozen=True):
+    """A message for this queue that nothing could take: a report, or another's that was to be a dead letter."""
+
+    q_name: str
+    why: str
+
+
+class ToScan(msgspec.Struct, frozen=True):
+    """Queues that are to be looked through for expired messages, slice by slice, behind what is done now."""
+
+    q_names: tuple[str, ...]
+
+
+Told = Fired | Dropped | Lost | ToScan
+
+
 class Decision(msgspec.Struct, frozen=True):
     """The reply, the changes, and the errands: further calls to perform on the same road after this one.
 
@@ -62,6 +78,6 @@ class Decision(msgspec.Struct, frozen=True):
     reply: Reply = DONE
     changes: list[AnyChange] = []
     errands: list[Call] = []
-    told: tuple[Fired | Dropped, ...] = ()
+    told: tuple[Told, ...] = ()
     gather: Callable[[list[Reply]], Reply] | None = None
     judged: tuple[Judged, ...] = ()

@@ -18,7 +18,7 @@ from trigmon.mq.attributes import (
     QueueManagerDefinition,
     RemoteQueue,
 )
-from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 
 NO_DEPTH = (0,) * 10
@@ -151,6 +151,10 @@ class StoredMessage(msgspec.Struct, frozen=True):
     data: bytes
     expires_ms: int = 0
 
+    def tenths_left(self, now: int) -> int:
+        """Expiry as a get returns it: the time it has left, above 0, or that it has no end."""
+        return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
+
 
 class Selection(msgspec.Struct, frozen=True):
     """Which messages a call looks for, in get order: highest priority first, then arrival.
@@ -161,7 +165,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
-    have expired, counted up to so many.
+    have expired, counted up to so many. ``is_expired`` asks for ``limit`` messages that have expired, and for no other.
     """
 
     q_name: str
@@ -175,6 +179,7 @@ class Selection(msgspec.Struct, frozen=True):
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
+    is_expired: bool = False
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -187,7 +192,10 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names."""
+    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names.
+
+    ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
+    """
 
     connection: int
     object_name: str = ""
@@ -203,6 +211,7 @@ class Wants(msgspec.Struct, frozen=True):
     where: dict[str, object] | None = None
     before: str = ""
     limit: int = 0
+    q_mgr_name: str = ""
 
 
 class Neighbour(msgspec.Struct, frozen=True):

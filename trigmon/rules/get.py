@@ -30,6 +30,7 @@ from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.reports import delivery_reports, expiration_reports
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
 
@@ -92,9 +93,10 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
     discards = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
         reason = Reason.NO_MSG_UNDER_CURSOR if call.options & _HERE else Reason.NO_MSG_AVAILABLE
-        return Decision(Refused(reason=int(reason), about=handle.object_name), discards)
+        return Decision(Refused(reason=int(reason), about=handle.object_name), discards, reports)
     message = found.messages[0]
     too_long = 0 <= call.max_length < len(message.data)
     accepts = bool(call.options & _ACCEPT)
@@ -107,7 +109,8 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
             if unit_id:
                 check_limit(facts, 1)
             changes = [*discards, *begins, _taken(message, unit_id)]
-    return Decision(_given(message, now, call.max_length if too_long else -1, accepts), changes)
+            reports += delivery_reports([message], facts, now, unit_id)
+    return Decision(_given(message, now, call.max_length if too_long else -1, accepts), changes, reports)
 
 
 def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
@@ -129,16 +132,18 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
     changes = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
-        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
+        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes, reports)
     messages = _carried(found.messages)
     unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
     if unit_id:
         check_limit(facts, len(messages))
     changes += begins
     changes += [_taken(message, unit_id) for message in messages]
+    reports += delivery_reports(messages, facts, now, unit_id)
     given = [_given(message, now, -1, False) for message in messages]
-    return Decision(WereGot(messages=given), changes)
+    return Decision(WereGot(messages=given), changes, reports)
 
 
 def may_wait(reply: Reply) -> bool:
@@ -199,7 +204,7 @@ def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasG
     """The message as the application sees it: the time it has left, and as much data as it can take."""
     descriptor = message.descriptor
     if message.expires_ms:
-        descriptor = replace(descriptor, expiry=max(1, (message.expires_ms - now) // 100))
+        descriptor = replace(descriptor, expiry=message.tenths_left(now))
     data = message.data
     if descriptor.format == FORMAT_XMIT_Q_HEADER:
         data = aged(descriptor, data, now)

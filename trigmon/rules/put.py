@@ -49,14 +49,15 @@ from trigmon.mq.errors import (
     PriorityError,
     PutInhibited,
     QFull,
-    ReportOptionsError,
 )
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission import XQH_LENGTH
 from trigmon.rules.changes import AddMessage, AnyChange
 from trigmon.rules.decision import DONE, Decision, Ids
 from trigmon.rules.errands import Deliver
+from trigmon.rules.expiry import capped
 from trigmon.rules.facts import Facts, Found, QueueFacts, Route
+from trigmon.rules.reports import arrival_reports, check_report
 from trigmon.rules.resolving import base_queue, check_alive
 from trigmon.rules.transmitting import as_it_lies
 from trigmon.rules.triggers.effects import trigger
@@ -77,8 +78,6 @@ _LATER_FLAGS = (
     | MsgFlag.MSG_IN_GROUP
     | MsgFlag.LAST_MSG_IN_GROUP
 ).value
-# Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
-_PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
 # What the rules do not know yet.
 _LATER_OPTIONS = (
     PutOption.LOGICAL_ORDER
@@ -112,31 +111,38 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
             f"put options {call.options:#x}: logical order and contexts come with a later release"
         )
     _check_descriptor(call.descriptor)
+    warned = check_report(call.descriptor, route is not None)
     _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
-    placed, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
+    # What is put straight onto a transmission queue is held against its header as the application made it.
+    lasting = descriptor if route is None else capped(descriptor, queue, facts)
+    placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
+    placed = capped(placed, queue, facts)
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,
         priority=descriptor.priority,
         persistence=descriptor.persistence,
         put_ms=now,
-        warning=warning,
+        warning=warning or warned,
     )
-    return _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply)
+    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply)
+    if not placed.report:
+        return decision
+    return replace(decision, errands=[*decision.errands, *arrival_reports(decision.changes, queue, facts, now)])
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A message moved here by an operator: its descriptor stays as it is."""
+    """A message moved here by an operator, or the queue manager's own: its descriptor stays as it is."""
     queue, route = base_queue(call.q_name, facts)
     _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
     descriptor, number = call.descriptor, ids.message()
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
     descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    return _placed(facts, queue, descriptor, data, number, now, ids, expires_ms=call.expires_ms)
+    return _placed(facts, queue, descriptor, data, number, now, ids, call.unit_id, expires_ms=call.expires_ms)
 
 
 def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -202,10 +208,15 @@ def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | No
         route = handle.route
     else:
         queue, route = base_queue(call.q_name, facts)
+    check_puts_allowed(facts, queue)
+    return queue, facts.alias or facts.remote or queue.definition, route
+
+
+def check_puts_allowed(facts: Facts, queue: QueueFacts) -> None:
+    """Raises PutInhibited (2051): every definition on the way to the queue has its PUT switch."""
     for definition in (facts.alias, facts.remote, queue.definition):
         if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
             raise PutInhibited(definition.name)
-    return queue, facts.alias or facts.remote or queue.definition, route
 
 
 def _check_descriptor(descriptor: MessageDescriptor) -> None:
@@ -220,8 +231,6 @@ def _check_descriptor(descriptor: MessageDescriptor) -> None:
         raise MsgTypeError(f"msg_type {kind}")
     if kind == MsgType.REQUEST and not descriptor.reply_to_q:
         raise MissingReplyToQ("msg_type request needs reply_to_q")
-    if descriptor.report & ~_PLAIN_REPORTS:
-        raise ReportOptionsError(f"report {descriptor.report:#x}: reports come with a later release")
     if descriptor.msg_flags & _LATER_FLAGS:
         raise FunctionNotSupported("msg_flags: groups and segments come with a later release")
     if descriptor.msg_flags & ~_KNOWN_FLAGS:

@@ -22,6 +22,7 @@ from trigmon.rules.defining import (
     look_for_clear,
     look_for_move,
 )
+from trigmon.rules.delivering import decide_report, decide_undelivered
 from trigmon.rules.displaying import (
     checked_where,
     decide_change_run,
@@ -33,7 +34,20 @@ from trigmon.rules.displaying import (
     decide_status,
     runs_limit,
 )
-from trigmon.rules.errands import Awake, DeadLetter, Deliver, Forget, MakeQueue, Reap, Rearmed, Tend
+from trigmon.rules.errands import (
+    Awake,
+    DeadLetter,
+    Deliver,
+    Expire,
+    Forget,
+    MakeQueue,
+    Reap,
+    Rearmed,
+    Report,
+    Tend,
+    Undelivered,
+)
+from trigmon.rules.expiry import decide_expire, decide_refresh, look_for_expire
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
@@ -101,8 +115,12 @@ def _definition(call: Any, connection: int) -> Wants:
     return Wants(connection, call.name, object_type, like=like, everything=True)
 
 
-def _dead_letter(call: DeadLetter, connection: int) -> Wants:
+def _dead_letter(call: Any, connection: int) -> Wants:
     return Wants(connection, dead_letter=True)
+
+
+def _report(call: Report, connection: int) -> Wants:
+    return Wants(connection, call.q_name, q_mgr_name=call.q_mgr_name)
 
 
 def _move(call: calls.Move, connection: int) -> Wants:
@@ -140,6 +158,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Delete: Verb(_definition, decide_delete, is_wide=True, is_administrative=True),
     calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_administrative=True),
     calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True, is_administrative=True),
+    calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
@@ -149,6 +168,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
+    Report: Verb(_report, decide_report),
+    Undelivered: Verb(_dead_letter, decide_undelivered),
+    Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),

@@ -102,6 +102,10 @@ class Standing:
                 alias = self.aliases.get(handle.object_name)
                 if handle.route is not None:
                     remote = self.remotes.get(handle.route.definition)
+        elif wants.q_mgr_name not in ("", self.q_mgr[""].name):
+            remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=wants.q_mgr_name)
+            transmission = self._transmission(remote)
+            queue = self.queues.get(transmission.q_name)
         elif name:
             queue = self.queues.get(name)
             if queue is None:

@@ -34,6 +34,10 @@ class Logged(Telling):
         """Somebody's program is not going to be started."""
         self._seldom.warning("trigger message dropped", q_name=q_name, why=why)
 
+    def message_lost(self, q_name: str, why: str) -> None:
+        """Somebody will not hear of what became of a message."""
+        self._seldom.warning("message dropped", q_name=q_name, why=why)
+
     def message_damaged(self, q_name: str, number: int) -> None:
         """The disk or the file was damaged: a message is lost to programs, and its row kept."""
         self._log.error("a damaged message was set aside", q_name=q_name, row=number)

@@ -146,6 +146,8 @@ class MemoryStore(BaseStore):
         """See the port."""
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection), expired_count=self._count_expired(selection))
+        if selection.is_expired:
+            return Found(expired=self._expired(selection))
         rows = self._rows.of.get(selection.q_name, {})
         order = self._rows.order.get(selection.q_name, [])
         if selection.at is not None:
@@ -185,10 +187,17 @@ class MemoryStore(BaseStore):
         ]
         return tuple(sorted(messages, key=lambda message: message.number)[:1])
 
+    def _expired(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        messages = [
+            row.message
+            for row in self._rows.of.get(selection.q_name, {}).values()
+            if 0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by
+        ]
+        messages.sort(key=lambda message: (message.expires_ms, message.number))
+        return tuple(messages[: selection.limit])
+
     def _count_expired(self, selection: Selection) -> int:
-        rows = self._rows.of.get(selection.q_name, {}).values()
-        count = sum(0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by for row in rows)
-        return min(count, selection.counts_expired)
+        return len(self._expired(replace(selection, limit=selection.counts_expired)))
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""

@@ -25,6 +25,9 @@ FIND_BOTH_IDS = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? AN
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
+FIND_EXPIRED = f"""
+SELECT {COLUMNS} FROM message INDEXED BY message_expiring
+WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms, put_by, taken_by, id"""
 EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
 
 COMMIT_GETS = "DELETE FROM message WHERE taken_by = ?"

@@ -222,6 +222,9 @@ class SqliteStore(BaseStore):
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection, number), expired_count=self._count_expired(selection, number))
         picked = Picked(selection)
+        if selection.is_expired:
+            self._pick(sql.FIND_EXPIRED, (number, selection.now), picked)
+            return Found(expired=tuple(picked.expired[: selection.limit]), damaged=tuple(picked.damaged))
         for statement, values in look_ups(selection, number):
             self._pick(statement, values, picked)
             if picked.is_full:
