@@ -8,6 +8,7 @@ from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, StoredMessage, UnitFacts
+from trigmon.rules.order.place import Place, Side
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -101,6 +102,15 @@ class MoveCursor(Change, frozen=True):
     cursor: Cursor
 
 
+class SetPlace(Change, frozen=True):
+    """A handle stands elsewhere in a group: by a put or get of a unit of work, whose backout takes it back, or not."""
+
+    handle: int
+    side: Side
+    place: Place | None
+    unit_id: int = 0
+
+
 class SetDefinition(Change, frozen=True):
     """An object is defined or altered; its messages and handles stay."""
 
@@ -160,6 +170,7 @@ AnyChange = (
     | OpenHandle
     | CloseHandle
     | MoveCursor
+    | SetPlace
     | SetDefinition
     | DropDefinition
     | DeleteLogically

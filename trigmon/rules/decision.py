@@ -66,7 +66,30 @@ class ToScan(msgspec.Struct, frozen=True):
     q_names: tuple[str, ...]
 
 
-Told = Fired | Dropped | Lost | ToScan
+class Aside(msgspec.Struct, frozen=True):
+    """A message backed out too often was put onto another queue; blank: it was discarded, as it asked to be.
+
+    ``why`` says what hindered the backout queue, where there is one.
+    """
+
+    q_name: str
+    to_q_name: str
+    msg_id: bytes
+    backout_count: int
+    why: str = ""
+
+
+class NotAside(msgspec.Struct, frozen=True):
+    """A message backed out too often that no queue took: it is handed out again."""
+
+    q_name: str
+    msg_id: bytes
+    backout_count: int
+    why: str
+
+
+Told = Fired | Dropped | Lost | ToScan | Aside | NotAside
+"""What is for the log, and for the housekeeper."""
 
 
 class Decision(msgspec.Struct, frozen=True):

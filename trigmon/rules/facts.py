@@ -7,7 +7,10 @@ committed or not, less those got, committed or not, which is how a private queue
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import (
     AliasQueue,
@@ -20,6 +23,8 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
+from trigmon.rules.order.place import Place, Side
+from trigmon.rules.order.wholeness import Whole
 
 NO_DEPTH = (0,) * 10
 SLICE = 256
@@ -86,7 +91,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
-    ``is_creator``: it was opened by the open of a model queue that made the queue.
+    ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
+    its last destructive get and its last browse left it in a group.
     """
 
     handle: int
@@ -98,6 +104,20 @@ class HandleFacts(msgspec.Struct, frozen=True):
     cursor: Cursor | None = None
     route: Route | None = None
     is_creator: bool = False
+    put_place: Place | None = None
+    get_place: Place | None = None
+    browse_place: Place | None = None
+
+    def place(self, side: Side) -> Place | None:
+        """Where its last call of this side left it."""
+        return {Side.PUT: self.put_place, Side.GET: self.get_place, Side.BROWSE: self.browse_place}[side]
+
+
+def with_place(handle: HandleFacts, side: Side, place: Place | None) -> HandleFacts:
+    """The handle, standing elsewhere on one side."""
+    if side is Side.PUT:
+        return replace(handle, put_place=place)
+    return replace(handle, get_place=place) if side is Side.GET else replace(handle, browse_place=place)
 
 
 class HeldTrigger(msgspec.Struct, frozen=True):
@@ -113,7 +133,10 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
-    """An open unit of work: what it put and got, by queue and counted priority."""
+    """An open unit of work: what it put and got, by queue and counted priority.
+
+    ``places`` are the places that handles had before their first put or get in it; its backout gives them back.
+    """
 
     unit_id: int
     number: int
@@ -124,6 +147,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     puts: dict[tuple[str, int], int] = {}
     gets: dict[tuple[str, int], int] = {}
     held: tuple[HeldTrigger, ...] = ()
+    places: dict[tuple[int, Side], Place | None] = {}
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
@@ -163,6 +187,9 @@ class Selection(msgspec.Struct, frozen=True):
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
     ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
 
+    ``starts``: only what a logical message, or a group, begins with; a message in none is both. ``whole``: only what
+    has all of its logical message, or group, there. ``gathers``: all segments of the first logical message, in order.
+
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
     have expired, counted up to so many. ``is_expired`` asks for ``limit`` messages that have expired, and for no other.
@@ -176,10 +203,32 @@ class Selection(msgspec.Struct, frozen=True):
     at: Cursor | None = None
     msg_id: bytes | None = None
     correl_id: bytes | None = None
+    group_id: bytes | None = None
+    msg_seq_number: int | None = None
+    offset: int | None = None
+    starts: Whole = Whole.NOTHING
+    whole: Whole = Whole.NOTHING
+    gathers: bool = False
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
     is_expired: bool = False
+
+
+_named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
+_ANY = (None,) * 5
+
+
+def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
+    """Whether a message is of those that a selection names by its fields, or by what starts with it."""
+    named = _named(selection)
+    if named != _ANY:
+        fields = zip(named, _named(descriptor), strict=True)
+        if any(wanted is not None and wanted != found for wanted, found in fields):
+            return False
+    if selection.starts is Whole.NOTHING:
+        return True
+    return not descriptor.offset and (selection.starts is Whole.MESSAGE or descriptor.msg_seq_number == 1)
 
 
 class Found(msgspec.Struct, frozen=True):

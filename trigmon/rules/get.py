@@ -30,6 +30,17 @@ from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.order.getting import (
+    MATCHES,
+    ORDERS,
+    check_browse,
+    check_found,
+    consistent,
+    in_order,
+    joined,
+    moved,
+    statuses,
+)
 from trigmon.rules.reports import delivery_reports, expiration_reports
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
@@ -41,13 +52,10 @@ MOST_BYTES = 4 << 20
 KNOWN_OPTIONS = sum(GetOption)
 KNOWN_MATCHES = sum(MatchOption)
 # What the rules do not know yet.
-_LATER_ORDER = (
-    GetOption.LOGICAL_ORDER | GetOption.COMPLETE_MSG | GetOption.ALL_MSGS_AVAILABLE | GetOption.ALL_SEGMENTS_AVAILABLE
-).value
 _LATER_UNITS = (
     GetOption.MARK_SKIP_BACKOUT | GetOption.LOCK | GetOption.UNLOCK | GetOption.SYNCPOINT_IF_PERSISTENT
 ).value
-_LATER_MATCHES = (MatchOption.GROUP_ID | MatchOption.MSG_SEQ_NUMBER | MatchOption.OFFSET).value
+_MSG_ID, _CORREL_ID = MatchOption.MSG_ID.value, MatchOption.CORREL_ID.value
 _BROWSE_FIRST = GetOption.BROWSE_FIRST.value
 _BROWSE_NEXT = GetOption.BROWSE_NEXT.value
 _BROWSE_HERE = GetOption.BROWSE_MSG_UNDER_CURSOR.value
@@ -71,20 +79,21 @@ def look_for_get(call: Get, facts: Facts, now: int) -> Selection:
     handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
     if call.match & ~KNOWN_MATCHES:
         raise MatchOptionsError(f"match options {call.match:#x}")
-    if call.match & _LATER_MATCHES:
-        raise FunctionNotSupported(f"match options {call.match:#x}: groups come with a later release")
     here = call.options & _HERE
     if here and handle.cursor is None:
         raise NoMsgUnderCursor(handle.object_name)
-    return Selection(
+    selection = Selection(
         q_name=handle.q_name,
         now=now,
         unit_id=_visible_unit(call.options, facts),
         after=handle.cursor if call.options & _BROWSE_NEXT else None,
         at=handle.cursor if here else None,
-        msg_id=call.msg_id if call.match & 1 and not here else None,
-        correl_id=call.correl_id if call.match & 2 and not here else None,
+        msg_id=call.msg_id if call.match & _MSG_ID and not here else None,
+        correl_id=call.correl_id if call.match & _CORREL_ID and not here else None,
     )
+    if call.options & ORDERS or call.match & MATCHES:
+        return in_order(selection, call, handle)
+    return selection
 
 
 def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -97,26 +106,32 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     if not found.messages:
         reason = Reason.NO_MSG_UNDER_CURSOR if call.options & _HERE else Reason.NO_MSG_AVAILABLE
         return Decision(Refused(reason=int(reason), about=handle.object_name), discards, reports)
-    message = found.messages[0]
+    messages, differs = consistent(found.messages)
+    message = joined(messages)
     too_long = 0 <= call.max_length < len(message.data)
     accepts = bool(call.options & _ACCEPT)
-    changes = discards
-    if not too_long or accepts:
-        if call.options & _BROWSES:
-            changes = [*discards, MoveCursor(handle.handle, Cursor(message.priority, message.number))]
-        else:
-            unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
-            if unit_id:
-                check_limit(facts, 1)
-            changes = [*discards, *begins, _taken(message, unit_id)]
-            reports += delivery_reports([message], facts, now, unit_id)
-    return Decision(_given(message, now, call.max_length if too_long else -1, accepts), changes, reports)
+    if too_long and not accepts:
+        return Decision(_given(message, now, call.max_length, accepts), discards, reports)
+    unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
+    check_found(call, facts, messages, unit_id)
+    if call.options & _BROWSES:
+        first = messages[0]
+        takes: list[AnyChange] = [MoveCursor(handle.handle, Cursor(first.priority, first.number))]
+    else:
+        if unit_id:
+            check_limit(facts, len(messages))
+        takes = [*begins, *(_taken(each, unit_id) for each in messages)]
+        reports += delivery_reports([message], facts, now, unit_id)
+    moves, left = moved(call.options, handle, messages, unit_id)
+    reply = _given(message, now, call.max_length if too_long else -1, accepts)
+    warning = reply.warning or differs or left
+    return Decision(replace(reply, warning=warning) if warning else reply, [*discards, *takes, *moves], reports)
 
 
 def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
     """The next messages in get order, up to the count asked for."""
-    if call.count < 1 or call.options & _PLACES:
-        raise OptionsError("get_many takes a count above 0, and does not browse")
+    if call.count < 1 or call.options & (_PLACES | ORDERS):
+        raise OptionsError("get_many takes a count above 0, in physical order, and does not browse")
     handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
     return Selection(
         q_name=handle.q_name,
@@ -139,11 +154,11 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
     if unit_id:
         check_limit(facts, len(messages))
-    changes += begins
-    changes += [_taken(message, unit_id) for message in messages]
+    moves, warning = moved(call.options, facts.handle, messages, unit_id)
+    changes += [*begins, *(_taken(message, unit_id) for message in messages), *moves]
     reports += delivery_reports(messages, facts, now, unit_id)
     given = [_given(message, now, -1, False) for message in messages]
-    return Decision(WereGot(messages=given), changes, reports)
+    return Decision(WereGot(messages=given, warning=warning), changes, reports)
 
 
 def may_wait(reply: Reply) -> bool:
@@ -159,7 +174,7 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
     places = options & _PLACES
     if options & ~KNOWN_OPTIONS or places & (places - 1):
         raise OptionsError(f"get options {options:#x}")
-    if options & (_LATER_ORDER | _LATER_UNITS):
+    if options & _LATER_UNITS:
         raise FunctionNotSupported(f"get options {options:#x} come with a later release")
     if options & SYNCPOINT and options & (NO_SYNCPOINT | _BROWSES):
         raise OptionsError("syncpoint goes neither with no_syncpoint nor with a browse")
@@ -173,6 +188,7 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
     if queue is None:
         raise HobjError(f"handle {number}")
     check_alive(queue)
+    check_browse(options, handle)
     for definition in (facts.alias, queue.definition):
         if definition is not None and definition.inhibit_get is Inhibit.INHIBITED:
             raise GetInhibited(definition.name)
@@ -208,12 +224,15 @@ def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasG
     data = message.data
     if descriptor.format == FORMAT_XMIT_Q_HEADER:
         data = aged(descriptor, data, now)
-    if cut_to < 0:
-        return WasGot(descriptor=descriptor, data=data, data_length=len(data))
-    warning = Reason.TRUNCATED_MSG_ACCEPTED if accepts else Reason.TRUNCATED_MSG_FAILED
+    group_status, segment_status = statuses(descriptor.msg_flags) if descriptor.msg_flags else (" ", " ")
+    warning = 0
+    if cut_to >= 0:
+        warning = int(Reason.TRUNCATED_MSG_ACCEPTED if accepts else Reason.TRUNCATED_MSG_FAILED)
     return WasGot(
         descriptor=descriptor,
-        data=data[:cut_to],
+        data=data if cut_to < 0 else data[:cut_to],
         data_length=len(data),
-        warning=int(warning),
+        group_status=group_status,
+        segment_status=segment_status,
+        warning=warning,
     )

@@ -40,7 +40,9 @@ from trigmon.rules.errands import (
     Deliver,
     Expire,
     Forget,
+    HandOut,
     MakeQueue,
+    PutAside,
     Reap,
     Rearmed,
     Report,
@@ -50,8 +52,9 @@ from trigmon.rules.errands import (
 from trigmon.rules.expiry import decide_expire, decide_refresh, look_for_expire
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
-from trigmon.rules.get import decide_get, decide_get_many, look_for_get, look_for_get_many
+from trigmon.rules.get import look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_make_queue, decide_open
+from trigmon.rules.poison import decide_get, decide_hand_out, decide_put_aside, look_for_hand_out
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.resolving import object_type_of
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
@@ -123,6 +126,14 @@ def _report(call: Report, connection: int) -> Wants:
     return Wants(connection, call.q_name, q_mgr_name=call.q_mgr_name)
 
 
+def _put_aside(call: PutAside, connection: int) -> Wants:
+    return Wants(connection, call.to_q_name, dead_letter=not call.to_q_name)
+
+
+def _hand_out(call: HandOut, connection: int) -> Wants:
+    return Wants(connection, handle=call.get.handle)
+
+
 def _move(call: calls.Move, connection: int) -> Wants:
     return Wants(connection, call.q_name, target=call.to_q_name)
 
@@ -145,7 +156,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Put: Verb(_by_handle_or_name, decide_put),
     calls.PutMany: Verb(_nothing, decide_put_many),
     calls.Get: Verb(_by_handle, decide_get, look_for_get),
-    calls.GetMany: Verb(_by_handle, decide_get_many, look_for_get_many),
+    calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many),
     calls.Inquire: Verb(_by_handle, decide_inquire, is_wide=True),
     calls.Set: Verb(_by_handle, decide_set, is_wide=True),
     calls.Commit: Verb(_nothing, decide_commit),
@@ -172,6 +183,8 @@ VERBS: dict[type[calls.Call], Verb] = {
     Undelivered: Verb(_dead_letter, decide_undelivered),
     Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
+    PutAside: Verb(_put_aside, decide_put_aside),
+    HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),

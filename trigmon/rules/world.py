@@ -35,6 +35,7 @@ from trigmon.rules.facts import (
     UnitFacts,
     Wants,
     World,
+    with_place,
 )
 
 _GONE = object()
@@ -311,6 +312,10 @@ class Standing:
             self._count(q_name, priority, -gone, puts=-count)
         for (q_name, priority), count in unit.gets.items():
             self._count(q_name, priority, 0 if committed else count, gets=-count)
+        for (number, side), place in () if committed else unit.places.items():
+            handle = self.handles.get(number)
+            if handle is not None:
+                self._write(self.handles, number, with_place(handle, side, place))
         self._drop(self.units, unit.unit_id)
         connection = self.connections.get(unit.connection)
         if connection is not None:
@@ -351,6 +356,16 @@ class Standing:
 
     def _move_cursor(self, change: c.MoveCursor) -> None:
         self._write(self.handles, change.handle, replace(self.handles[change.handle], cursor=change.cursor))
+
+    def _set_place(self, change: c.SetPlace) -> None:
+        handle = self.handles[change.handle]
+        if change.unit_id:
+            unit = self.units[change.unit_id]
+            key = (change.handle, change.side)
+            if key not in unit.places:
+                before = {**unit.places, key: handle.place(change.side)}
+                self._write(self.units, unit.unit_id, replace(unit, places=before))
+        self._write(self.handles, change.handle, with_place(handle, change.side, change.place))
 
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
@@ -412,6 +427,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.OpenHandle: Standing._open_handle,
     c.CloseHandle: Standing._close_handle,
     c.MoveCursor: Standing._move_cursor,
+    c.SetPlace: Standing._set_place,
     c.SetDefinition: Standing._set_definition,
     c.DropDefinition: Standing._drop_definition,
     c.DeleteLogically: Standing._delete_logically,

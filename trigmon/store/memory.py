@@ -12,9 +12,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage, fits
+from trigmon.rules.order.place import SEGMENT
+from trigmon.rules.order.wholeness import Item, Whole, has_message, reach
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, BaseStore
 
@@ -161,7 +164,7 @@ class MemoryStore(BaseStore):
         size = 0
         for key in keys:
             row = rows.get(key)
-            if row is None or not _is_chosen(row, selection):
+            if row is None or not _is_chosen(row, selection) or not self._is_whole(row.message, selection):
                 continue
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
@@ -173,7 +176,43 @@ class MemoryStore(BaseStore):
             size += len(row.message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
+        if selection.gathers and messages:
+            messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
+
+    def _group(self, message: StoredMessage, selection: Selection, now: int) -> list[StoredMessage]:
+        """What is there of a message's group, in the order of the places."""
+        rows = self._rows.of.get(selection.q_name, {}).values()
+        group = [
+            row.message
+            for row in rows
+            if _is_visible(row, selection)
+            and row.message.descriptor.group_id == message.descriptor.group_id
+            and not 0 < row.message.expires_ms <= now
+        ]
+        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
+
+    def _is_whole(self, message: StoredMessage, selection: Selection) -> bool:
+        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        if selection.whole is Whole.NOTHING or message.descriptor.group_id == NO_ID:
+            return True
+        has_expired = 0 < message.expires_ms <= selection.now
+        items = [_item(each) for each in self._group(message, selection, 0 if has_expired else selection.now)]
+        if selection.whole is Whole.GROUP:
+            return reach(items)[1] is Whole.GROUP
+        return has_message(items, message.descriptor.msg_seq_number)
+
+    def _segments(self, first: StoredMessage, selection: Selection) -> list[StoredMessage]:
+        """All segments of the logical message that begins with this one, in their order."""
+        if not first.descriptor.msg_flags & SEGMENT:
+            return [first]
+        segments: list[StoredMessage] = []
+        for each in self._group(first, selection, selection.now):
+            descriptor = each.descriptor
+            place = (first.descriptor.msg_seq_number, sum(len(segment.data) for segment in segments))
+            if (descriptor.msg_seq_number, descriptor.offset) == place:
+                segments.append(each)
+        return segments
 
     def _oldest(self, selection: Selection) -> tuple[StoredMessage, ...]:
         if selection.oldest_from is None:
@@ -301,13 +340,17 @@ class MemoryStore(BaseStore):
         return chosen[:limit]
 
 
+def _is_visible(row: Row, selection: Selection) -> bool:
+    return not row.taken_by and not row.is_held and row.put_by in (0, selection.unit_id)
+
+
 def _is_chosen(row: Row, selection: Selection) -> bool:
-    if row.taken_by or row.is_held or (row.put_by and row.put_by != selection.unit_id):
-        return False
-    descriptor = row.message.descriptor
-    if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
-        return False
-    return selection.correl_id is None or descriptor.correl_id == selection.correl_id
+    return _is_visible(row, selection) and fits(selection, row.message.descriptor)
+
+
+def _item(message: StoredMessage) -> Item:
+    descriptor = message.descriptor
+    return Item(descriptor.msg_seq_number, descriptor.offset, len(message.data), descriptor.msg_flags)
 
 
 def _once_more(message: StoredMessage) -> StoredMessage:
