@@ -22,6 +22,7 @@ from trigmon.mq.descriptors import (
     FORMAT_DEAD_LETTER,
     FORMAT_NONE,
     FORMAT_XMIT_Q_HEADER,
+    LARGEST_LONG,
     NO_ID,
     MessageDescriptor,
 )
@@ -72,6 +73,8 @@ def check_report(descriptor: MessageDescriptor, is_remote: bool) -> int:
     report = descriptor.report
     if not report:
         return 0
+    if not -LARGEST_LONG <= report <= LARGEST_LONG:
+        raise ReportOptionsError(f"report {report:#x} is beyond 32 bits")
     unknown = report & ~_KNOWN
     if unknown & (_REJECTED if is_remote else _REJECTED | _ACCEPTED_IF_REMOTE):
         raise ReportOptionsError(f"report {report:#x}: {unknown:#x} is unknown here")
