@@ -18,6 +18,7 @@ from trigmon.mq.descriptors import (
     chars,
     date_and_time,
 )
+from trigmon.mq.enums import ApplType
 from trigmon.mq.errors import ExpiryError, XqhError
 
 _XQH = struct.Struct("<4si48s48s")
@@ -38,7 +39,8 @@ def pack_xqh(remote_q_name: str, remote_q_mgr_name: str, descriptor: MessageDesc
 
 def pack_md(md: MessageDescriptor) -> bytes:
     """MQMD version 1, 324 bytes. The queue manager's own character set is named, since it leaves here."""
-    put_date, put_time = date_and_time(md.put_ms)
+    has_context = md.put_appl_type != ApplType.NO_CONTEXT
+    put_date, put_time = date_and_time(md.put_ms) if has_context else (" " * 8, " " * 8)
     return _MD.pack(
         b"MD  ",
         1,
@@ -92,7 +94,7 @@ def ids_in_xqh(data: bytes) -> tuple[bytes, bytes] | None:
     return data[_MSG_ID_AT:_CORREL_ID_AT], data[_CORREL_ID_AT : _CORREL_ID_AT + ID_LENGTH]
 
 
-def aged(descriptor: MessageDescriptor, data: bytes, now: int) -> bytes:
+def aged(descriptor: MessageDescriptor, data: bytes, waited_ms: int) -> bytes:
     """The data as it is got: the MQXQH's expiry less the time since the put, 0 once that has elapsed.
 
     Data too short to hold the field, and a field that is not above 0, stay as they are.
@@ -103,7 +105,7 @@ def aged(descriptor: MessageDescriptor, data: bytes, now: int) -> bytes:
     expiry = _expiry(data, order)
     if expiry <= 0:
         return data
-    left_ms = expiry * 100 - (now - descriptor.put_ms)
+    left_ms = expiry * 100 - waited_ms
     left = max(1, left_ms // 100) if left_ms > 0 else 0
     return data[:_EXPIRY_AT] + left.to_bytes(4, order, signed=True) + data[_EXPIRY_AT + 4 :]
 

@@ -104,7 +104,13 @@ class QueueManager:
         number = self._ids.handle()
         session = Session(number, identity)
         facts = ConnectionFacts(
-            number, identity.client_id, identity.application, identity.user, identity.pid, identity.run_id
+            number,
+            identity.client_id,
+            identity.application,
+            identity.user,
+            identity.pid,
+            identity.run_id,
+            is_administrator=identity.administrator,
         )
         self._store.apply([c.Connect(facts)], False)
         self._sessions[number] = session

@@ -91,6 +91,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
+    ``context`` is the descriptor of the message last got, with SAVE_ALL_CONTEXT.
     ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
     its last destructive get and its last browse left it in a group.
     """
@@ -104,6 +105,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     cursor: Cursor | None = None
     route: Route | None = None
     is_creator: bool = False
+    context: MessageDescriptor | None = None
     put_place: Place | None = None
     get_place: Place | None = None
     browse_place: Place | None = None
@@ -162,6 +164,7 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     handles: tuple[int, ...] = ()
     unit_id: int = 0
     unit_number: int = 0
+    is_administrator: bool = False
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
@@ -174,6 +177,12 @@ class StoredMessage(msgspec.Struct, frozen=True):
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+
+    def waited_ms(self, now: int) -> int:
+        """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
+        if self.expires_ms:
+            return self.descriptor.expiry * 100 - (self.expires_ms - now)
+        return now - self.descriptor.put_ms
 
     def tenths_left(self, now: int) -> int:
         """Expiry as a get returns it: the time it has left, above 0, or that it has no end."""
@@ -243,6 +252,7 @@ class Found(msgspec.Struct, frozen=True):
 class Wants(msgspec.Struct, frozen=True):
     """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names.
 
+    ``context`` is a handle whose saved context is passed on;
     ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
     """
 
@@ -261,6 +271,7 @@ class Wants(msgspec.Struct, frozen=True):
     before: str = ""
     limit: int = 0
     q_mgr_name: str = ""
+    context: int = 0
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -308,3 +319,4 @@ class Facts(msgspec.Struct, frozen=True):
     run: dict[str, object] | None = None
     runs: tuple[dict[str, object], ...] = ()
     world: World | None = None
+    context: HandleFacts | None = None

@@ -28,6 +28,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
+from trigmon.rules.context import saved, shown
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
 from trigmon.rules.order.getting import (
@@ -122,6 +123,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
             check_limit(facts, len(messages))
         takes = [*begins, *(_taken(each, unit_id) for each in messages)]
         reports += delivery_reports([message], facts, now, unit_id)
+    takes += saved(handle, None if call.options & _BROWSES else message.descriptor)
     moves, left = moved(call.options, handle, messages, unit_id)
     reply = _given(message, now, call.max_length if too_long else -1, accepts)
     warning = reply.warning or differs or left
@@ -154,6 +156,7 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
     if unit_id:
         check_limit(facts, len(messages))
+    changes += saved(facts.handle, messages[-1].descriptor)
     moves, warning = moved(call.options, facts.handle, messages, unit_id)
     changes += [*begins, *(_taken(message, unit_id) for message in messages), *moves]
     reports += delivery_reports(messages, facts, now, unit_id)
@@ -218,12 +221,12 @@ def _taken(message: StoredMessage, unit_id: int) -> AnyChange:
 
 def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
     """The message as the application sees it: the time it has left, and as much data as it can take."""
-    descriptor = message.descriptor
-    if message.expires_ms:
-        descriptor = replace(descriptor, expiry=message.tenths_left(now))
+    descriptor = shown(message.descriptor)
     data = message.data
     if descriptor.format == FORMAT_XMIT_Q_HEADER:
-        data = aged(descriptor, data, now)
+        data = aged(descriptor, data, message.waited_ms(now))
+    if message.expires_ms:
+        descriptor = replace(descriptor, expiry=message.tenths_left(now))
     group_status, segment_status = statuses(descriptor.msg_flags) if descriptor.msg_flags else (" ", " ")
     warning = 0
     if cut_to >= 0:

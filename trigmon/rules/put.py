@@ -23,7 +23,6 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
 )
 from trigmon.mq.enums import (
-    ApplType,
     Inhibit,
     MsgDeliverySequence,
     MsgFlag,
@@ -53,6 +52,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission import XQH_LENGTH
 from trigmon.rules.changes import AddMessage, AnyChange
+from trigmon.rules.context import context_for
 from trigmon.rules.decision import DONE, Decision, Ids
 from trigmon.rules.errands import Deliver
 from trigmon.rules.expiry import capped
@@ -79,14 +79,7 @@ _LATER_FLAGS = (
     | MsgFlag.LAST_MSG_IN_GROUP
 ).value
 # What the rules do not know yet.
-_LATER_OPTIONS = (
-    PutOption.LOGICAL_ORDER
-    | PutOption.PASS_IDENTITY_CONTEXT
-    | PutOption.PASS_ALL_CONTEXT
-    | PutOption.SET_IDENTITY_CONTEXT
-    | PutOption.SET_ALL_CONTEXT
-    | PutOption.NO_CONTEXT
-).value
+_LATER_OPTIONS = PutOption.LOGICAL_ORDER.value
 _DATAGRAM = MsgType.DATAGRAM.value
 _KNOWN_FLAGS = sum(MsgFlag)
 _LENGTHS = {
@@ -107,9 +100,7 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
     if call.options & _LATER_OPTIONS:
-        raise FunctionNotSupported(
-            f"put options {call.options:#x}: logical order and contexts come with a later release"
-        )
+        raise FunctionNotSupported(f"put options {call.options:#x}: logical order comes with a later release")
     _check_descriptor(call.descriptor)
     warned = check_report(call.descriptor, route is not None)
     _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
@@ -268,7 +259,6 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
     given = call.descriptor
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
     keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
-    connection = facts.connection
     descriptor = replace(
         given,
         priority=opened.def_priority if given.priority < 0 else given.priority,
@@ -280,10 +270,7 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
         msg_seq_number=1,
         offset=0,
         backout_count=0,
-        user_identifier=connection.user[:12],
-        put_appl_type=int(ApplType.UNIX),
-        put_appl_name=connection.application[:28],
-        put_ms=now,
+        **context_for(call, facts, now),
     )
     return descriptor, int(warning)
 

@@ -83,6 +83,10 @@ def _by_handle_or_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name, None, call.handle)
 
 
+def _put(call: calls.Put, connection: int) -> Wants:
+    return Wants(connection, call.q_name, None, call.handle, context=call.context)
+
+
 def _by_handle(call: Any, connection: int) -> Wants:
     return Wants(connection, handle=call.handle)
 
@@ -153,7 +157,7 @@ def _runs(call: calls.Runs, connection: int) -> Wants:
 VERBS: dict[type[calls.Call], Verb] = {
     calls.Open: Verb(_open, decide_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
-    calls.Put: Verb(_by_handle_or_name, decide_put),
+    calls.Put: Verb(_put, decide_put),
     calls.PutMany: Verb(_nothing, decide_put_many),
     calls.Get: Verb(_by_handle, decide_get, look_for_get),
     calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many),

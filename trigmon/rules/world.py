@@ -91,9 +91,7 @@ class Standing:
     def facts(self, wants: Wants) -> Facts:
         """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved to what it means."""
         connection = self.connections[wants.connection]
-        handle = self.handles.get(wants.handle)
-        if handle is not None and handle.connection != wants.connection:
-            handle = None
+        handle = self._own(wants.handle, wants.connection)
         queue = alias = process = initiation = remote = model = transmission = None
         target_exists = False
         name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
@@ -139,7 +137,13 @@ class Standing:
             model,
             transmission,
             tuple(self.deleted) if self.deleted else (),
+            context=self._own(wants.context, wants.connection) if wants.context else None,
         )
+
+    def _own(self, number: int, connection: int) -> HandleFacts | None:
+        """A connection's handle; another's is none."""
+        handle = self.handles.get(number)
+        return handle if handle is not None and handle.connection == connection else None
 
     def _transmission(self, remote: RemoteQueue) -> Transmission:
         """The queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
@@ -367,6 +371,9 @@ class Standing:
                 self._write(self.units, unit.unit_id, replace(unit, places=before))
         self._write(self.handles, change.handle, with_place(handle, change.side, change.place))
 
+    def _save_context(self, change: c.SaveContext) -> None:
+        self._write(self.handles, change.handle, replace(self.handles[change.handle], context=change.context))
+
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
         if isinstance(definition, LocalQueue):
@@ -428,6 +435,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.CloseHandle: Standing._close_handle,
     c.MoveCursor: Standing._move_cursor,
     c.SetPlace: Standing._set_place,
+    c.SaveContext: Standing._save_context,
     c.SetDefinition: Standing._set_definition,
     c.DropDefinition: Standing._drop_definition,
     c.DeleteLogically: Standing._delete_logically,

@@ -61,7 +61,7 @@ class InProcess:
         """See :class:`trigmon.simulate.stage.Stage`."""
         connection = self._connections.get(application)
         if connection is None:
-            connection = self._connections[application] = _Connection(self.connect(application))
+            connection = self._connections[application] = _Connection(self.connect(application, administrator=True))
         reply = self.ask(connection.session, numbered(call, connection.unit))
         if isinstance(call, Commit | Backout):
             connection.unit += 1

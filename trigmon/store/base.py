@@ -83,7 +83,7 @@ def is_of_temporary_queue(change: AnyChange) -> bool:
 
 
 _STANDS_ONLY = (
-    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.MoveCursor, c.SetPlace),
+    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.MoveCursor, c.SaveContext, c.SetPlace),
     *(c.StampTrigger, c.Connect, c.DropConnection),
 )
 _ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.WriteRun)
