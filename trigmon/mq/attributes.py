@@ -372,13 +372,18 @@ def is_dynamic(row: Mapping[str, Any]) -> bool:
     return bool(row["object_type"] == "QLOCAL" and row.get("definition_type", "predefined") != "predefined")
 
 
-def find_attribute(which: ObjectType, name: str) -> Attribute:
-    """The attribute that a long name or an MQSC word (in either case) means for this kind of object.
+def find_attribute(which: ObjectType, name: str | int) -> Attribute:
+    """The attribute that a long name, an MQSC word (in either case) or IBM's selector means for this kind of object.
 
     ``default_persistence`` and its like are ``def_persistence``. ``NOTRIGGER`` and its like are no names of
     attributes; MQSC's own reader knows them. Raises SelectorError.
     """
     table = ATTRIBUTES[which]
+    if isinstance(name, int):
+        by_selector = next((a for a in table.values() if name and a.selector == name), None)
+        if by_selector is None:
+            raise SelectorError(f"{which.name} has no attribute of selector {name}")
+        return by_selector
     found = table.get(re.sub("^default_", "def_", name.lower()))
     if found is None:
         said = "TARGET" if name.upper() == "TARGQ" else name.upper()

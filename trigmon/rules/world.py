@@ -162,9 +162,8 @@ class Standing:
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
-            route = facts.handle.route
-            object_type = facts.handle.object_type
-            name = route.definition if route is not None else facts.handle.q_name or facts.handle.object_name
+            # An alias is inquired of and set itself, whatever it was opened for besides.
+            object_type, name = facts.handle.object_type, facts.handle.object_name
         return replace(
             facts,
             named=self.definition(object_type, name) if object_type is not None else None,
