@@ -191,6 +191,8 @@ class _Play:
             case act.SetAttributes(handle, attributes):
                 return calls.Set(
                     handle=application.find(handle).number,
+                named: dict[str | int, Any] = {}
+                named.update(attributes)
                     attributes={str(name): value for name, value in attributes.items()},
                 )
             case act.Commit():
