@@ -115,11 +115,11 @@ class MoveCursor(Change, frozen=True):
 
 
 class LockMessage(Change, frozen=True):
-    """A handle has locked the message it browsed: no other handle sees it. Forgotten at restart."""
+    """A handle has locked the message it browsed, or all its segments: no other sees it. Forgotten at restart."""
 
     handle: int
     q_name: str
-    number: int
+    numbers: tuple[int, ...]
 
 
 class UnlockMessage(Change, frozen=True):

@@ -92,8 +92,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
     ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
-    its last destructive get and its last browse left it in a group. ``locked`` is the number of the message it has
-    locked, 0 for none.
+    its last destructive get and its last browse left it in a group. ``locked`` are the numbers of what it has locked:
+    one message, or all segments of one.
     """
 
     handle: int
@@ -108,7 +108,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     put_place: Place | None = None
     get_place: Place | None = None
     browse_place: Place | None = None
-    locked: int = 0
+    locked: tuple[int, ...] = ()
 
     def place(self, side: Side) -> Place | None:
         """Where its last call of this side left it."""
@@ -135,12 +135,16 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 
 
 class Marked(msgspec.Struct, frozen=True):
-    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it."""
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it.
+
+    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped.
+    """
 
     number: int
     q_name: str
     priority: int
     is_persistent: bool
+    is_own: bool
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
@@ -177,7 +181,10 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never."""
+    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never.
+
+    ``is_own``: the unit of work that looks has put it, and not committed yet.
+    """
 
     number: int
     q_name: str
@@ -186,6 +193,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    is_own: bool = False
 
 
 class Selection(msgspec.Struct, frozen=True):

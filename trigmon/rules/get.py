@@ -109,7 +109,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     if not too_long or accepts:
         if call.options & BROWSES:
             moved = MoveCursor(handle.handle, Cursor(message.priority, message.number))
-            changes = [*discards, moved, *after_browse(call.options, handle, message)]
+            changes = [*discards, moved, *after_browse(call.options, handle, [message])]
         else:
             unit_id, begins = joined_unit(syncpoint_of(call.options, message), call.unit, facts, now, ids)
             if unit_id:

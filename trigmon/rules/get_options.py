@@ -38,6 +38,8 @@ def check_together(options: int, unit: int, facts: Facts) -> None:
             raise OptionsError("syncpoint_if_persistent goes neither with syncpoints, marks, browses nor complete_msg")
         check_unit(unit, facts)
     if options & MARK:
+        if options & COMPLETE:
+            raise OptionsError("mark_skip_backout marks one message, not the segments of complete_msg")
         check_mark(options, unit, facts)
 
 

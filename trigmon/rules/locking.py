@@ -8,6 +8,8 @@ or is cut short (2080), leaves it (the manual on MQGMO_LOCK).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trigmon.mq.calls import WasGot
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import HobjError
@@ -25,13 +27,14 @@ def released(handle: HandleFacts) -> list[AnyChange]:
     return [UnlockMessage(handle.handle, handle.q_name)] if handle.locked else []
 
 
-def after_browse(options: int, handle: HandleFacts, message: StoredMessage) -> list[AnyChange]:
-    """The lock moves to the message just browsed, or ends."""
+def after_browse(options: int, handle: HandleFacts, browsed: Sequence[StoredMessage]) -> list[AnyChange]:
+    """The lock moves to the message just browsed, a physical one or all segments of a logical one, or it ends."""
     if not options & LOCK:
         return released(handle)
-    if handle.locked == message.number:
+    numbers = tuple(message.number for message in browsed)
+    if handle.locked == numbers:
         return []
-    return [*released(handle), LockMessage(handle.handle, handle.q_name, message.number)]
+    return [*released(handle), LockMessage(handle.handle, handle.q_name, numbers)]
 
 
 def after_nothing(options: int, handle: HandleFacts) -> list[AnyChange]:

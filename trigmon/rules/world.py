@@ -32,6 +32,7 @@ from trigmon.rules.facts import (
     Marked,
     Neighbour,
     QueueFacts,
+    StoredMessage,
     Transmission,
     UnitFacts,
     Wants,
@@ -275,7 +276,7 @@ class Standing:
                 count=unit.count + 1,
                 is_durable=unit.is_durable or message.is_persistent,
                 gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
-                marked=Marked(message.number, *key, message.is_persistent) if change.is_marked else unit.marked,
+                marked=_marked(message) if change.is_marked else unit.marked,
             ),
         )
 
@@ -362,17 +363,20 @@ class Standing:
         self._write(self.handles, change.handle, replace(self.handles[change.handle], cursor=change.cursor))
 
     def _lock_message(self, change: c.LockMessage) -> None:
-        self._write(self.locks, change.number, change.handle)
-        self._write(self.handles, change.handle, replace(self.handles[change.handle], locked=change.number))
+        for number in change.numbers:
+            self._write(self.locks, number, change.handle)
+        self._write(self.handles, change.handle, replace(self.handles[change.handle], locked=change.numbers))
 
     def _unlock_message(self, change: c.UnlockMessage) -> None:
-        self._forget_lock(self.handles[change.handle].locked)
+        for number in self.handles[change.handle].locked:
+            self._forget_lock(number)
 
     def _forget_lock(self, number: int) -> None:
         handle = self.locks.get(number)
         if handle is not None:
             self._drop(self.locks, number)
-            self._write(self.handles, handle, replace(self.handles[handle], locked=0))
+            left = tuple(other for other in self.handles[handle].locked if other != number)
+            self._write(self.handles, handle, replace(self.handles[handle], locked=left))
 
     def _set_place(self, change: c.SetPlace) -> None:
         handle = self.handles[change.handle]
@@ -431,6 +435,10 @@ class Standing:
 
     def _write_run(self, change: c.WriteRun) -> None:
         """Runs are rows of the store, nothing of them stands here."""
+
+
+def _marked(message: StoredMessage) -> Marked:
+    return Marked(message.number, message.q_name, message.priority, message.is_persistent, message.is_own)
 
 
 _FOLLOW: dict[type[c.Change], Any] = {
