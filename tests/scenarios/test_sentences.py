@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 from tests.book import BOOK, PLACES, SEEDS, places_of
-from trigmon.rules.put import _LATER_FLAGS
 from trigmon.rules.triggers.wording import ORDER
 from trigmon.simulate.reading import read_scenarios
 from trigmon.yaml12 import YamlError
@@ -25,10 +24,7 @@ def groups_are_refused():
 
 
 # What a place may be owed with, and how it shows that it is still to come.
-STILL_TO_COME = {
-    "queue-sharing groups": groups_are_refused(),
-    "segmentation": bool(_LATER_FLAGS),
-}
+STILL_TO_COME = {"queue-sharing groups": groups_are_refused()}
 # What a place may speak of that trigmon has not, and is not to have.
 ELSEWHERE = {"z/OS", "Db2", "CICS"}
 NAMED = {(seed, place) for _, scenario in BOOK for seed in SEEDS for place in places_of(scenario.source, seed)}

@@ -83,17 +83,22 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name} of {self.connection.q_mgr_name}{'' if self._open else ', closed'}>"
 
-    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> None:
+    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> Reason:
         """Closes the object; a second time does nothing. The unit of work goes on.
+
+        Returns ``Reason.NONE``, or the warning it completed with: ``INCOMPLETE_GROUP`` or ``INCOMPLETE_MSG`` where the
+        last put or get in logical order was not the end of a group or logical message, which stays as it is.
 
         ``delete`` deletes a permanent dynamic queue when it is empty, ``purge`` with what is on it. Raises QNotEmpty,
         OptionNotValidForType, and the object stays open. A temporary dynamic queue goes with its creating handle.
         """
-        if self._open:
-            bits = words.close_bits(options)
-            bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
-            self.connection.call(Close(handle=self.handle, options=bits))
-            self._open = False
+        if not self._open:
+            return Reason.NONE
+        bits = words.close_bits(options)
+        bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
+        reply = self.connection.call(Close(handle=self.handle, options=bits))
+        self._open = False
+        return Reason(reply.warning)
 
     def put(self, data: Data, **options: Unpack[PutWords]) -> Receipt:
         """Puts one message; text goes as UTF-8 with format MQSTR. Raises MQError: QFull, PutInhibited, ..."""

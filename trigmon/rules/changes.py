@@ -20,6 +20,7 @@ class AddMessage(Change, frozen=True):
 
     A held one is seen by nobody, its own unit included, until the unit ends; with ``on_backout`` even backout
     releases it (seed 001: the trigger messages of FIRST and DEPTH). ``trigger`` is what a trigger message says.
+    A further one is a segment after the first of a put that the queue manager split: MAXUMSGS has counted the put.
     """
 
     q_name: str
@@ -33,6 +34,7 @@ class AddMessage(Change, frozen=True):
     is_held: bool = False
     on_backout: bool = False
     trigger: TriggerMessage | None = None
+    is_further: bool = False
 
 
 class TakeMessage(Change, frozen=True):
@@ -115,7 +117,7 @@ class MoveCursor(Change, frozen=True):
 
 
 class LockMessage(Change, frozen=True):
-    """A handle has locked the message it browsed, or all its segments: no other sees it. Forgotten at restart."""
+    """A handle has locked the message it browsed, by its rows: no other handle sees it. Forgotten at restart."""
 
     handle: int
     q_name: str

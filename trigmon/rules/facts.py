@@ -92,8 +92,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
     ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
-    its last destructive get and its last browse left it in a group. ``locked`` are the numbers of what it has locked:
-    one message, or all segments of one.
+    its last destructive get and its last browse left it in a group. ``locked`` are the numbers of the message it has
+    locked, more than one where it is of segments.
     """
 
     handle: int

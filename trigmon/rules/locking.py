@@ -1,9 +1,9 @@
 """MQGMO_LOCK and UNLOCK: a browsed message that no other handle sees until its own lets it go.
 
-A handle locks one message at most, the one under its cursor. A lock is no unit of work: it is in nobody's books and a
-restart forgets it. It ends with the next browse that succeeds or finds nothing, with UNLOCK, with the handle, and
-with the message, which its own handle may take and which may expire (seed 003, note 6). A browse that fails otherwise,
-or is cut short (2080), leaves it (the manual on MQGMO_LOCK).
+A handle locks one message at most, the one under its cursor; browsed with COMPLETE_MSG, all its segments. A lock is no
+unit of work: it is in nobody's books and a restart forgets it. It ends with the next browse that succeeds or finds
+nothing, with UNLOCK, with the handle, and with the message, which its own handle may take and which may expire (seed
+003, note 6). A browse that fails otherwise, or is cut short (2080), leaves it (the manual on MQGMO_LOCK).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def released(handle: HandleFacts) -> list[AnyChange]:
     return [UnlockMessage(handle.handle, handle.q_name)] if handle.locked else []
 
 
-def after_browse(options: int, handle: HandleFacts, browsed: Sequence[StoredMessage]) -> list[AnyChange]:
-    """The lock moves to the message just browsed, a physical one or all segments of a logical one, or it ends."""
+def after_browse(options: int, handle: HandleFacts, messages: Sequence[StoredMessage]) -> list[AnyChange]:
+    """The lock moves to the message just browsed, all segments of it that were, or ends."""
     if not options & LOCK:
         return released(handle)
-    numbers = tuple(message.number for message in browsed)
+    numbers = tuple(message.number for message in messages)
     if handle.locked == numbers:
         return []
     return [*released(handle), LockMessage(handle.handle, handle.q_name, numbers)]

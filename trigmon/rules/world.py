@@ -255,7 +255,7 @@ class Standing:
                 unit.unit_id,
                 replace(
                     unit,
-                    count=unit.count + 1,
+                    count=unit.count + (not change.is_further),
                     is_durable=unit.is_durable or change.is_persistent,
                     puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
                     held=held,
@@ -375,7 +375,7 @@ class Standing:
         handle = self.locks.get(number)
         if handle is not None:
             self._drop(self.locks, number)
-            left = tuple(other for other in self.handles[handle].locked if other != number)
+            left = tuple(each for each in self.handles[handle].locked if each != number)
             self._write(self.handles, handle, replace(self.handles[handle], locked=left))
 
     def _set_place(self, change: c.SetPlace) -> None:

@@ -194,7 +194,7 @@ class MemoryStore(BaseStore):
             and row.message.descriptor.group_id == message.descriptor.group_id
             and not 0 < row.message.expires_ms <= now
         ]
-        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, m.number))
+        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
 
     def _is_whole(self, message: StoredMessage, selection: Selection) -> bool:
         """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""

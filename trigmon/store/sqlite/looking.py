@@ -222,6 +222,10 @@ class Picked:
             own = [message for message in own if _place(message) < _place(self.expired[-1])]
         if own:
             self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
+            if len(self.messages) == self._selection.limit:
+                # What had expired behind the last of them is not for this look to discard.
+                last = _place(self.messages[-1])
+                self.expired = [message for message in self.expired if _place(message) < last]
 
     def _is_hidden(self, row: tuple[Any, ...]) -> bool:
         """Whether another handle has locked it, or it is an own one of which only the persistent are asked for."""
