@@ -12,7 +12,7 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Clear, Get, Open, Put, Refused, Reply, Sieve
+from trigmon.mq.calls import Alter, Call, Clear, Get, GetMany, Open, Put, Refused, Reply, Sieve
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 
@@ -61,6 +61,14 @@ EDGES: dict[Any, list[Any]] = {
 NESTED: tuple[type[msgspec.Struct], ...] = (MessageDescriptor, Sieve)
 
 
+TOGETHER: dict[Any, list[int]] = {
+    # Syncpoint, a mark, syncpoint if persistent, browses that lock, unlock; and what does not go together.
+    Get: [0x2, 0x82, 0x1000, 0x220, 0x400, 0x1082],
+    GetMany: [0x2, 0x1000, 0x82],
+}
+"""Options that a call says together with each odd field, besides saying none."""
+
+
 def base(kind: type[Call]) -> dict[str, Any]:
     """Fields with which this call is right."""
     right: dict[str, Any] = {
@@ -95,7 +103,8 @@ def odd_calls(kind: type[Call]) -> Iterator[Call]:
         for value in EDGES[hints[name]]:
             yield kind(**{**right, name: value})
             if {"options", "unit"} <= set(kind.__struct_fields__):
-                yield kind(**{**right, "options": 0x2, "unit": 1, name: value})
+                for options in TOGETHER.get(kind, [0x2]):
+                    yield kind(**{**right, "options": options, "unit": 1, name: value})
     for outer, inner in hints.items():
         if inner in NESTED:
             fields = get_type_hints(inner)

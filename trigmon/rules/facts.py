@@ -137,12 +137,16 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 
 
 class Marked(msgspec.Struct, frozen=True):
-    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it."""
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it.
+
+    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped.
+    """
 
     number: int
     q_name: str
     priority: int
     is_persistent: bool
+    is_own: bool
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
@@ -180,7 +184,10 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never."""
+    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never.
+
+    ``is_own``: the unit of work that looks has put it, and not committed yet.
+    """
 
     number: int
     q_name: str
@@ -189,6 +196,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    is_own: bool = False
 
     def waited_ms(self, now: int) -> int:
         """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""

@@ -161,7 +161,7 @@ class MemoryStore(BaseStore):
                 if len(expired) >= SLICE:
                     break
                 continue
-            messages.append(row.message)
+            messages.append(replace(row.message, is_own=True) if row.put_by else row.message)
             size += len(row.message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break

@@ -214,7 +214,7 @@ class Picked:
                 self.expired.append(message)
             return len(self.expired) < SLICE
         picked = self._own if self._is_own else self.messages
-        picked.append(message)
+        picked.append(replace(message, is_own=True) if self._is_own else message)
         self._size += len(message.data)
         return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 
