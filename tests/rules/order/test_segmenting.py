@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.worlds import STORES, World
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
-from trigmon.mq.calls import Alter, Explain, Get, Move, Put, Refused
+from trigmon.mq.calls import Alter, Explain, Get, Move
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import MsgFlag, OpenOption, TriggerType
-from trigmon.mq.reasons import Reason
+from trigmon.mq.errors import MsgTooBigForQ
 from trigmon.rules.facts import ConnectionFacts, Facts, QueueFacts
 from trigmon.rules.order.segmenting import MOST_SEGMENTS, piece_length, segments
 from trigmon.rules.triggers.conditions import condition_03_depth_was_just_below
@@ -127,13 +127,12 @@ def test_a_cut_put_on_a_queue_that_is_its_own_initiation_queue_leaves_room_for_i
     assert depth == 3
 
 
-def test_one_put_is_cut_into_so_many_segments_at_most(world):
-    world.define("TINY", max_msg_length=16, max_q_depth=999_999)
+def test_one_put_is_cut_into_so_many_segments_at_most():
+    descriptor = MessageDescriptor(msg_flags=int(ALLOWED))
     most = 16 * MOST_SEGMENTS
-    world.put("TINY", b"x" * most, msg_flags=int(ALLOWED))
-    refused = world.do(Put(q_name="TINY", data=b"x" * (most + 1), descriptor=MessageDescriptor(msg_flags=int(ALLOWED))))
-    assert isinstance(refused, Refused)
-    assert refused.reason == Reason.MSG_TOO_BIG_FOR_Q
+    assert piece_length(descriptor, most, 0, queue(16), facts(16), 0) == 16
+    with pytest.raises(MsgTooBigForQ):
+        piece_length(descriptor, most + 1, 0, queue(16), facts(16), 0)
 
 
 def test_why_a_cut_put_did_not_fire_says_how_many_it_brought(world):
