@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trigmon.mq.calls import Call, Define, Open, Put, Refused, Reply
+from trigmon.mq.calls import Call, Define, Display, Open, Put, Refused, Reply
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
+from trigmon.rules.decision import Aside, NotAside
 from trigmon.store.memory import MemoryStore
 from trigmon.store.port import Store
 from trigmon.store.sqlite.store import SqliteStore
@@ -25,6 +26,8 @@ class Collected(Telling):
         self.triggers: list[TriggerMessage] = []
         self.dropped: list[tuple[str, str]] = []
         self.damaged: list[tuple[str, int]] = []
+        self.aside: list[Aside] = []
+        self.not_aside: list[NotAside] = []
         self.bugs: list[BaseException] = []
 
     def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
@@ -35,6 +38,12 @@ class Collected(Telling):
 
     def message_damaged(self, q_name: str, number: int) -> None:
         self.damaged.append((q_name, number))
+
+    def message_put_aside(self, told: Aside) -> None:
+        self.aside.append(told)
+
+    def message_not_put_aside(self, told: NotAside) -> None:
+        self.not_aside.append(told)
 
     def failed(self, session: Session, call: Call, error: BaseException) -> None:
         self.bugs.append(error)
@@ -108,6 +117,10 @@ class World:
         descriptor = MessageDescriptor(**fields)
         options = 2 if unit else 0
         return self.did(Put(q_name=name, data=data, descriptor=descriptor, options=options, unit=unit), as_)
+
+    def queue_depth(self, name: str) -> int:
+        """CURDEPTH."""
+        return self.did(Display(object_type="QLOCAL", name=name), "operator").rows[0]["current_q_depth"]
 
     def fired(self) -> list[str]:
         """The queues whose trigger messages became available since the last look."""

@@ -100,7 +100,7 @@ def test_an_attribute_has_mqs_word_selector_and_default(which, word, name, selec
 )
 def test_the_table_of_a_queue_has_no_attribute_beside_those_told_here(which, rows):
     ours = {a.mqsc for a in ATTRIBUTES[which].values() if a.ours}
-    assert ours == (set() if which is ObjectType.QREMOTE else {"REARM", "BACKSTOP", "MAXWAIT"})
+    assert ours == (set() if which is ObjectType.QREMOTE else {"REARM", "BACKSTOP", "MAXWAIT", "BOREQ"})
     assert ours | {row[0] for row in rows} == {a.mqsc for a in ATTRIBUTES[which].values()}
 
 

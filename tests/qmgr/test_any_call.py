@@ -12,7 +12,7 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Clear, Get, Open, Put, Refused, Reply
+from trigmon.mq.calls import Alter, Call, Clear, Get, Open, Put, Refused, Reply, Sieve
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 
@@ -49,8 +49,11 @@ EDGES: dict[Any, list[Any]] = {
         {},
         *({name: v} for v in ANY for name in ("trigger_control", "max_q_depth", "description", "state", "q_name", "")),
     ],
+    list[int]: [[], [0], [5, 1], [0, 2**63 - 1], [0, 2**63], [2**64 - 1, -1], [1, 2, 3], [1] * 300],
     MessageDescriptor: [],
+    Sieve: [],
 }
+NESTED: tuple[type[msgspec.Struct], ...] = (MessageDescriptor, Sieve)
 
 
 def base(kind: type[Call]) -> dict[str, Any]:
@@ -73,6 +76,8 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "fields": {"state": "ended"},
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
+    if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:
+        needed.append("q_name")  # blank means DEADQ, which is blank too
     return {name: right[name] for name in needed}
 
 
@@ -86,14 +91,17 @@ def odd_calls(kind: type[Call]) -> Iterator[Call]:
             yield kind(**{**right, name: value})
             if {"options", "unit"} <= set(kind.__struct_fields__):
                 yield kind(**{**right, "options": 0x2, "unit": 1, name: value})
+    for outer, inner in hints.items():
+        if inner in NESTED:
+            fields = get_type_hints(inner)
+            for name in inner.__struct_fields__:
+                for value in EDGES[fields[name]]:
+                    yield kind(**{**right, outer: inner(**{name: value})})
+                    if inner is MessageDescriptor:
+                        # Fields of groups mean something beside these flags only: a segment in a group.
+                        grouped = {"msg_flags": 0xA, "group_id": b"G" * 24, name: value}
+                        yield kind(**{**right, outer: inner(**grouped)})
     if "descriptor" in hints:
-        fields = get_type_hints(MessageDescriptor)
-        for name in MessageDescriptor.__struct_fields__:
-            for value in EDGES[fields[name]]:
-                yield kind(**{**right, "descriptor": MessageDescriptor(**{name: value})})
-                # Fields of groups mean something beside these flags only: a segment in a group.
-                grouped = {"msg_flags": 0xA, "group_id": b"G" * 24, name: value}
-                yield kind(**{**right, "descriptor": MessageDescriptor(**grouped)})
         yield kind(**{**right, "options": 0x8000, "descriptor": MessageDescriptor(msg_flags=8)})
 
 

@@ -21,6 +21,7 @@ from trigmon.mq.calls import (
     Backout,
     Close,
     Commit,
+    DeadLetters,
     Disconnect,
     Display,
     DisplayHandles,
@@ -34,14 +35,15 @@ from trigmon.mq.calls import (
     Put,
     PutMany,
     Refused,
+    RetryDeadLetters,
     Set,
     WasGot,
     WereGot,
 )
-from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.descriptors import DLH_LENGTH, FORMAT_DEAD_LETTER, MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 
-LASTING = ("F", "E", "D", "INITQ", "A")
+LASTING = ("F", "E", "D", "B", "INITQ", "A")
 MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make
 QUEUES = (*LASTING, "R", *MODELS, *MODELS.values())
 APPS = ("one", "two")
@@ -77,6 +79,10 @@ CHANGES = (
     {"rearm": "auto"},
     {"backstop_s": 1},
     {"max_wait_s": 1},
+    {"backout_threshold": 1},
+    {"backout_threshold": 2},
+    {"backout_requeue": "appl"},
+    {"backout_requeue": "qmgr"},
 )
 
 # A message of a group, its last, a segment, a last one, a segment in a group, one that may be cut.
@@ -102,6 +108,7 @@ step = st.one_of(
     st.tuples(st.just("monitor"), st.booleans()),
     st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
     st.tuples(st.just("tend")),
+    st.tuples(st.just("retry"), st.sampled_from(("", "E", "T"))),
     st.tuples(st.just("disconnect"), app),
     st.tuples(st.just("lose"), app),
     st.tuples(st.just("restart")),
@@ -130,6 +137,9 @@ class Script:
         world.define("F", def_persistence="persistent", **armed)
         world.define("E", trigger_type="every", max_q_depth=6, max_msg_length=16, **armed)
         world.define("D", trigger_type="depth", trigger_depth=2, def_persistence="persistent", **armed)
+        # What is poison on B goes to E while that has room, else to D behind a header, else nowhere.
+        world.define("B", backout_requeue="qmgr", backout_threshold=1, backout_requeue_q_name="E", **armed)
+        world.did(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": "D"}), "operator")
         world.define("A", "QALIAS", base_q_name="F", def_priority=2)
         world.define("XQ", usage="transmission", def_persistence="persistent", **armed)
         world.define("R", "QREMOTE", remote_q_name="X", remote_q_mgr_name="QM9", xmit_q_name="XQ")
@@ -163,7 +173,7 @@ class Script:
             self.seen.append(self.world.fired())
             self.seen.append(self.world.did(Display(object_type="queue", limit=99), "operator").rows)
         self.seen.append(self.world.did(DisplayHandles(), "operator").rows)
-        self.seen.append([self.world.did(Explain(q_name=name), "operator").fails for name in ("F", "E", "D")])
+        self.seen.append([self.world.did(Explain(q_name=name), "operator").fails for name in ("F", "E", "D", "B")])
 
     def _call(self, name: str, call) -> object:
         reply = self.world.do(call, name)
@@ -215,9 +225,9 @@ class Script:
 
     def _note(self, name, message, in_unit) -> None:
         if in_unit:
-            self.pending[name][1].append(message.data)
+            self.pending[name][1].append(body_of(message))
         else:
-            self.got[message.data] += 1
+            self.got[body_of(message)] += 1
 
     def _get(self, name, which, option, in_unit) -> None:
         browses = option & (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
@@ -283,6 +293,10 @@ class Script:
     def _tend(self) -> None:
         self._note_ended_waits(self.world.qm.tend())
 
+    def _retry(self, q_name) -> None:
+        self.seen.append(self.world.do(RetryDeadLetters(q_name=q_name), "operator"))
+        self.seen.append(self.world.do(DeadLetters(q_name=q_name, with_data=True), "operator"))
+
     def _disconnect(self, name) -> None:
         self._end(name, None, True)
         self._call(name, Disconnect())
@@ -306,6 +320,11 @@ class Script:
         self._reset()
 
 
+def body_of(message) -> bytes:
+    """What was put, also where it has become a dead letter."""
+    return message.data[DLH_LENGTH:] if message.descriptor.format == FORMAT_DEAD_LETTER else message.data
+
+
 def check_that_stores_agree(script):
     with tempfile.TemporaryDirectory() as directory:
         memory, sqlite = Script("memory", Path(directory)), Script("sqlite", Path(directory))
@@ -323,13 +342,13 @@ def check_that_nothing_is_lost_or_doubled(script):
         played.play(script)
         world = played.world
         world.restart()
-        for q_name in ("F", "E", "D", "INITQ"):
+        for q_name in ("F", "E", "D", "B", "INITQ"):
             world.did(Alter(object_type="QLOCAL", name=q_name, attributes={"inhibit_get": "allowed"}), "operator")
             handle = world.open(q_name, IN, as_="last")
             row = next(r for r in world.did(Display(object_type="QLOCAL", name=q_name)).rows)
             left = []
             while isinstance(reply := world.do(Get(handle=handle), "last"), WasGot):
-                left.append(reply.data)
+                left.append(body_of(reply))
             assert len(left) <= row["current_q_depth"]  # the rest were expired and not yet discarded
             played.got.update(left)
         lasting = {body: played.got[body] for body in played.committed}

@@ -33,8 +33,9 @@ def schema_of(directory):
 
 # What version 2 had where version 3 has indexes by kind.
 BEFORE_GROUPS = [
-    *(f"DROP INDEX message_{index}" for index in ("ready", "heads", "rests", "of_group")),
+    *(f"DROP INDEX message_{index}" for index in ("ready", "heads", "rests", "group", "of_group")),
     "CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL",
+    "CREATE INDEX message_group ON message (queue, group_id) WHERE group_id IS NOT NULL",
 ]
 
 

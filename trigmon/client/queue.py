@@ -124,6 +124,10 @@ class Queue:
 
         ``wait_interval_ms`` is how long to wait for one, -1 for as long as it takes. Over ``max_length`` bytes the
         get fails with 2080 and the message stays, or is cut with ``accept_truncated_msg``.
+
+        A message got with ``mark_skip_backout`` does not go back with :meth:`Connection.backout`, but belongs to the
+        unit of work that follows. ``unlock`` lets go what a browse with ``lock`` has locked and returns an empty
+        message, whose ``warning`` is ``NO_MSG_LOCKED`` where nothing was locked.
         """
         bits = words.get_bits(options) if options else 0
         bits, wait_ms = _waiting(bits, wait_interval_ms)
@@ -134,7 +138,7 @@ class Queue:
                 wait_interval_ms=wait_ms,
                 max_length=-1 if max_length is None else whole(BufferLengthError, "max_length", max_length),
                 **words.match_parts(match),
-                unit=self.connection.unit if bits & words.SYNCPOINT else 0,
+                unit=self.connection.unit if bits & words.IN_UNIT else 0,
             ),
             WasGot,
         )
@@ -150,7 +154,7 @@ class Queue:
         Raises NoMsgAvailable when there is none.
         """
         bits, wait_ms = _waiting(words.get_bits(options), wait_interval_ms)
-        unit = self.connection.unit if bits & words.SYNCPOINT else 0
+        unit = self.connection.unit if bits & words.IN_UNIT else 0
         count = whole(OptionsError, "count", count)
         call = GetMany(handle=self.handle, count=count, options=bits, wait_interval_ms=wait_ms, unit=unit)
         return [Message(got) for got in self._call(call, WereGot).messages]

@@ -19,6 +19,7 @@ import msgspec
 
 from trigmon.mq.enums import (
     ApplType,
+    BackoutRequeue,
     DefinitionType,
     DefInputOpenOption,
     HardenGetBackout,
@@ -226,6 +227,9 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
     backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
     max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
+    backout_requeue: Annotated[BackoutRequeue, Attribute("BOREQ", words=_words(BackoutRequeue), ours=True)] = (
+        BackoutRequeue.APPL
+    )
 
 
 class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):

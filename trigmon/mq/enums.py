@@ -45,6 +45,13 @@ class Rearm(IntEnum):
     AUTO = 1
 
 
+class BackoutRequeue(IntEnum):
+    """Ours: who moves a message that was backed out as often as BOTHRESH says: programs, as in MQ, or the house."""
+
+    APPL = 0
+    QMGR = 1
+
+
 class TriggerType(IntEnum):
     """``MQTT_*``: on what a trigger event rests."""
 

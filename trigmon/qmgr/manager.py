@@ -42,7 +42,7 @@ from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Decision, Fired
+from trigmon.rules.decision import Aside, Decision, Dropped, Fired, NotAside
 from trigmon.rules.errands import Awake, Deliver, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
@@ -227,15 +227,15 @@ class QueueManager:
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
-            # Only messages were met that are not given out, and more may lie behind them: the same call looks again.
-            looks_again = bool(decision.changes) and may_wait(decision.reply)
+            did_something = bool(decision.changes or decision.errands)
             if decision.changes:
-                can_be_undone = looks_again or bool(decision.errands) or depth > 0
+                can_be_undone = may_wait(decision.reply) or bool(decision.errands) or depth > 0
                 self._store.apply(decision.changes, can_be_undone)
             self._noted.append(decision)
             if decision.errands:
                 decision = self._run_errands(decision, call, session, now, depth)
-            if not looks_again:
+            # Only messages were met that are not given out, and more may lie behind them: the same call looks again.
+            if not (did_something and may_wait(decision.reply)):
                 return decision
 
     def _run_errands(self, decision: Decision, call: Call, session: Session, now: int, depth: int) -> Decision:
@@ -253,10 +253,15 @@ class QueueManager:
         """What a performed decision wakes, and what is told once the turn is durable."""
         telling = self._telling
         for told in decision.told:
-            if isinstance(told, Fired):
-                self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
-            else:
-                self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
+            match told:
+                case Fired():
+                    self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
+                case Dropped():
+                    self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
+                case Aside():
+                    self._told.append(partial(telling.message_put_aside, told))
+                case NotAside():
+                    self._told.append(partial(telling.message_not_put_aside, told))
         for change in decision.changes:
             note = _NOTES.get(type(change))
             if note is not None:
@@ -305,6 +310,9 @@ class QueueManager:
         self._told.append(partial(self._telling.message_damaged, change.message.q_name, change.message.number))
 
     def _note_deleted(self, change: c.DeleteLogically) -> None:
+        self._woken[change.q_name] = ANY
+
+    def _note_unlocked(self, change: c.UnlockMessage) -> None:
         self._woken[change.q_name] = ANY
 
     def _note_gone(self, change: c.DropConnection) -> None:
@@ -367,5 +375,6 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.DropDefinition: QueueManager._note_dropped,
     c.SetAside: QueueManager._note_damaged,
     c.DeleteLogically: QueueManager._note_deleted,
+    c.UnlockMessage: QueueManager._note_unlocked,
     c.DropConnection: QueueManager._note_gone,
 }

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Backout, Call, Close, Commit, Disconnect, Done, LostConnection
+from trigmon.mq.calls import Call, Close, Commit, Disconnect, Done, LostConnection
 from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Forget, Reap
+from trigmon.rules.errands import Abandon, Forget, Reap
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.locking import released
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, rearmed
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -29,7 +30,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         raise HobjError(f"handle {call.handle}")
     if call.options & ~3 or call.options == 3:
         raise OptionsError(f"close options {call.options:#x}")
-    changes: list[AnyChange] = [CloseHandle(handle.handle)]
+    changes: list[AnyChange] = [*released(handle), CloseHandle(handle.handle)]
     reply = Done(warning=_left_unfinished(handle))
     queue = facts.queue
     if _deletes(call, handle, queue) or (queue is not None and queue.is_deleted):
@@ -117,8 +118,8 @@ def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: 
 
 
 def decide_lost_connection(call: LostConnection, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A connection ended without MQDISC: a backout, then its closes."""
-    ends: list[Call] = [Backout(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
+    """A connection ended without MQDISC: a backout, which nobody asked for, then its closes."""
+    ends: list[Call] = [Abandon(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
     return Decision(Done(), errands=[*ends, *_closes(facts), Forget()])
 
 

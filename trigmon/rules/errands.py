@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.calls import Call
+from trigmon.mq.calls import Call, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
+from trigmon.rules.facts import StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):
@@ -29,6 +30,36 @@ class DeadLetter(Call, frozen=True, kw_only=True):
     on_backout: bool = False
 
 
+class PutAside(Call, frozen=True, kw_only=True):
+    """A message that was backed out too often, from its queue onto another; blank: onto the dead-letter queue.
+
+    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one. ``is_rest``: it is a
+    further segment of the message that was met.
+    """
+
+    message: StoredMessage
+    get: Get | GetMany
+    to_q_name: str
+    why: str = ""
+    is_rest: bool = False
+
+
+class HandOut(Call, frozen=True, kw_only=True):
+    """A get whose message could not be put aside: it is given out as MQ would. ``number`` is the message's."""
+
+    get: Get | GetMany
+    number: int
+
+
+class SendBack(Call, frozen=True, kw_only=True):
+    """A dead letter, as it was before it became one, to a queue. Answered by Done, or Refused where it stays."""
+
+    message: StoredMessage
+    to_q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+
+
 class MakeQueue(Call, frozen=True, kw_only=True):
     """The dynamic queue that opening a model queue makes, and the open of it. Answered by Opened."""
 
@@ -40,6 +71,12 @@ class Reap(Call, frozen=True, kw_only=True):
     """A unit of work has ended: a queue that was deleted goes for good when nobody uses it any more."""
 
     q_name: str
+
+
+class Abandon(Call, frozen=True, kw_only=True):
+    """A connection was lost: its unit of work is backed out, a marked message with it (seed 002, note 1)."""
+
+    unit: int
 
 
 class Awake(Call, frozen=True, kw_only=True):

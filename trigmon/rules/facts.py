@@ -92,7 +92,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
     ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
-    its last destructive get and its last browse left it in a group.
+    its last destructive get and its last browse left it in a group. ``locked`` are the numbers of the message it has
+    locked, more than one where it is of segments.
     """
 
     handle: int
@@ -107,6 +108,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     put_place: Place | None = None
     get_place: Place | None = None
     browse_place: Place | None = None
+    locked: tuple[int, ...] = ()
 
     def place(self, side: Side) -> Place | None:
         """Where its last call of this side left it."""
@@ -132,8 +134,17 @@ class HeldTrigger(msgspec.Struct, frozen=True):
     on_backout: bool
 
 
+class Marked(msgspec.Struct, frozen=True):
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it."""
+
+    number: int
+    q_name: str
+    priority: int
+    is_persistent: bool
+
+
 class UnitFacts(msgspec.Struct, frozen=True):
-    """An open unit of work: what it put and got, by queue and counted priority.
+    """An open unit of work: what it put and got, by queue and counted priority, and which get was marked.
 
     ``places`` are the places that handles had before their first put or get in it; its backout gives them back.
     """
@@ -148,6 +159,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     gets: dict[tuple[str, int], int] = {}
     held: tuple[HeldTrigger, ...] = ()
     places: dict[tuple[int, Side], Place | None] = {}
+    marked: Marked | None = None
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
@@ -181,7 +193,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
-    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``. What another handle
+    than ``handle`` has locked is not there. With ``own_persistent`` only the persistent ones of the unit's own are.
 
     ``starts``: only what a logical message, or a group, begins with; a message in none is both. ``whole``: only what
     has all of its logical message, or group, there. ``gathers``: all segments of the first logical message, in order.
@@ -208,6 +221,8 @@ class Selection(msgspec.Struct, frozen=True):
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
+    handle: int = 0
+    own_persistent: bool = False
 
 
 _named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")

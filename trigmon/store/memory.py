@@ -162,7 +162,9 @@ class MemoryStore(BaseStore):
         size = 0
         for key in keys:
             row = rows.get(key)
-            if row is None or not _is_chosen(row, selection) or not self._is_whole(row.message, selection):
+            if row is None or not _is_chosen(row, selection) or self._is_locked(row.message.number, selection):
+                continue
+            if not self._is_whole(row.message, selection):
                 continue
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
@@ -178,6 +180,9 @@ class MemoryStore(BaseStore):
             messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
 
+    def _is_locked(self, number: int, selection: Selection) -> bool:
+        return self.standing.locks.get(number, selection.handle) != selection.handle
+
     def _group(self, message: StoredMessage, selection: Selection, now: int) -> list[StoredMessage]:
         """What is there of a message's group, in the order of the places."""
         rows = self._rows.of.get(selection.q_name, {}).values()
@@ -185,10 +190,11 @@ class MemoryStore(BaseStore):
             row.message
             for row in rows
             if _is_visible(row, selection)
+            and not self._is_locked(row.message.number, selection)
             and row.message.descriptor.group_id == message.descriptor.group_id
             and not 0 < row.message.expires_ms <= now
         ]
-        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, m.number))
+        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
 
     def _is_whole(self, message: StoredMessage, selection: Selection) -> bool:
         """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
@@ -265,6 +271,10 @@ class MemoryStore(BaseStore):
         row = self._row(change.message)
         self._rows.set(Row(row.message, row.put_by, change.unit_id, row.is_held, row.on_backout))
 
+    def _carry_over(self, change: c.CarryOver) -> None:
+        row = self._rows.of[change.message.q_name][-change.message.priority, change.message.number]
+        self._rows.set(Row(row.message, row.put_by, change.unit_id))
+
     def _remove(self, change: c.RemoveMessage) -> None:
         self._rows.drop(self._row(change.message))
 
@@ -336,6 +346,8 @@ def _is_visible(row: Row, selection: Selection) -> bool:
 
 
 def _is_chosen(row: Row, selection: Selection) -> bool:
+    if row.put_by and selection.own_persistent and not row.message.is_persistent:
+        return False
     return _is_visible(row, selection) and fits(selection, row.message.descriptor)
 
 
@@ -353,6 +365,7 @@ def _once_more(message: StoredMessage) -> StoredMessage:
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: MemoryStore._add,
     c.TakeMessage: MemoryStore._take,
+    c.CarryOver: MemoryStore._carry_over,
     c.RemoveMessage: MemoryStore._remove,
     c.BeginUnit: MemoryStore._begin_unit,
     c.EndUnit: MemoryStore._end_unit,

@@ -15,13 +15,9 @@ from trigmon.rules.order.wholeness import START, Item, Whole, reach
 from trigmon.store.sqlite import statements as sql
 
 Group = tuple[int, bytes]
+Place = tuple[int, int]
 _PLACES = 1 << 30
 """Offsets are below 1 000 000 000, so a place is one number in the order of places."""
-
-
-def place_number(msg_seq_number: int, offset: int) -> int:
-    """A place in a group as one number."""
-    return msg_seq_number * _PLACES + offset
 
 
 class Groups:
@@ -37,23 +33,17 @@ class Groups:
         self._queues = {number for (number,) in self._execute(sql.QUEUES_WITH_GROUPS)}
         return list(self._execute(sql.GROUPS_TO_RECOVER)) if self._queues else []
 
-    def recovered(self, groups: Iterable[Group]) -> None:
-        """Looks again how far these groups are there."""
-        for group in groups:
-            self._execute(sql.FORGET_WHOLE, group)
-            self.advance(group)
-
     def has_groups(self, queue: int) -> bool:
         """Whether this queue has, or had since the start, messages of groups or segments."""
         return queue in self._queues
 
-    def came(self, queue: int, group_id: bytes, unit_id: int) -> None:
+    def came(self, queue: int, group_id: bytes, place: Place, unit_id: int) -> None:
         """An item was put. In a unit of work nobody sees it before the commit."""
         self._queues.add(queue)
         if unit_id:
             self._units.add(unit_id)
         else:
-            self.advance((queue, group_id))
+            self.changed((queue, group_id), place)
 
     def took(self, queue: int, message: StoredMessage, unit_id: int) -> None:
         """A message was got or removed."""
@@ -62,40 +52,39 @@ class Groups:
             return
         if unit_id:
             self._units.add(unit_id)
-        self._recede(queue, descriptor.group_id, (descriptor.msg_seq_number, descriptor.offset), message.number)
+        self.changed((queue, descriptor.group_id), (descriptor.msg_seq_number, descriptor.offset))
 
-    def leaves(self, queue: int, number: int) -> None:
-        """A message of which no more than its number is known is about to leave its queue."""
+    def carried(self, unit_id: int) -> None:
+        """A message that was got, perhaps one of a group, belongs to this unit of work from now on."""
+        self._units.add(unit_id)
+
+    def set_aside(self, queue: int, number: int) -> None:
+        """A message of which no more than its number is known has left its queue."""
         if queue in self._queues:
             for group_id, msg_seq_number, offset in list(self._execute(sql.GROUP_OF, (number,))):
-                self._recede(queue, group_id, (msg_seq_number, offset), number)
+                self.changed((queue, group_id), (msg_seq_number, offset))
 
-    def before_end(self, unit_id: int, *, is_commit: bool) -> list[Group]:
-        """The groups that get back or get new items when this unit of work ends."""
+    def before_end(self, unit_id: int, *, is_commit: bool) -> dict[Group, Place]:
+        """The groups that get new items, or get items back, when this unit of work ends, and the first of those."""
         if unit_id not in self._units:
-            return []
+            return {}
         self._units.discard(unit_id)
-        return list(dict.fromkeys(self._execute(sql.GROUPS_PUT_BY if is_commit else sql.GROUPS_TAKEN_BY, (unit_id,))))
+        firsts: dict[Group, Place] = {}
+        for queue, group_id, *place in self._execute(sql.PUT_BY if is_commit else sql.TAKEN_BY, (unit_id,)):
+            group, found = (queue, group_id), (place[0], place[1])
+            firsts[group] = min(firsts.get(group, found), found)
+        return firsts
 
-    def advance(self, group: Group) -> None:
-        """Moves the marks of a group's first items on as far as the group is there."""
+    def changed(self, group: Group, place: Place = START) -> None:
+        """Something came to this place of a group, or left it: how far the group is there is looked at from there."""
         for number, head, whole in list(self._execute(sql.HEADS_OF, group)):
-            if head == Whole.GROUP:
+            reached = divmod(whole, _PLACES) if whole else START
+            if place > reached or (place == reached and head == Whole.GROUP):
                 continue
-            start = divmod(whole, _PLACES) if whole else START
-            items = map(Item._make, self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], start[0])))
+            # Where a logical message begins is on the way in any case, within it that depends on what lies there.
+            start = reached if place == reached else (place[0], 0)
+            rows = self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], start[0]))
+            items = (Item._make(row[:4]) for row in rows)
             missing, is_whole = reach(items, start)
-            if missing != start or is_whole != head:
-                self._execute(sql.SET_WHOLE, (int(is_whole), place_number(*missing), number))
-
-    def _recede(self, queue: int, group_id: bytes, place: tuple[int, int], number: int) -> None:
-        if place == START:
-            self._execute(sql.SET_WHOLE, (int(Whole.NOTHING), 0, number))
-            return
-        hole = place_number(*place)
-        for head, _, whole in list(self._execute(sql.HEADS_OF, (queue, group_id))):
-            if whole > hole:
-                is_whole = Whole.MESSAGE if place[0] > 1 else Whole.NOTHING
-                self._execute(sql.SET_WHOLE, (int(is_whole), hole, head))
-                # Another item may stand in the same place.
-                self.advance((queue, group_id))
+            if (missing, is_whole) != (reached, head):
+                self._execute(sql.SET_WHOLE, (int(is_whole), missing[0] * _PLACES + missing[1], number))

@@ -49,7 +49,8 @@ CREATE INDEX message_put_by ON message (put_by, queue, taken_by, priority DESC) 
 CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL;
 CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC);
 CREATE INDEX message_correl_id ON message (queue, correl_id, priority DESC) WHERE correl_id IS NOT NULL;
-CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset) WHERE group_id IS NOT NULL;
+CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset, priority DESC)
+    WHERE group_id IS NOT NULL;
 CREATE INDEX message_of_group ON message (queue, group_id, priority DESC) WHERE group_id IS NOT NULL;
 CREATE INDEX message_volatile ON message (id) WHERE persistent = 0;
 

@@ -39,7 +39,7 @@ FIND_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id = 
 FIND_BOTH_IDS = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? AND correl_id IS ? {_ORDER}"
 FIND_GROUP = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? {_ORDER}"
 FIND_ITEM = f"""
-SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? ORDER BY id"""
+SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? {_ORDER}"""
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
@@ -48,26 +48,25 @@ EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_
 # A group as one who looks finds it: what is committed, and what his own unit put.
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
 GROUP_FROM = f"""
-SELECT msg_seq_number, msg_offset, length(data), msg_flags FROM message
-WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number >= ? ORDER BY msg_seq_number, msg_offset"""
+SELECT msg_seq_number, msg_offset, length(data), msg_flags, id FROM message
+WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number >= ? ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
 SEGMENTS = f"""
 SELECT {COLUMNS} FROM message
-WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number = ? ORDER BY msg_offset, id"""
+WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number = ? ORDER BY msg_offset, priority DESC, id"""
 HEADS_OF = f"""
 SELECT id, head, whole FROM message
 WHERE {_READY} AND group_id = ? AND msg_seq_number = 1 AND msg_offset = 0"""
 SET_WHOLE = "UPDATE message SET head = ?, whole = ? WHERE id = ?"
 GROUP_OF = "SELECT group_id, msg_seq_number, msg_offset FROM message WHERE id = ? AND group_id IS NOT NULL"
-GROUPS_PUT_BY = """
-SELECT queue, group_id FROM message INDEXED BY message_put_by WHERE put_by = ? AND group_id IS NOT NULL"""
-GROUPS_TAKEN_BY = """
-SELECT queue, group_id FROM message INDEXED BY message_taken_by WHERE taken_by = ? AND group_id IS NOT NULL"""
+PUT_BY = """
+SELECT queue, group_id, msg_seq_number, msg_offset FROM message INDEXED BY message_put_by
+WHERE put_by = ? AND group_id IS NOT NULL"""
+TAKEN_BY = """
+SELECT queue, group_id, msg_seq_number, msg_offset FROM message INDEXED BY message_taken_by
+WHERE taken_by = ? AND group_id IS NOT NULL"""
 QUEUES_WITH_GROUPS = "SELECT DISTINCT queue FROM message WHERE group_id IS NOT NULL"
 GROUPS_TO_RECOVER = """
 SELECT DISTINCT queue, group_id FROM message WHERE group_id IS NOT NULL AND (persistent = 0 OR taken_by IS NOT NULL)"""
-FORGET_WHOLE = """
-UPDATE message SET head = 1, whole = 0
-WHERE queue = ? AND group_id = ? AND msg_seq_number = 1 AND msg_offset = 0 AND head > 0"""
 
 COMMIT_GETS = "DELETE FROM message WHERE taken_by = ?"
 COMMIT_PUTS = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"

@@ -84,7 +84,8 @@ class SqliteStore(BaseStore):
         changed = self._groups.start()
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
-        self._groups.recovered(changed)
+        for group in changed:
+            self._groups.changed(group)
         self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
         self._execute(sql.CLEAR_DELETED)
         self._execute(sql.DROP_DELETED)
@@ -229,6 +230,7 @@ class SqliteStore(BaseStore):
             self._open_rows,
             selection,
             number,
+            self.standing.locks,
             has_groups=self._groups.has_groups(number),
             has_own=bool(selection.unit_id) and self._has_own(selection),
         )
@@ -351,12 +353,16 @@ class SqliteStore(BaseStore):
         seq, offset = descriptor.msg_seq_number, descriptor.offset
         item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
         self._execute(sql.ADD_ITEM, (*row, *item))
-        self._groups.came(queue, descriptor.group_id, change.unit_id)
+        self._groups.came(queue, descriptor.group_id, (seq, offset), change.unit_id)
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
         self._execute(sql.TAKE_MESSAGE, (change.unit_id, message.number))
         self._groups.took(self._numbers[message.q_name], message, change.unit_id)
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
+        self._groups.carried(change.unit_id)
 
     def _remove(self, change: c.RemoveMessage) -> None:
         message = change.message
@@ -365,8 +371,8 @@ class SqliteStore(BaseStore):
 
     def _set_aside(self, change: c.SetAside) -> None:
         message = change.message
-        self._groups.leaves(self._numbers[message.q_name], message.number)
         self._execute(sql.SET_ASIDE, (message.number,))
+        self._groups.set_aside(self._numbers[message.q_name], message.number)
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         if change.unit_id >= self._block_end:
@@ -397,8 +403,8 @@ class SqliteStore(BaseStore):
         for statement in ends:
             if statement:
                 self._execute(statement, key)
-        for group in groups:
-            self._groups.advance(group)
+        for group, place in groups.items():
+            self._groups.changed(group, place)
         self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
         self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
         self._begun[unit.client_id] = unit.number
@@ -432,6 +438,7 @@ class SqliteStore(BaseStore):
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: SqliteStore._add,
     c.TakeMessage: SqliteStore._take,
+    c.CarryOver: SqliteStore._carry_over,
     c.RemoveMessage: SqliteStore._remove,
     c.SetAside: SqliteStore._set_aside,
     c.BeginUnit: SqliteStore._begin_unit,
