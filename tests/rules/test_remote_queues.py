@@ -152,10 +152,9 @@ def test_a_handle_says_the_transmission_queue_and_inquires_of_the_remote_one(wor
     assert opened.q_name == "XQ"
     values = world.did(Inquire(handle=opened.handle)).values
     assert (values["name"], values["q_type"], values["remote_q_mgr_name"]) == ("R", "remote", "QM9")
-    assert refusal(world, Inquire(handle=opened.handle, names=["current_q_depth"])) == Reason.SELECTOR_NOT_FOR_TYPE
-    assert refusal(world, Set(handle=opened.handle, attributes={"inhibit_get": "inhibited"})) == (
-        Reason.SELECTOR_NOT_FOR_TYPE
-    )
+    reply = world.did(Inquire(handle=opened.handle, names=["current_q_depth"]))
+    assert (reply.values, reply.warning) == ({"current_q_depth": -1}, Reason.SELECTOR_NOT_FOR_TYPE)
+    assert refusal(world, Set(handle=opened.handle, attributes={"inhibit_get": "inhibited"})) == Reason.SELECTOR_ERROR
     world.did(Set(handle=opened.handle, attributes={"inhibit_put": "inhibited"}))
     assert refusal(world, Put(handle=opened.handle, data=b"m")) == Reason.PUT_INHIBITED
     assert [row["name"] for row in world.did(DisplayHandles(q_name="XQ")).rows] == ["XQ"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.calls import (
     Call,
     Disconnect,
@@ -25,6 +25,7 @@ from trigmon.mq.calls import (
     LostConnection,
     Put,
     PutMany,
+    Refresh,
     Refused,
     Reply,
     Status,
@@ -37,12 +38,13 @@ from trigmon.mq.reasons import Reason
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.looks import Looks
+from trigmon.qmgr.scanning import Scan
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Decision, Dropped, Fired, NotAside
+from trigmon.rules.decision import Aside, Decision, Dropped, Fired, Lost, NotAside, ToScan
 from trigmon.rules.errands import Awake, Deliver, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
@@ -50,7 +52,9 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
-DEEPEST_ERRAND = 3
+DEEPEST_ERRAND = 4
+"""A put of several, a put, its report, and the dead letter that the report becomes; that one has no errand."""
+
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
@@ -90,6 +94,7 @@ class QueueManager:
         self._tended: set[str] = set()
         self._noted: list[Decision] = []
         self._looks = Looks()
+        self._scan = Scan()
         self._define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
@@ -99,7 +104,13 @@ class QueueManager:
         number = self._ids.handle()
         session = Session(number, identity)
         facts = ConnectionFacts(
-            number, identity.client_id, identity.application, identity.user, identity.pid, identity.run_id
+            number,
+            identity.client_id,
+            identity.application,
+            identity.user,
+            identity.pid,
+            identity.run_id,
+            is_administrator=identity.administrator,
         )
         self._store.apply([c.Connect(facts)], False)
         self._sessions[number] = session
@@ -155,8 +166,8 @@ class QueueManager:
 
     @property
     def watches_the_clock(self) -> bool:
-        """Whether any queue has to be tended."""
-        return bool(self._tended)
+        """Whether time brings anything: a queue has to be tended, or expired messages looked for."""
+        return bool(self._tended) or self._scan.interval_ms > 0
 
     def tend(self) -> list[Answer]:
         """Looks at the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them a turn."""
@@ -167,6 +178,22 @@ class QueueManager:
             looks: list[Call] = [Tend(q_name=name) for name in names[start : start + SLICE]]
             answers += self.turn([(session, 0, call) for call in (*looks, Disconnect())])
         return answers
+
+    @property
+    def is_scanning(self) -> bool:
+        """Whether queues are still to be looked through for expired messages: then :meth:`scan` goes on."""
+        return self._scan.is_under_way
+
+    def scan(self) -> list[Answer]:
+        """Discards expired messages, a slice of them, from the queues that are to be looked through."""
+        return self._scan.go_on(self, self.connect(_ITSELF))
+
+    def expire(self) -> list[Answer]:
+        """Begins to look for expired messages when EXPRYINT has passed since it last did."""
+        if not self._scan.is_due(self.clock.now()):
+            return []
+        session = self.connect(_ITSELF)
+        return self.turn([(session, 0, Refresh()), (session, 0, Disconnect())])
 
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
         if session.is_gone:
@@ -258,6 +285,10 @@ class QueueManager:
                     self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
                 case Dropped():
                     self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
+                case Lost():
+                    self._told.append(partial(telling.message_lost, told.q_name, told.why))
+                case ToScan():
+                    self._scan.add(told.q_names)
                 case Aside():
                     self._told.append(partial(telling.message_put_aside, told))
                 case NotAside():
@@ -290,6 +321,8 @@ class QueueManager:
                     self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:
+        if isinstance(change.definition, QueueManagerDefinition):
+            self._scan.interval_ms = change.definition.expiry_interval * 1000
         if isinstance(change.definition, LocalQueue):
             self._tended.discard(change.definition.name)
             if watches_the_clock(change.definition):
@@ -362,7 +395,11 @@ class QueueManager:
         """Defines what is missing; what an operator changed stays as it is."""
         session = self.connect(_ITSELF)
         self.turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
-        awake = self.turn([(session, 1, Awake()), (session, 0, Disconnect())])
+        facts = self._store.facts(Wants(session.connection), False)
+        self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
+        # Every start looks for expired messages, whatever EXPRYINT says; it goes on when calls are answered already.
+        awake = self.turn([(session, 1, Awake()), (session, 0, Refresh()), (session, 0, Disconnect())])
+        self._scan.began(self.started_ms)
         for answer in awake:
             if isinstance(answer.reply, Listing):
                 self._tended = {str(row["name"]) for row in answer.reply.rows}

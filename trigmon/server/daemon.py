@@ -97,6 +97,7 @@ class Daemon:
         if child:
             child.start()
         self._say_ready()
+        self._turns.go_on_scanning()
         status = await self._over
         await self._end(status, child)
         bell.stop()
