@@ -55,6 +55,7 @@ from trigmon.store.port import Store, StoreBroken
 DEEPEST_ERRAND = 4
 """A put of several, a put, its report, and the dead letter that the report becomes; that one has no errand."""
 
+KEEP_TIME_MS = 1000
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
@@ -95,6 +96,8 @@ class QueueManager:
         self._noted: list[Decision] = []
         self._looks = Looks()
         self._scan = Scan()
+        self._kept_ms = self.started_ms
+        self._store.keep_time(clock.kept(), must=True)
         self._define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
@@ -130,6 +133,7 @@ class QueueManager:
             session.is_gone = True
             self._waiters.release(session)
         self._sessions.clear()
+        self._store.keep_time(self.clock.kept(), must=True)
         self._store.close()
         return answers
 
@@ -149,6 +153,8 @@ class QueueManager:
                 self._wake(now, answers)
         for session in self._waiters.due(now):
             self._run_out(session, now, answers)
+        if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
+            self._kept_ms = now
         self._store.end()
         told, self._told = self._told, []
         for tell in told:
