@@ -43,11 +43,19 @@ EDGES: dict[Any, list[Any]] = {
     str: TEXTS,
     bool: [False, True],
     bytes: [b"", b"x", b"\0" * 24, b"\xff" * 24, b"x" * 25, b"x" * 70_000],
-    list[str]: [[], ["current_q_depth"], ["none"], ["\0"], ["trigger_type"] * 300],
+    list[str | int]: [
+        *([], ["current_q_depth"], ["none"], ["\0"], ["trigger_type"] * 300, ["TARGET", "CURDEPTH"]),
+        *([number] for number in (*NUMBERS, 3, 9, 17, 20, 24, 276, 2002, 2016)),
+    ],
     list[bytes]: [[], [b""], [b"x"] * 300],
     dict[str, Any]: [
         {},
         *({name: v} for v in ANY for name in ("trigger_control", "max_q_depth", "description", "state", "q_name", "")),
+    ],
+    dict[str | int, Any]: [
+        {},
+        *({name: v} for v in ANY for name in ("trigger_control", "max_q_depth", "description", "", 9, 24, 29, -1, 0)),
+        {29: 2, "trigger_depth": 3},
     ],
     MessageDescriptor: [],
 }

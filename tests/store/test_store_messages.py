@@ -367,13 +367,16 @@ def test_a_lost_connection_that_waits_is_forgotten(world):
     assert names(world, "Q") == ["x"]
 
 
-def test_an_alias_opened_for_messages_is_inquired_and_set_as_its_base(world):
+def test_an_alias_opened_for_messages_is_inquired_and_set_as_itself(world):
     world.define("BASE")
     world.define("ALIAS", "QALIAS", base_q_name="BASE")
     handle = world.open("ALIAS", OpenOption.INPUT_SHARED, OpenOption.INQUIRE, OpenOption.SET)
-    world.did(Set(handle=handle, attributes={"trigger_control": "on"}))
+    world.did(Set(handle=handle, attributes={"inhibit_get": "inhibited"}))
     values = world.did(Inquire(handle=handle)).values
-    assert (values["name"], values["trigger_control"]) == ("BASE", "on")
+    assert (values["name"], values["inhibit_get"], values["base_q_name"]) == ("ALIAS", "inhibited", "BASE")
+    assert world.did(Inquire(handle=world.open("BASE", OpenOption.INQUIRE), names=[9])).values == {
+        "inhibit_get": "allowed"
+    }
 
 
 def test_an_alias_opened_for_nothing_else_is_inquired_as_itself(world):
