@@ -7,8 +7,10 @@ from tests.mutations import (
     faults_of_counting,
     faults_of_effects,
     faults_of_extensions,
+    faults_of_poison,
     faults_of_puts_and_closes,
     faults_of_requirements,
+    faults_of_skipping,
     faults_of_stamps,
     faults_of_the_table,
     faults_of_units,
@@ -24,5 +26,7 @@ PAGES = (
     faults_of_effects,
     faults_of_extensions,
     faults_of_units,
+    faults_of_skipping,
+    faults_of_poison,
 )
 FAULTS = {fault.name: fault for page in PAGES for fault in page.FAULTS}

@@ -69,6 +69,8 @@ class House:
         self.start()
         self.apply(c.SetDefinition(ObjectType.QLOCAL, LocalQueue(name="Q")))
         self.units = 0
+        self.places: set[tuple[bytes, int, int]] = set()
+        self.expiring: set[tuple[bytes, int, int]] = set()
 
     def start(self) -> None:
         for store in self.stores:
@@ -95,6 +97,13 @@ class House:
         self.numbers += 1
         if group_id == bytes(24):
             seq, offset, flags = 1, 0, 0
+        # Of two items in one place the marks follow the first, expired or not: where one may expire stands no other.
+        place = (group_id, seq, offset)
+        if place in self.expiring or (expires and place in self.places):
+            return
+        self.places.add(place)
+        if expires:
+            self.expiring.add(place)
         descriptor = MessageDescriptor(group_id=group_id, msg_seq_number=seq, offset=offset, msg_flags=flags)
         self.apply(
             c.AddMessage("Q", self.numbers, priority, persistent, descriptor, b"d" * SIZE, expires, int(in_unit))

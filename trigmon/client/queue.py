@@ -83,17 +83,22 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name} of {self.connection.q_mgr_name}{'' if self._open else ', closed'}>"
 
-    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> None:
+    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> Reason:
         """Closes the object; a second time does nothing. The unit of work goes on.
+
+        Returns ``Reason.NONE``, or the warning it completed with: ``INCOMPLETE_GROUP`` or ``INCOMPLETE_MSG`` where the
+        last put or get in logical order was not the end of a group or logical message, which stays as it is.
 
         ``delete`` deletes a permanent dynamic queue when it is empty, ``purge`` with what is on it. Raises QNotEmpty,
         OptionNotValidForType, and the object stays open. A temporary dynamic queue goes with its creating handle.
         """
-        if self._open:
-            bits = words.close_bits(options)
-            bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
-            self.connection.call(Close(handle=self.handle, options=bits))
-            self._open = False
+        if not self._open:
+            return Reason.NONE
+        bits = words.close_bits(options)
+        bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
+        reply = self.connection.call(Close(handle=self.handle, options=bits))
+        self._open = False
+        return Reason(reply.warning)
 
     def put(self, data: Data, **options: Unpack[PutWords]) -> Receipt:
         """Puts one message; text goes as UTF-8 with format MQSTR. Raises MQError: QFull, PutInhibited, ..."""
@@ -119,6 +124,10 @@ class Queue:
 
         ``wait_interval_ms`` is how long to wait for one, -1 for as long as it takes. Over ``max_length`` bytes the
         get fails with 2080 and the message stays, or is cut with ``accept_truncated_msg``.
+
+        A message got with ``mark_skip_backout`` does not go back with :meth:`Connection.backout`, but belongs to the
+        unit of work that follows. ``unlock`` lets go what a browse with ``lock`` has locked and returns an empty
+        message, whose ``warning`` is ``NO_MSG_LOCKED`` where nothing was locked.
         """
         bits = words.get_bits(options) if options else 0
         bits, wait_ms = _waiting(bits, wait_interval_ms)
@@ -129,7 +138,7 @@ class Queue:
                 wait_interval_ms=wait_ms,
                 max_length=-1 if max_length is None else whole(BufferLengthError, "max_length", max_length),
                 **words.match_parts(match),
-                unit=self.connection.unit if bits & words.SYNCPOINT else 0,
+                unit=self.connection.unit if bits & words.IN_UNIT else 0,
             ),
             WasGot,
         )
@@ -145,7 +154,7 @@ class Queue:
         Raises NoMsgAvailable when there is none.
         """
         bits, wait_ms = _waiting(words.get_bits(options), wait_interval_ms)
-        unit = self.connection.unit if bits & words.SYNCPOINT else 0
+        unit = self.connection.unit if bits & words.IN_UNIT else 0
         count = whole(OptionsError, "count", count)
         call = GetMany(handle=self.handle, count=count, options=bits, wait_interval_ms=wait_ms, unit=unit)
         return [Message(got) for got in self._call(call, WereGot).messages]

@@ -127,6 +127,8 @@ class Match(TypedDict, total=False):
 _OPEN, _CLOSE, _PUT, _GET = map(bits_by_word, (OpenOption, CloseOption, PutOption, GetOption))
 _MATCH = bits_by_word(MatchOption)
 WAIT, SYNCPOINT = int(GetOption.WAIT), int(GetOption.SYNCPOINT)
+IN_UNIT = int(GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT)
+"""A get with one of these names its unit of work; a put, with SYNCPOINT."""
 
 
 def _said(text: str) -> frozenset[str]:

@@ -197,6 +197,55 @@ class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
     count: int = 256
 
 
+class Sieve(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """Which dead letters are meant: all that fit in everything that is said here; 0 and blank say nothing.
+
+    ``since_ms`` and ``before_ms`` are about when a message came to the dead-letter queue by its MQDLH or, where it has
+    none, about when it was put.
+    """
+
+    reason: int = 0
+    dest_q_name: str = ""
+    msg_id: bytes = b""
+    since_ms: int = 0
+    before_ms: int = 0
+
+
+class DeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="dead_letters"):
+    """Looks through a slice of the dead-letter queue, or of ``q_name``, in get order. Answered by Sifted.
+
+    ``after`` is the last answer's: it goes on from there. ``with_data`` has each row hold the message's data too.
+    """
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+    with_data: bool = False
+
+
+class RetryDeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="retry_dead_letters"):
+    """Returns what fits in a slice to where it came from, or to ``to_q_name``, each in one step. Answered by Sifted.
+
+    One that its queue does not take stays where it is.
+    """
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+    to_q_name: str = ""
+
+
+class DiscardDeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="discard_dead_letters"):
+    """Deletes what fits in a slice. Answered by Sifted."""
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+
+
 class Display(Call, frozen=True, array_like=True, kw_only=True, tag="display"):
     """DISPLAY: objects of one type (ObjectType's name, or "queue" for all queues) by generic name.
 
@@ -335,6 +384,23 @@ class Counted(Reply, frozen=True, array_like=True, kw_only=True, tag="counted"):
     more: bool = False
 
 
+class Sifted(Reply, frozen=True, array_like=True, kw_only=True, tag="sifted"):
+    """A slice of a queue, looked through: ``count`` of its ``looked_at`` messages were listed, returned or deleted.
+
+    ``refused`` tells of those that could not be returned: reason, reason_name, to_q_name, about, count. While there is
+    ``more``, the same call goes on behind ``after``. ``depth`` is CURDEPTH before this slice.
+    """
+
+    q_name: str
+    count: int
+    rows: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    looked_at: int = 0
+    depth: int = 0
+    after: list[int] = []
+    more: bool = False
+
+
 class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome_was"):
     """What became of the unit of work."""
 
@@ -419,6 +485,9 @@ AnyCall = (
     | Delete
     | Clear
     | Move
+    | DeadLetters
+    | RetryDeadLetters
+    | DiscardDeadLetters
     | Refresh
     | Display
     | DisplayHandles
@@ -430,6 +499,20 @@ AnyCall = (
     | Runs
 )
 
+AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
+
 AnyReply = (
-    Done | Opened | WasPut | WerePut | WasGot | WereGot | Values | Listing | Counted | OutcomeWas | Explained | Refused
+    Done
+    | Opened
+    | WasPut
+    | WerePut
+    | WasGot
+    | WereGot
+    | Values
+    | Listing
+    | Counted
+    | Sifted
+    | OutcomeWas
+    | Explained
+    | Refused
 )

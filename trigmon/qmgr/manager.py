@@ -363,6 +363,9 @@ class QueueManager:
     def _note_deleted(self, change: c.DeleteLogically) -> None:
         self._woken[change.q_name] = ANY
 
+    def _note_unlocked(self, change: c.UnlockMessage) -> None:
+        self._woken[change.q_name] = ANY
+
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
         if session is not None:
@@ -453,5 +456,6 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.DropDefinition: QueueManager._note_dropped,
     c.SetAside: QueueManager._note_damaged,
     c.DeleteLogically: QueueManager._note_deleted,
+    c.UnlockMessage: QueueManager._note_unlocked,
     c.DropConnection: QueueManager._note_gone,
 }

@@ -93,7 +93,8 @@ class HandleFacts(msgspec.Struct, frozen=True):
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
     ``context`` is the descriptor of the message last got, with SAVE_ALL_CONTEXT.
     ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
-    its last destructive get and its last browse left it in a group.
+    its last destructive get and its last browse left it in a group. ``locked`` are the numbers of the message it has
+    locked, more than one where it is of segments.
     """
 
     handle: int
@@ -109,6 +110,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     put_place: Place | None = None
     get_place: Place | None = None
     browse_place: Place | None = None
+    locked: tuple[int, ...] = ()
 
     def place(self, side: Side) -> Place | None:
         """Where its last call of this side left it."""
@@ -134,8 +136,21 @@ class HeldTrigger(msgspec.Struct, frozen=True):
     on_backout: bool
 
 
+class Marked(msgspec.Struct, frozen=True):
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it.
+
+    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped.
+    """
+
+    number: int
+    q_name: str
+    priority: int
+    is_persistent: bool
+    is_own: bool
+
+
 class UnitFacts(msgspec.Struct, frozen=True):
-    """An open unit of work: what it put and got, by queue and counted priority.
+    """An open unit of work: what it put and got, by queue and counted priority, and which get was marked.
 
     ``places`` are the places that handles had before their first put or get in it; its backout gives them back.
     """
@@ -150,6 +165,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     gets: dict[tuple[str, int], int] = {}
     held: tuple[HeldTrigger, ...] = ()
     places: dict[tuple[int, Side], Place | None] = {}
+    marked: Marked | None = None
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
@@ -168,7 +184,10 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never."""
+    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never.
+
+    ``is_own``: the unit of work that looks has put it, and not committed yet.
+    """
 
     number: int
     q_name: str
@@ -177,6 +196,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    is_own: bool = False
 
     def waited_ms(self, now: int) -> int:
         """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
@@ -194,7 +214,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
-    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``. What another handle
+    than ``handle`` has locked is not there. With ``own_persistent`` only the persistent ones of the unit's own are.
 
     ``starts``: only what a logical message, or a group, begins with; a message in none is both. ``whole``: only what
     has all of its logical message, or group, there. ``gathers``: all segments of the first logical message, in order.
@@ -221,6 +242,8 @@ class Selection(msgspec.Struct, frozen=True):
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
+    handle: int = 0
+    own_persistent: bool = False
     is_expired: bool = False
 
 

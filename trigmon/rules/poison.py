@@ -13,6 +13,7 @@ ids, the group, what is left of its time.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -25,7 +26,7 @@ from trigmon.rules.changes import RemoveMessage, met_on_the_way
 from trigmon.rules.dead_letter import header, why_not
 from trigmon.rules.decision import Aside, Decision, Ids, NotAside
 from trigmon.rules.errands import Deliver, HandOut, PutAside
-from trigmon.rules.facts import Facts, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import Cursor, Facts, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.get import decide_get as decide_one
 from trigmon.rules.get import decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.put import check_puts_allowed, decide_deliver
@@ -45,22 +46,39 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     """
     queue = facts.queue
     if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
-        threshold = queue.definition.backout_threshold
-        # Several that were found for one get are parts of one message, of which the first is looked at.
-        for place, message in enumerate(found.messages if isinstance(call, GetMany) else found.messages[:1]):
-            if message.descriptor.backout_count >= threshold and message.number != spared:
-                found = _before(found, place)
-                if not place:
-                    return _aside(call, message, queue, found, expiration_reports(found.expired, facts, now))
-                break
+        threshold, messages = queue.definition.backout_threshold, found.messages
+        bad = [
+            place
+            for place, message in enumerate(messages)
+            if message.descriptor.backout_count >= threshold and message.number != spared
+        ]
+        if bad and isinstance(call, GetMany):
+            found = _before(found, bad[0])
+            if not bad[0]:
+                first = messages[:1]
+                return _aside(call, first, queue, found, expiration_reports(found.expired, facts, now))
+        elif bad and not spared:
+            # Several that were found for one get are segments, and one message: all of them are put aside.
+            return _aside(call, messages, queue, found, expiration_reports(found.expired, facts, now))
     if isinstance(call, GetMany):
         return decide_get_many(call, facts, found, now, ids)
     return decide_one(call, facts, found, now, ids)
 
 
+def look_for_put_aside(call: PutAside, facts: Facts, now: int) -> Selection | None:
+    """Whether a further segment still lies there: the whole message was handed out where the first could go nowhere."""
+    if not call.is_rest:
+        return None
+    message = call.message
+    at = Cursor(message.priority, message.number)
+    return Selection(message.q_name, now, at=at, handle=call.get.handle)
+
+
 def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """From its queue onto the backout queue or, that failing, onto the dead-letter queue, or back to the getter."""
     message = call.message
+    if found is not None and not found.messages:
+        return Decision()
     descriptor = _clean(message.descriptor)
     if not call.to_q_name:
         return _to_dead_letter_queue(call, facts, descriptor, now, ids)
@@ -71,7 +89,7 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
         return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {error}")], gather=_first)
 
 
-def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection:
+def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection | None:
     """What the get itself looks for."""
     return (
         look_for_get_many(call.get, facts, now) if isinstance(call.get, GetMany) else look_for_get(call.get, facts, now)
@@ -111,6 +129,11 @@ def backouts_before(descriptor: MessageDescriptor) -> int:
     return int(said[1]) if said else 0
 
 
+def unmarked(descriptor: MessageDescriptor) -> MessageDescriptor:
+    """The descriptor as it was before the message was put aside."""
+    return replace(descriptor, appl_origin_data="") if backouts_before(descriptor) else descriptor
+
+
 def _minds(queue: QueueFacts) -> bool:
     return queue.definition.backout_requeue is BackoutRequeue.QMGR and queue.definition.backout_threshold > 0
 
@@ -130,10 +153,14 @@ def _order(message: StoredMessage) -> tuple[int, int]:
 
 
 def _aside(
-    call: Get | GetMany, message: StoredMessage, queue: QueueFacts, found: Found, reports: list[Call]
+    call: Get | GetMany, messages: Sequence[StoredMessage], queue: QueueFacts, found: Found, reports: list[Call]
 ) -> Decision:
-    errand = PutAside(message=message, get=call, to_q_name=queue.definition.backout_requeue_q_name)
-    return Decision(_look_again(), met_on_the_way(found), [errand, *reports], gather=_what_came_of_it)
+    to_q_name = queue.definition.backout_requeue_q_name
+    errands: list[Call] = [
+        PutAside(message=message, get=call, to_q_name=to_q_name, is_rest=message is not messages[0])
+        for message in messages
+    ]
+    return Decision(_look_again(), met_on_the_way(found), [*errands, *reports], gather=_what_came_of_it)
 
 
 def _what_came_of_it(replies: list[Reply]) -> Reply:
@@ -174,6 +201,8 @@ def _to_dead_letter_queue(call: PutAside, facts: Facts, descriptor: MessageDescr
             why = str(error)
     hindered = "; ".join(part for part in (call.why, f"the dead-letter queue: {why}") if part)
     told = NotAside(message.q_name, message.descriptor.msg_id, message.descriptor.backout_count, hindered)
+    if call.is_rest:
+        return Decision(told=(told,))  # it stays; its first segment has gone, so there is nothing to hand out
     return Decision(errands=[HandOut(get=call.get, number=message.number)], told=(told,), gather=_first)
 
 

@@ -132,18 +132,21 @@ def expiration_reports(expired: Iterable[StoredMessage], facts: Facts, now: int)
 
 
 def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Facts, now: int) -> list[Call]:
-    """The confirmation that the message put by these changes arrived on its destination, in its unit of work."""
-    added = next(change for change in changes if isinstance(change, AddMessage))
-    message = StoredMessage(
-        added.number,
-        added.q_name,
-        added.priority,
-        added.is_persistent,
-        added.descriptor,
-        added.data,
-        added.expires_ms,
-    )
-    return _confirmation(COA, Feedback.COA, message, queue, facts, now, added.unit_id)
+    """The confirmations that what these changes put arrived on its destination, one a segment, in its unit of work."""
+    made: list[Call] = []
+    for change in changes:
+        if isinstance(change, AddMessage) and change.descriptor.report:
+            message = StoredMessage(
+                change.number,
+                change.q_name,
+                change.priority,
+                change.is_persistent,
+                change.descriptor,
+                change.data,
+                change.expires_ms,
+            )
+            made += _confirmation(COA, Feedback.COA, message, queue, facts, now, change.unit_id)
+    return made
 
 
 def delivery_reports(messages: Iterable[StoredMessage], facts: Facts, now: int, unit_id: int) -> list[Call]:

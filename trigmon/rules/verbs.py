@@ -35,6 +35,7 @@ from trigmon.rules.displaying import (
     runs_limit,
 )
 from trigmon.rules.errands import (
+    Abandon,
     Awake,
     DeadLetter,
     Deliver,
@@ -46,6 +47,7 @@ from trigmon.rules.errands import (
     Reap,
     Rearmed,
     Report,
+    SendBack,
     Tend,
     Undelivered,
 )
@@ -54,11 +56,24 @@ from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_make_queue, decide_open
-from trigmon.rules.poison import decide_get, decide_hand_out, decide_put_aside, look_for_hand_out
+from trigmon.rules.poison import (
+    decide_get,
+    decide_hand_out,
+    decide_put_aside,
+    look_for_hand_out,
+    look_for_put_aside,
+)
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.resolving import object_type_of
+from trigmon.rules.returning import (
+    decide_dead_letters,
+    decide_discard,
+    decide_retry,
+    decide_send_back,
+    look_for_dead_letters,
+)
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
-from trigmon.rules.units import decide_backout, decide_commit, decide_outcome
+from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Facts, int], Selection | None]
@@ -138,6 +153,14 @@ def _hand_out(call: HandOut, connection: int) -> Wants:
     return Wants(connection, handle=call.get.handle)
 
 
+def _send_back(call: SendBack, connection: int) -> Wants:
+    return Wants(connection, call.to_q_name)
+
+
+def _dead_letters(call: Any, connection: int) -> Wants:
+    return Wants(connection, call.q_name, everything=True, dead_letter=not call.q_name)
+
+
 def _move(call: calls.Move, connection: int) -> Wants:
     return Wants(connection, call.q_name, target=call.to_q_name)
 
@@ -173,6 +196,15 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Delete: Verb(_definition, decide_delete, is_wide=True, is_administrative=True),
     calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_administrative=True),
     calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True, is_administrative=True),
+    calls.DeadLetters: Verb(
+        _dead_letters, decide_dead_letters, look_for_dead_letters, is_wide=True, is_administrative=True
+    ),
+    calls.RetryDeadLetters: Verb(
+        _dead_letters, decide_retry, look_for_dead_letters, is_wide=True, is_administrative=True
+    ),
+    calls.DiscardDeadLetters: Verb(
+        _dead_letters, decide_discard, look_for_dead_letters, is_wide=True, is_administrative=True
+    ),
     calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
@@ -187,8 +219,10 @@ VERBS: dict[type[calls.Call], Verb] = {
     Undelivered: Verb(_dead_letter, decide_undelivered),
     Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
-    PutAside: Verb(_put_aside, decide_put_aside),
+    PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
+    SendBack: Verb(_send_back, decide_send_back),
     HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
+    Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),

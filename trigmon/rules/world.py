@@ -29,8 +29,10 @@ from trigmon.rules.facts import (
     Facts,
     HandleFacts,
     HeldTrigger,
+    Marked,
     Neighbour,
     QueueFacts,
+    StoredMessage,
     Transmission,
     UnitFacts,
     Wants,
@@ -58,6 +60,7 @@ class Standing:
         self.connections: dict[int, ConnectionFacts] = {}
         self.units: dict[int, UnitFacts] = {}
         self.deleted: dict[str, None] = {}
+        self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self._serving: dict[str, list[str]] | None = None
@@ -259,7 +262,7 @@ class Standing:
                 unit.unit_id,
                 replace(
                     unit,
-                    count=unit.count + 1,
+                    count=unit.count + (not change.is_further),
                     is_durable=unit.is_durable or change.is_persistent,
                     puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
                     held=held,
@@ -269,6 +272,7 @@ class Standing:
     def _take_message(self, change: c.TakeMessage) -> None:
         message = change.message
         self._count(message.q_name, message.priority, -1, gets=1)
+        self._forget_lock(message.number)
         unit = self.units[change.unit_id]
         key = (message.q_name, message.priority)
         self._write(
@@ -279,17 +283,19 @@ class Standing:
                 count=unit.count + 1,
                 is_durable=unit.is_durable or message.is_persistent,
                 gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
+                marked=_marked(message) if change.is_marked else unit.marked,
             ),
         )
 
-    def _remove_message(self, change: c.RemoveMessage) -> None:
+    def _remove_message(self, change: c.RemoveMessage | c.SetAside) -> None:
         self._count(change.message.q_name, change.message.priority, -1)
-
-    def _set_aside(self, change: c.SetAside) -> None:
-        self._count(change.message.q_name, change.message.priority, -1)
+        self._forget_lock(change.message.number)
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         unit = UnitFacts(change.unit_id, change.number, change.connection, change.client_id)
+        if change.carried is not None:
+            first = {(change.carried.q_name, change.carried.priority): 1}
+            unit = replace(unit, count=1, is_durable=change.carried.is_persistent, gets=first)
         self._write(self.units, change.unit_id, unit)
         connection = self.connections[change.connection]
         self._write(
@@ -297,6 +303,9 @@ class Standing:
             change.connection,
             replace(connection, unit_id=change.unit_id, unit_number=change.number),
         )
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        """A row's business: the end of the one unit and the beginning of the other say what stands."""
 
     def _skip_unit(self, change: c.SkipUnit) -> None:
         connection = self.connections[change.connection]
@@ -360,6 +369,22 @@ class Standing:
     def _move_cursor(self, change: c.MoveCursor) -> None:
         self._write(self.handles, change.handle, replace(self.handles[change.handle], cursor=change.cursor))
 
+    def _lock_message(self, change: c.LockMessage) -> None:
+        for number in change.numbers:
+            self._write(self.locks, number, change.handle)
+        self._write(self.handles, change.handle, replace(self.handles[change.handle], locked=change.numbers))
+
+    def _unlock_message(self, change: c.UnlockMessage) -> None:
+        for number in self.handles[change.handle].locked:
+            self._forget_lock(number)
+
+    def _forget_lock(self, number: int) -> None:
+        handle = self.locks.get(number)
+        if handle is not None:
+            self._drop(self.locks, number)
+            left = tuple(each for each in self.handles[handle].locked if each != number)
+            self._write(self.handles, handle, replace(self.handles[handle], locked=left))
+
     def _set_place(self, change: c.SetPlace) -> None:
         handle = self.handles[change.handle]
         if change.unit_id:
@@ -422,17 +447,24 @@ class Standing:
         """Runs are rows of the store, nothing of them stands here."""
 
 
+def _marked(message: StoredMessage) -> Marked:
+    return Marked(message.number, message.q_name, message.priority, message.is_persistent, message.is_own)
+
+
 _FOLLOW: dict[type[c.Change], Any] = {
     c.AddMessage: Standing._add_message,
     c.TakeMessage: Standing._take_message,
     c.RemoveMessage: Standing._remove_message,
-    c.SetAside: Standing._set_aside,
+    c.SetAside: Standing._remove_message,
     c.BeginUnit: Standing._begin_unit,
+    c.CarryOver: Standing._carry_over,
     c.SkipUnit: Standing._skip_unit,
     c.EndUnit: Standing._end_unit,
     c.OpenHandle: Standing._open_handle,
     c.CloseHandle: Standing._close_handle,
     c.MoveCursor: Standing._move_cursor,
+    c.LockMessage: Standing._lock_message,
+    c.UnlockMessage: Standing._unlock_message,
     c.SetPlace: Standing._set_place,
     c.SaveContext: Standing._save_context,
     c.SetDefinition: Standing._set_definition,

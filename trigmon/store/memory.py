@@ -155,34 +155,41 @@ class MemoryStore(BaseStore):
             return Found(self._oldest(selection), expired_count=self._count_expired(selection))
         if selection.is_expired:
             return Found(expired=self._expired(selection))
-        rows = self._rows.of.get(selection.q_name, {})
-        order = self._rows.order.get(selection.q_name, [])
-        if selection.at is not None:
-            keys = [(-selection.at.priority, selection.at.number)]
-        elif selection.after is not None:
-            keys = order[bisect_right(order, (-selection.after.priority, selection.after.number)) :]
-        else:
-            keys = order
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
-        for key in keys:
-            row = rows.get(key)
-            if row is None or not _is_chosen(row, selection) or not self._is_whole(row.message, selection):
-                continue
+        for row in self._chosen(selection):
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
                     expired.append(row.message)
                 if len(expired) >= SLICE:
                     break
                 continue
-            messages.append(row.message)
+            messages.append(replace(row.message, is_own=True) if row.put_by else row.message)
             size += len(row.message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         if selection.gathers and messages:
             messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
+
+    def _chosen(self, selection: Selection) -> Iterator[Row]:
+        """What the selection names, in get order, expired or not."""
+        rows = self._rows.of.get(selection.q_name, {})
+        keys = self._rows.order.get(selection.q_name, [])
+        if selection.at is not None:
+            keys = [(-selection.at.priority, selection.at.number)]
+        elif selection.after is not None:
+            keys = keys[bisect_right(keys, (-selection.after.priority, selection.after.number)) :]
+        for key in keys:
+            row = rows.get(key)
+            if row is None or not _is_chosen(row, selection) or self._is_locked(row.message.number, selection):
+                continue
+            if self._is_whole(row.message, selection):
+                yield row
+
+    def _is_locked(self, number: int, selection: Selection) -> bool:
+        return self.standing.locks.get(number, selection.handle) != selection.handle
 
     def _group(self, message: StoredMessage, selection: Selection, now: int) -> list[StoredMessage]:
         """What is there of a message's group, in the order of the places."""
@@ -191,6 +198,7 @@ class MemoryStore(BaseStore):
             row.message
             for row in rows
             if _is_visible(row, selection)
+            and not self._is_locked(row.message.number, selection)
             and row.message.descriptor.group_id == message.descriptor.group_id
             and not 0 < row.message.expires_ms <= now
         ]
@@ -278,6 +286,10 @@ class MemoryStore(BaseStore):
         row = self._row(change.message)
         self._rows.set(Row(row.message, row.put_by, change.unit_id, row.is_held, row.on_backout))
 
+    def _carry_over(self, change: c.CarryOver) -> None:
+        row = self._rows.of[change.message.q_name][-change.message.priority, change.message.number]
+        self._rows.set(Row(row.message, row.put_by, change.unit_id))
+
     def _remove(self, change: c.RemoveMessage) -> None:
         self._rows.drop(self._row(change.message))
 
@@ -349,6 +361,8 @@ def _is_visible(row: Row, selection: Selection) -> bool:
 
 
 def _is_chosen(row: Row, selection: Selection) -> bool:
+    if row.put_by and selection.own_persistent and not row.message.is_persistent:
+        return False
     return _is_visible(row, selection) and fits(selection, row.message.descriptor)
 
 
@@ -366,6 +380,7 @@ def _once_more(message: StoredMessage) -> StoredMessage:
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: MemoryStore._add,
     c.TakeMessage: MemoryStore._take,
+    c.CarryOver: MemoryStore._carry_over,
     c.RemoveMessage: MemoryStore._remove,
     c.BeginUnit: MemoryStore._begin_unit,
     c.EndUnit: MemoryStore._end_unit,

@@ -54,6 +54,10 @@ class Groups:
             self._units.add(unit_id)
         self.changed((queue, descriptor.group_id), (descriptor.msg_seq_number, descriptor.offset))
 
+    def carried(self, unit_id: int) -> None:
+        """A message that was got, perhaps one of a group, belongs to this unit of work from now on."""
+        self._units.add(unit_id)
+
     def set_aside(self, queue: int, number: int) -> None:
         """A message of which no more than its number is known has left its queue."""
         if queue in self._queues:
@@ -79,7 +83,8 @@ class Groups:
                 continue
             # Where a logical message begins is on the way in any case, within it that depends on what lies there.
             start = reached if place == reached else (place[0], 0)
-            items = map(Item._make, self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], start[0])))
+            rows = self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], start[0]))
+            items = (Item._make(row[:4]) for row in rows)
             missing, is_whole = reach(items, start)
             if (missing, is_whole) != (reached, head):
                 self._execute(sql.SET_WHOLE, (int(is_whole), missing[0] * _PLACES + missing[1], number))

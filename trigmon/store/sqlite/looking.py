@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from typing import Any
 from zlib import crc32
@@ -28,11 +28,22 @@ _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 class Look:
     """One look for messages. ``execute`` gives a cursor on a statement's rows; ``queue`` is the queue's number.
 
-    ``has_groups``: the queue may hold messages of groups. ``has_own``: the unit of work has put to it.
+    ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
+    ``has_own``: the unit of work has put to it.
     """
 
-    def __init__(self, execute: Execute, selection: Selection, queue: int, *, has_groups: bool, has_own: bool) -> None:
+    def __init__(
+        self,
+        execute: Execute,
+        selection: Selection,
+        queue: int,
+        locks: Mapping[int, int],
+        *,
+        has_groups: bool,
+        has_own: bool,
+    ) -> None:
         self._execute = execute
+        self._locks = locks
         self._selection = selection
         self._queue = queue
         self._kinds = _kinds(selection, has_own) if has_groups else _PLAIN
@@ -40,7 +51,7 @@ class Look:
 
     def found(self) -> Found:
         """What the selection finds, in get order."""
-        picked = Picked(self._selection, self._is_whole)
+        picked = Picked(self._selection, self._locks, self._is_whole)
         if self._selection.is_expired:
             rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
             self._pick(rows, picked, is_own=False)
@@ -58,7 +69,7 @@ class Look:
         firsts: list[StoredMessage] = []
         for priority in range(lowest_priority, 10):
             for kind in self._kinds:
-                picked = Picked(self._selection, self._is_whole)
+                picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
                 rows = self._rows([(sql.FIND_FIRST_OF[kind], (self._queue, priority))])
                 self._pick(rows, picked, is_own=False)
                 firsts += picked.messages
@@ -126,7 +137,7 @@ class Look:
         values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq)
         rows = self._rows([(sql.GROUP_FROM, values)])
         with closing(rows):
-            items = map(Item._make, rows)
+            items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))
             return reach(items)[1] is whole if whole is Whole.GROUP else has_message(items, seq)
 
     def _gathered(self, found: Found) -> Found:
@@ -139,6 +150,8 @@ class Look:
         values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
         segments: list[StoredMessage] = []
         for row in self._rows([(sql.SEGMENTS, values)]):
+            if _is_locked(row[0], selection, self._locks):
+                continue
             segment = _message(row, selection.q_name)
             if segment is None:
                 damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
@@ -166,8 +179,11 @@ def _merged(streams: list[Generator[Row, None, None]]) -> Generator[Row, None, N
 class Picked:
     """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
 
-    def __init__(self, selection: Selection, is_whole: Callable[[MessageDescriptor, int], bool]) -> None:
+    def __init__(
+        self, selection: Selection, locks: Mapping[int, int], is_whole: Callable[[MessageDescriptor, int], bool]
+    ) -> None:
         self._selection = selection
+        self._locks = locks
         self._group_is_whole = is_whole
         self._is_own = False
         self._size = 0
@@ -183,6 +199,8 @@ class Picked:
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
+        if self._is_hidden(row):
+            return True
         message = _message(row, self._selection.q_name)
         if message is None:
             if self._is_own:
@@ -196,7 +214,7 @@ class Picked:
                 self.expired.append(message)
             return len(self.expired) < SLICE
         picked = self._own if self._is_own else self.messages
-        picked.append(message)
+        picked.append(replace(message, is_own=True) if self._is_own else message)
         self._size += len(message.data)
         return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 
@@ -212,6 +230,12 @@ class Picked:
                 # What had expired behind the last of them is not for this look to discard.
                 last = _place(self.messages[-1])
                 self.expired = [message for message in self.expired if _place(message) < last]
+
+    def _is_hidden(self, row: tuple[Any, ...]) -> bool:
+        """Whether another handle has locked it, or it is an own one of which only the persistent are asked for."""
+        if _is_locked(row[0], self._selection, self._locks):
+            return True
+        return self._is_own and self._selection.own_persistent and not row[2]
 
     def _fits(self, message: StoredMessage) -> bool:
         selection, descriptor = self._selection, message.descriptor
@@ -230,6 +254,11 @@ class Picked:
             return True
         has_expired = 0 < message.expires_ms <= self._selection.now
         return self._group_is_whole(descriptor, 0 if has_expired else self._selection.now)
+
+
+def _is_locked(number: int, selection: Selection, locks: Mapping[int, int]) -> bool:
+    """Whether another handle has locked the message."""
+    return locks.get(number, selection.handle) != selection.handle
 
 
 def _place(message: StoredMessage) -> tuple[int, int]:

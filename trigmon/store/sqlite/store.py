@@ -242,6 +242,7 @@ class SqliteStore(BaseStore):
             self._open_rows,
             selection,
             number,
+            self.standing.locks,
             has_groups=self._groups.has_groups(number),
             has_own=bool(selection.unit_id) and self._has_own(selection),
         )
@@ -371,6 +372,10 @@ class SqliteStore(BaseStore):
         self._execute(sql.TAKE_MESSAGE, (change.unit_id, message.number))
         self._groups.took(self._numbers[message.q_name], message, change.unit_id)
 
+    def _carry_over(self, change: c.CarryOver) -> None:
+        self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
+        self._groups.carried(change.unit_id)
+
     def _remove(self, change: c.RemoveMessage) -> None:
         message = change.message
         self._execute(sql.REMOVE_MESSAGE, (message.number,))
@@ -445,6 +450,7 @@ class SqliteStore(BaseStore):
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: SqliteStore._add,
     c.TakeMessage: SqliteStore._take,
+    c.CarryOver: SqliteStore._carry_over,
     c.RemoveMessage: SqliteStore._remove,
     c.SetAside: SqliteStore._set_aside,
     c.BeginUnit: SqliteStore._begin_unit,
