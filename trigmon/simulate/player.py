@@ -189,12 +189,7 @@ class _Play:
                     **done.matched,
                 )
             case act.SetAttributes(handle, attributes):
-                return calls.Set(
-                    handle=application.find(handle).number,
-                named: dict[str | int, Any] = {}
-                named.update(attributes)
-                    attributes={str(name): value for name, value in attributes.items()},
-                )
+                return calls.Set(handle=application.find(handle).number, attributes=dict(attributes))
             case act.Commit():
                 return calls.Commit(unit=0)
             case act.Backout():
