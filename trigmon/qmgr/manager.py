@@ -55,6 +55,7 @@ from trigmon.store.port import Store, StoreBroken
 DEEPEST_ERRAND = 4
 """A put of several, a put, its report, and the dead letter that the report becomes; that one has no errand."""
 
+KEEP_TIME_MS = 1000
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
@@ -95,6 +96,11 @@ class QueueManager:
         self._noted: list[Decision] = []
         self._looks = Looks()
         self._scan = Scan()
+        self._kept_ms = self.started_ms
+        # What the gets of a turn may still discard, and whether the last of them found that used up.
+        self._room = SLICE
+        self._goes_on = False
+        self._store.keep_time(clock.kept(), must=True)
         self._define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
@@ -130,6 +136,7 @@ class QueueManager:
             session.is_gone = True
             self._waiters.release(session)
         self._sessions.clear()
+        self._store.keep_time(self.clock.kept(), must=True)
         self._store.close()
         return answers
 
@@ -141,6 +148,7 @@ class QueueManager:
         Raises StoreBroken: then the outcome is unknown and nothing may be answered any more.
         """
         answers: list[Answer] = []
+        self._room = SLICE
         self._store.begin()
         now = self.clock.now()
         for session, sequence, call in requests:
@@ -149,6 +157,8 @@ class QueueManager:
                 self._wake(now, answers)
         for session in self._waiters.due(now):
             self._run_out(session, now, answers)
+        if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
+            self._kept_ms = now
         self._store.end()
         told, self._told = self._told, []
         for tell in told:
@@ -198,15 +208,17 @@ class QueueManager:
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
         if session.is_gone:
             return
+        if self._room <= 0 and isinstance(call, Get | GetMany):
+            # Gets before it discarded this turn's slice, and it may meet more.
+            self._goes_on = True
+            self._park(session, sequence, call, now)
+            return
         if isinstance(call, LostConnection):
             self._waiters.release(session)
         reply = self._answer(session, call, now)
-        if isinstance(call, Get | GetMany) and may_wait(reply):
-            wait = wait_of(call)
-            if wait:
-                deadline = None if wait < 0 else now + wait
-                self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline))
-                return
+        if isinstance(call, Get | GetMany) and may_wait(reply) and (self._goes_on or wait_of(call)):
+            self._park(session, sequence, call, now)
+            return
         if sequence:
             answers.append(Answer(session, sequence, reply))
 
@@ -214,6 +226,7 @@ class QueueManager:
         """The call performed, or taken back whole and refused."""
         self._store.mark()
         self._noted.clear()
+        self._goes_on = False
         try:
             reply = self._perform(call, session, now).reply
         except MQError as error:
@@ -261,8 +274,13 @@ class QueueManager:
             self._noted.append(decision)
             if decision.errands:
                 decision = self._run_errands(decision, call, session, now, depth)
-            # Only messages were met that are not given out, and more may lie behind them: the same call looks again.
+            # Only messages were met that are not given out, and more may lie behind them: the same call looks again,
+            # in the next turn where this one has discarded its slice.
             if not (did_something and may_wait(decision.reply)):
+                return decision
+            self._room -= max(1, len(decision.changes))
+            if self._room <= 0:
+                self._goes_on = True
                 return decision
 
     def _run_errands(self, decision: Decision, call: Call, session: Session, now: int, depth: int) -> Decision:
@@ -371,21 +389,47 @@ class QueueManager:
         parked = session.parked
         if parked is None:
             return True
+        if self._room <= 0:
+            self._park_again(session, parked, now)
+            return True
         reply = self._answer(session, parked.call, now)
         if may_wait(reply):
-            return False
+            if self._goes_on:
+                self._park_again(session, parked, now)
+            return self._goes_on
         self._waiters.release(session)
         answers.append(Answer(session, parked.sequence, reply))
         return True
 
     def _run_out(self, session: Session, now: int, answers: list[Answer]) -> None:
-        """A wait is over: the call is performed a last time, and whatever it answers is the answer."""
+        """A wait is over: the call is performed a last time, and whatever it answers is the answer.
+
+        One that was in the middle of what had expired goes on, and may have time left to wait.
+        """
         parked = session.parked
         if parked is None:
             return
+        if self._room <= 0:
+            self._park_again(session, parked, now)
+            return
         reply = self._answer(session, parked.call, now)
+        may_go_on = parked.until_ms is None or parked.until_ms > now
+        if may_wait(reply) and (self._goes_on or may_go_on):
+            self._park_again(session, parked, now if self._goes_on else parked.until_ms)
+            return
         self._waiters.release(session)
         answers.append(Answer(session, parked.sequence, reply))
+
+    def _park(self, session: Session, sequence: int, call: Get | GetMany, now: int) -> None:
+        """The call waits for a message, or for the next turn where it goes on then."""
+        wait = wait_of(call)
+        until = None if wait < 0 else now + wait
+        deadline = now if self._goes_on else until
+        self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline, until))
+
+    def _park_again(self, session: Session, parked: Parked, deadline_ms: int | None) -> None:
+        self._waiters.release(session)
+        self._waiters.park(session, replace(parked, deadline_ms=deadline_ms))
 
     def _q_name(self, call: Get | GetMany, session: Session) -> str:
         handle = self._store.facts(Wants(session.connection, handle=call.handle), False).handle

@@ -125,7 +125,9 @@ def _wait_interval(value: Any, place: Place) -> int:
 
 def _set(value: Any, place: Place) -> act.SetAttributes:
     fields = Fields(value, place, "set", ("queue", "handle", *SETTABLE))
-    given = {name: fields.take(name, _settable(a), None) for name, a in SETTABLE.items() if name in fields}
+    given: dict[str | int, Any] = {
+        name: fields.take(name, _settable(a), None) for name, a in SETTABLE.items() if name in fields
+    }
     if not given:
         raise place.error(f"set names at least one of {', '.join(SETTABLE)}")
     return act.SetAttributes(handle=_handle(fields), attributes=given)

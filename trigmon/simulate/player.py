@@ -189,9 +189,7 @@ class _Play:
                     **done.matched,
                 )
             case act.SetAttributes(handle, attributes):
-                named: dict[str | int, Any] = {}
-                named.update(attributes)
-                return calls.Set(handle=application.find(handle).number, attributes=named)
+                return calls.Set(handle=application.find(handle).number, attributes=dict(attributes))
             case act.Commit():
                 return calls.Commit(unit=0)
             case act.Backout():
