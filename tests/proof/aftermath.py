@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tests.proof.clients import OUTCOMES
+from tests.proof.clients import COUNTED, OUTCOMES, QUEUES
 from tests.proof.history import BACKED_OUT, UNKNOWN, Event, History, Left
-from tests.proof.steps import COUNTED, QUEUES
 from trigmon.mq.calls import (
     Call,
     Display,
@@ -69,9 +69,8 @@ class Aftermath:
         """See :func:`settled`."""
         return settled(events, self._outcome)
 
-    def left(self) -> Left:
+    def left(self, queues: Sequence[str] = (*QUEUES, COUNTED)) -> Left:
         """Takes everything off the queues, and reads what clients wrote."""
-        queues = (*QUEUES, COUNTED)
         opened = self._do(*(Open(object_name=name, options=int(OpenOption.INPUT_EXCLUSIVE)) for name in queues))
         messages = []
         for name, handle in zip(queues, opened, strict=True):

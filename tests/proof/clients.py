@@ -36,6 +36,10 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, Persistence, UnitOutcome
 
 LINK, CUT = "link", "cut"
+QUEUES = ("A", "B")
+"""Plain queues."""
+COUNTED = "E"
+"""A queue of trigger type EVERY."""
 SYNCPOINT = int(GetOption.SYNCPOINT)
 OUTCOMES = {UnitOutcome.COMMITTED: COMMITTED, UnitOutcome.BACKED_OUT: BACKED_OUT, UnitOutcome.UNKNOWN: UNKNOWN}
 ASK_AGAIN_MS = 20
@@ -76,6 +80,7 @@ class Client:
         self.note = note
         self.steps = list(steps)
         self.goes_on = goes_on
+        self.puts_to = self.gets_from = (*QUEUES, COUNTED)
         self.client_id = ""
         self.unit = 1
         self.doing: Doing | None = None

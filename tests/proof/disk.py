@@ -29,7 +29,7 @@ class File:
 
     def __init__(self, data: bytes = b"", lasts: bool = False) -> None:
         self.seen = bytearray(data)
-        self.synced = bytes(data)
+        self.synced = bytearray(data)
         self.pending: list[Op] = []
         self.lasts = lasts
 
@@ -81,9 +81,9 @@ class Disk:
 
     def _sync(self, op: Op) -> None:
         file = self.files[op.name]
-        if file.pending:
-            file.synced = bytes(file.seen)
-            file.pending.clear()
+        for pending in file.pending:
+            written(file.synced, pending)
+        file.pending.clear()
         if not file.lasts and op.name.endswith(JOURNALS):
             self._sync_directory()
 

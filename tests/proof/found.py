@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 
 class Found:
     """``count`` things of one kind looked at, and the sentences of those that were impossible, each with its place."""
@@ -10,11 +12,13 @@ class Found:
         self.what = what
         self.count = 0
         self.violations: list[str] = []
+        self.more: Counter[str] = Counter()
 
-    def add(self, problems: list[str], where: str) -> None:
-        """One more, and what was wrong with it."""
-        self.count += 1
+    def add(self, problems: list[str], where: str, count: int = 1) -> None:
+        """One more (or ``count``), and what was wrong with it."""
+        self.count += count
         self.violations += [f"{where}: {problem}" for problem in problems]
 
     def __str__(self) -> str:
-        return f"{self.count} {self.what}, {len(self.violations)} violations"
+        more = "".join(f", {count} {what}" for what, count in sorted(self.more.items()))
+        return f"{self.count} {self.what}{more}: {len(self.violations)} violations"

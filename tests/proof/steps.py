@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.proof.clients import CUT, PRIORITIES, Client, Pause, Talk
+from tests.proof.clients import CUT, PRIORITIES, QUEUES, Client, Pause, Talk
 from trigmon.mq.calls import (
     Alter,
     ChangeRun,
@@ -22,24 +22,20 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.enums import GetOption
 
-QUEUES = ("A", "B")
-"""Plain queues."""
-COUNTED = "E"
-"""A queue of trigger type EVERY."""
 NOT_STARTED = 2232
 
 
 def put_alone(client: Client) -> Talk:
     """A put outside any unit."""
     doing = client.alone()
-    client.finish(doing, (yield from client.put(doing, client.chance.choice((*QUEUES, COUNTED)))))
+    client.finish(doing, (yield from client.put(doing, client.chance.choice(client.puts_to))))
 
 
 def put_unit(client: Client) -> Talk:
     """Puts in a unit of work, on any queues."""
     doing = client.begin()
     for _ in range(client.chance.randint(1, 5)):
-        yield from client.put(doing, client.chance.choice((*QUEUES, COUNTED)))
+        yield from client.put(doing, client.chance.choice(client.puts_to))
     yield from client.end_somehow(doing)
 
 
@@ -81,7 +77,7 @@ def put_expiring(client: Client) -> Talk:
 
 def get_alone(client: Client) -> Talk:
     """A get outside any unit."""
-    q_name, wait_ms = client.chance.choice((*QUEUES, COUNTED)), client.chance.choice((0, 0, 50))
+    q_name, wait_ms = client.chance.choice(client.gets_from), client.chance.choice((0, 0, 50))
     yield from client.handle(q_name)
     doing = client.alone()
     yield from client.get(doing, q_name, wait_ms=wait_ms)
@@ -91,11 +87,9 @@ def get_alone(client: Client) -> Talk:
 def get_unit(client: Client) -> Talk:
     """Gets in a unit of work."""
     doing = client.begin()
-    q_name, any_got = client.chance.choice((*QUEUES, COUNTED)), False
+    q_name = client.chance.choice(client.gets_from)
     for _ in range(client.chance.randint(1, 4)):
-        got = yield from client.get(doing, q_name, n=client.chance.choice((0, 0, 3)), wait_ms=50)
-        any_got = any_got or got
-        if not got:
+        if not (yield from client.get(doing, q_name, n=client.chance.choice((0, 0, 3)), wait_ms=50)):
             break
     yield from client.end_somehow(doing)
 
@@ -193,12 +187,12 @@ def rest(client: Client) -> Talk:
 
 
 class Step(NamedTuple):
-    """``weight``: how often, against the others. ``adds``: it may bring messages."""
+    """``weight``: how often, against the others. ``is_calm``: it brings no messages and cuts no link."""
 
     name: str
     weight: int
     play: Callable[[Client], Talk]
-    adds: bool = True
+    is_calm: bool = False
 
 
 STEPS = (
@@ -208,16 +202,16 @@ STEPS = (
     Step("put many", 3, put_many),
     Step("put volatile", 2, put_volatile),
     Step("put expiring", 2, put_expiring),
-    Step("get alone", 9, get_alone, adds=False),
-    Step("get in a unit", 14, get_unit, adds=False),
+    Step("get alone", 9, get_alone, is_calm=True),
+    Step("get in a unit", 14, get_unit, is_calm=True),
     Step("move on", 5, move_on),
-    Step("browse", 2, browse, adds=False),
+    Step("browse", 2, browse, is_calm=True),
     Step("commit again", 2, commit_again),
-    Step("alter", 2, alter, adds=False),
-    Step("define or delete", 2, define_or_delete, adds=False),
-    Step("record a run", 3, record_run, adds=False),
-    Step("change a run", 2, change_run, adds=False),
-    Step("die", 1, die, adds=False),
+    Step("alter", 2, alter, is_calm=True),
+    Step("define or delete", 2, define_or_delete, is_calm=True),
+    Step("record a run", 3, record_run, is_calm=True),
+    Step("change a run", 2, change_run, is_calm=True),
+    Step("die", 1, die),
     Step("leave", 1, leave),
-    Step("rest", 4, rest, adds=False),
+    Step("rest", 4, rest, is_calm=True),
 )
