@@ -12,7 +12,7 @@ from trigmon.mq.calls import Call, Disconnect, Refused, Reply
 from trigmon.wire import codec
 from trigmon.wire.frames import FrameReader, ProtocolError
 
-PATIENCE_MS = 10_000
+PATIENCE_MS = 2_000
 TRY_AGAIN_MS = 50
 
 

@@ -109,7 +109,7 @@ def _answer_what_failed(patches: Patches) -> None:
 
 
 class Mutant(NamedTuple):
-    """``plant`` puts it in; ``caught_by`` names the proof that must find it: power cuts, errors or simulation."""
+    """``plant`` puts it in; ``caught_by`` names the proof that must find it, ``rule`` the sentence that says so."""
 
     name: str
     plant: Callable[[Patches], None]
@@ -126,7 +126,7 @@ MUTANTS = (
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),
     Mutant("told before commit", _tell_before_commit, "power cuts", "told"),
-    Mutant("visible before commit", _wake_before_commit, "simulation", "aborted read"),
+    Mutant("visible before commit", _wake_before_commit, "simulation of a disk that breaks", "aborted read"),
     Mutant(
         "what was backed out goes to the end", _statement("BACK_OUT_GETS", TO_THE_END), "power cuts", "out of order"
     ),

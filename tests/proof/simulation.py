@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -36,23 +36,24 @@ from trigmon.store.memory import MemoryStore
 from trigmon.store.port import Store, StoreBroken
 from trigmon.store.sqlite.store import SqliteStore
 
-STORM_MS = 15_000
-CALM_MS = 15_000
+STORM_MS = 6_000
+CALM_MS = 4_000
 END_MS = 60_000
-REPAIR_MS = 2_000
+REPAIR_MS = 1_000
 WORKERS = 4
-WAITING = 2
+WAITING = 3
 FIRST, DEPTH = "T.FIRST", "T.DEPTH"
 TRIGGER_DEPTH = 3
 THREE_DAYS_S = 3 * 86_400
+NETWORK_FAULTS = {"lose": 0.003, "repeat": 0.003, "swap": 0.003, "cut": 0.003, "slow": 0.01, "half_open_ms": 2000}
 ALL_QUEUES = (*QUEUES, COUNTED, WAITED_ON, FIRST, DEPTH)
 
 
-def simulate(directory: Path, seeds: range) -> Found:
-    """Plays these seeds."""
+def simulate(directory: Path, seeds: Iterable[int], only: Collection[str] = ()) -> Found:
+    """Plays these seeds, each with its own faults or with these only."""
     found = Found("simulated units of work")
     for seed in seeds:
-        simulation = Simulation(directory, seed)
+        simulation = Simulation(directory, seed, only)
         said = simulation.run()
         found.add(said, f"seed {seed}", simulation.works)
         found.more.update(simulation.happened)
@@ -62,7 +63,7 @@ def simulate(directory: Path, seeds: range) -> Found:
 class Simulation:
     """One seed, played once. ``happened`` counts the faults that came, by name."""
 
-    def __init__(self, directory: Path, seed: int) -> None:
+    def __init__(self, directory: Path, seed: int, only: Collection[str] = ()) -> None:
         self.chance = random.Random(seed)
         self.loop = Loop()
         self.events: list[Event] = []
@@ -73,12 +74,13 @@ class Simulation:
         self._client_ids = 0
         self._is_full = False
         self._bugs: list[str] = []
-        self._uses_sqlite = self.chance.random() < 0.6
+        self._uses_sqlite = bool(only) or self.chance.random() < 0.6
+        self._kinds = set(only) or {kind for kind in (*NETWORK_FAULTS, *FAULTS) if self.chance.random() < 0.5}
         self._memory = MemoryStore()
         self._disk = Disk()
         self._process: Process | None = None
         self._network = random.Random(self.chance.random())
-        self._faults = self._network_faults()
+        self._faults = Faults(**{name: value for name, value in NETWORK_FAULTS.items() if name in self._kinds})
         self._guests: list[Guest] = []
         self._programs: list[Guest] = []
         self._defines = definitions([f"c{number}" for number in range(WORKERS)]) + _more_definitions()
@@ -104,6 +106,8 @@ class Simulation:
         with mock.patch.object(clock, "time", self.loop):
             try:
                 return self._run()
+            except AssertionError as error:
+                return [*self._bugs, f"refused: {error}"]
             finally:
                 if self._process is not None:
                     self._disk.is_dead = True
@@ -142,7 +146,7 @@ class Simulation:
 
         for number in range(WORKERS):
             worker = client(f"c{number}")
-            worker.puts_to = ALL_QUEUES
+            worker.puts_to = (*ALL_QUEUES, WAITED_ON)
             self._guests.append(Guest(self, worker))
         for number in range(WAITING):
             sleeper = client(f"w{number}")
@@ -228,9 +232,7 @@ class Simulation:
     def _restart(self, how: str) -> None:
         """The process is gone, and comes again."""
         self.happened[how] += 1
-        self.events.append(
-            {"event": "crash", "who": "", "at": len(self.events), "ms": self.loop.now // 1000, "how": how}
-        )
+        self.note("")("crash", how=how)
         self.loop.after(self.chance.randint(50, 1000), self._start)
 
     def _stop(self) -> None:
@@ -265,25 +267,20 @@ class Simulation:
     def _count(self, what: str) -> None:
         self.happened[f"frame {what}"] += 1
 
-    def _network_faults(self) -> Faults:
-        names = {"lose": 0.003, "repeat": 0.003, "swap": 0.003, "cut": 0.003, "slow": 0.01, "half_open_ms": 2000}
-        return Faults(**{name: value for name, value in names.items() if self.chance.random() < 0.5})
-
     # -- the storm ------------------------------------------------------------------------------------------
 
     def _storm(self) -> None:
-        kinds = (self._kill, self._break_at_some_write, self._stop, self._jump, self._fill_disk, self._cut_somebody)
-        for kind in kinds:
-            if self.chance.random() < 0.5:
+        for name, kind in FAULTS.items():
+            if name in self._kinds:
                 self._again(kind)
 
-    def _again(self, kind: Callable[[], None]) -> None:
+    def _again(self, kind: Callable[[Simulation], None]) -> None:
         def come() -> None:
             if not self.is_calm:
-                kind()
+                kind(self)
                 self._again(kind)
 
-        self.loop.after(self.chance.randint(200, 6000), come)
+        self.loop.after(self.chance.randint(100, 3000), come)
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -320,6 +317,16 @@ class Simulation:
         if guest.link is not None:
             self.happened["link cut"] += 1
             guest.link.cut()
+
+
+FAULTS = {
+    "kill": Simulation._kill,
+    "break": Simulation._break_at_some_write,
+    "stop": Simulation._stop,
+    "jump": Simulation._jump,
+    "fill": Simulation._fill_disk,
+    "cut somebody": Simulation._cut_somebody,
+}
 
 
 def _more_definitions() -> list[Any]:
