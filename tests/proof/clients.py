@@ -128,7 +128,7 @@ class Client:
         outcome = UNKNOWN
         if doing.unit:
             outcome = yield from self.fate(doing)
-        self.ended(doing, outcome)
+        self.ended(doing, outcome, was_cut=True)
 
     def fate(self, doing: Doing) -> Talk:
         """Asks what became of a unit until it is over."""
@@ -159,9 +159,9 @@ class Client:
         doing.has_asked = True
         self.note("ends", work=doing.name, unit=doing.unit, client_id=doing.client_id, alone=doing.unit == 0)
 
-    def ended(self, doing: Doing, outcome: str) -> None:
+    def ended(self, doing: Doing, outcome: str, *, was_cut: bool = False) -> None:
         """Notes what became of the work."""
-        self.note("ended", work=doing.name, outcome=outcome)
+        self.note("ended", work=doing.name, outcome=outcome, was_cut=was_cut)
         self.ended_units += 1
 
     def finish(self, doing: Doing, reply: Reply) -> None:

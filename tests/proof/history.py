@@ -11,7 +11,7 @@ history finds everything. Each event has ``event``, ``who``, ``at`` (its place i
 - ``heard``: the last call of ``work`` was answered;
 - ``write``: before the call that writes ``value`` under ``key`` (a definition, a run) in ``work``;
 - ``ends``: before the commit or backout of a unit, or the call itself outside of one: ``work``;
-- ``ended``: ``work``, ``outcome``: committed, backed out, or unknown;
+- ``ended``: ``work``, ``outcome``: committed, backed out, or unknown; ``was_cut``: its client had to ask;
 - ``told``: the queue manager told the outside that a trigger message for ``queue`` is there;
 - ``watch``: a monitor opened an initiation queue, which may write trigger messages for messages that waited;
 - ``crash``: ``how``: the process was killed (``kill``) or the power cut (``power``).
@@ -23,9 +23,12 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 COMMITTED, BACKED_OUT, UNKNOWN = "committed", "backed out", "unknown"
+
+NOTICES_MS = 5000
+"""After so long at most the queue manager knows that a client is no more."""
 
 Event = dict[str, Any]
 
@@ -82,9 +85,19 @@ class Work:
     has_done: bool = False
     """A put or get of it was answered, so the queue manager knows of it."""
     is_alone: bool = False
+    has_asked: bool = False
+    """Its end was asked for; otherwise its client died or lost its link."""
     outcome: str = ""
     ended_ms: int = 0
     last_place: int = 0
+
+
+class Crash(NamedTuple):
+    """The end of the process: ``how`` is kill, power or stop."""
+
+    place: int
+    how: str
+    ms: int
 
 
 class Left:
@@ -105,7 +118,7 @@ class History:
         self.takes: list[Take] = []
         self.told: dict[str, int] = defaultdict(int)
         self.watches = 0
-        self.crashes: list[tuple[int, str]] = []
+        self.crashes: list[Crash] = []
         for place, event in enumerate(events):
             getattr(self, "_" + event["event"])(event, place)
 
@@ -156,6 +169,7 @@ class History:
     def _ends(self, event: Event, place: int) -> None:
         work = self._work(event, place)
         work.is_alone = bool(event.get("alone"))
+        work.has_asked = True
 
     def _ended(self, event: Event, place: int) -> None:
         work = self._work(event, place)
@@ -168,15 +182,23 @@ class History:
         self.watches += 1
 
     def _crash(self, event: Event, place: int) -> None:
-        self.crashes.append((place, event["how"]))
+        self.crashes.append(Crash(place, event["how"], event["ms"]))
 
     def crashed_since(self, place: int, how: str = "") -> bool:
         """Whether there was a crash (of this kind) behind this place."""
-        return any(at > place and how in ("", kind) for at, kind in self.crashes)
+        return any(crash.place > place and how in ("", crash.how) for crash in self.crashes)
 
-    def crashed_between(self, first: int, last: int, how: str) -> bool:
-        """Whether there was a crash of this kind between two places."""
-        return any(first < at < last and how == kind for at, kind in self.crashes)
+    def was_cut_by_power(self, work: Work) -> bool:
+        """Whether a power cut may have come before the queue manager had ended this work.
+
+        It notices that a client has died some time after that.
+        """
+        return any(
+            work.place < crash.place
+            and (crash.place < work.last_place or (not work.has_asked and crash.ms <= work.ended_ms + NOTICES_MS))
+            for crash in self.crashes
+            if crash.how == "power"
+        )
 
 
 class Ledger:
@@ -190,7 +212,7 @@ class Ledger:
         self._file.write(json.dumps(event) + "\n")
 
 
-def read(paths: list[Path]) -> list[Event]:
-    """The events of several ledgers, in the order of time."""
+def read(paths: list[Path], more: list[Event]) -> list[Event]:
+    """The events of several ledgers, and more, in the order of time."""
     lines = (line for path in paths for line in path.read_text().splitlines())
-    return sorted((json.loads(line) for line in lines), key=lambda event: event["at"])
+    return sorted([*map(json.loads, lines), *more], key=lambda event: event["at"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tests.proof.history import BACKED_OUT, COMMITTED, UNKNOWN, Event, History, Left, Put, Work
 
-SLACK_MS = 1000
+SLACK_MS = 5000
 """How long an answer may have been on its way: by so much later than its end a message may be seen."""
 
 
@@ -118,7 +118,7 @@ def _without_outcome(judged: Judged) -> Iterator[str]:
     for work in history.works.values():
         if work.outcome in (COMMITTED, BACKED_OUT):
             continue
-        nobody_knows = not work.has_done or history.crashed_between(work.place, work.last_place, "power")
+        nobody_knows = not work.has_done or history.was_cut_by_power(work)
         if work.outcome != UNKNOWN or not (work.is_alone or nobody_knows):
             yield f"no outcome: {work.name} ended as {work.outcome or 'nothing'}"
 
@@ -130,7 +130,7 @@ def _out_of_order(judged: Judged) -> Iterator[str]:
     """
     history = judged.history
     last: dict[tuple[str, str, int, str], Put] = {}
-    power_cuts = [place for place, how in history.crashes if how == "power"]
+    power_cuts = [crash.place for crash in history.crashes if crash.how == "power"]
     for take in history.takes:
         while power_cuts and power_cuts[0] < take.place:
             power_cuts.pop(0)
@@ -167,7 +167,7 @@ def _backout_count(judged: Judged) -> Iterator[str]:
     history = judged.history
     counts: dict[str, list[int]] = defaultdict(list)
     for work in history.works.values():
-        if work.outcome == COMMITTED or not history.crashed_between(work.place, work.last_place, "power"):
+        if work.outcome == COMMITTED or not history.was_cut_by_power(work):
             for take in work.takes:
                 counts[take.body].append(take.count)
     for _, body, _, count in judged.left.messages:
@@ -199,15 +199,19 @@ def _too_high(judged: Judged, highest: dict[str, int]) -> Iterator[str]:
 
 
 def _expired(judged: Judged) -> Iterator[str]:
-    for body, put in judged.history.puts.items():
-        if not put.expiry_ms or put.work.outcome != COMMITTED:
-            continue
-        end = put.work.ended_ms + put.expiry_ms
+    """Behind its end a message is neither got nor left."""
+    ends = {
+        body: put.work.ended_ms + put.expiry_ms
+        for body, put in judged.history.puts.items()
+        if put.expiry_ms and put.work.outcome == COMMITTED
+    }
+    for body, end in ends.items():
         if judged.left_bodies[body] and judged.left.ms > end:
             yield f"expired: {body} is there {judged.left.ms - end} ms after its end"
-        for take in judged.history.takes:
-            if take.body == body and take.ms > end + SLACK_MS:
-                yield f"expired: {body} was seen {take.ms - end} ms after its end"
+    for take in judged.history.takes:
+        late = take.ms - ends.get(take.body, take.ms)
+        if late > SLACK_MS:
+            yield f"expired: {take.body} was seen {late} ms after its end"
 
 
 def _value(judged: Judged) -> Iterator[str]:

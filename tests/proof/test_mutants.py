@@ -1,4 +1,4 @@
-"""A broken promise is found: each mutant is planted, and the proof that must catch it does, by the rule that names it."""
+"""A broken promise is found: each mutant is planted, and the proof that must catch it does, by the right rule."""
 
 import pytest
 

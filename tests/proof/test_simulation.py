@@ -1,4 +1,4 @@
-"""The daemon without its sockets, in virtual time, on a network and a disk that fail: nothing is lost, doubled or stuck."""
+"""The daemon without its sockets, in virtual time, on a network and a disk that fail."""
 
 import hashlib
 import json
