@@ -42,6 +42,7 @@ from trigmon.rules.errands import (
     HandOut,
     MakeQueue,
     PutAside,
+    PutPart,
     Reap,
     Rearmed,
     SendBack,
@@ -55,6 +56,7 @@ from trigmon.rules.poison import (
     decide_get,
     decide_hand_out,
     decide_put_aside,
+    decide_put_part,
     look_for_hand_out,
     look_for_put_aside,
 )
@@ -132,7 +134,7 @@ def _dead_letter(call: DeadLetter, connection: int) -> Wants:
     return Wants(connection, dead_letter=True)
 
 
-def _put_aside(call: PutAside, connection: int) -> Wants:
+def _put_aside(call: PutAside | PutPart, connection: int) -> Wants:
     return Wants(connection, call.to_q_name, dead_letter=not call.to_q_name)
 
 
@@ -203,6 +205,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Deliver: Verb(_by_q_name, decide_deliver),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
     PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
+    PutPart: Verb(_put_aside, decide_put_part),
     SendBack: Verb(_send_back, decide_send_back),
     HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
     Abandon: Verb(_nothing, decide_abandon),
