@@ -100,6 +100,9 @@ CHANGES = (
     {"backout_requeue": "qmgr"},
 )
 
+# A message of a group, its last, a segment, a last one, a segment in a group, one that may be cut.
+GROUPED = (0x8, 0x10, 0x2, 0x4, 0xA, 0x1)
+
 app = st.sampled_from(APPS)
 queue = st.sampled_from(QUEUES)
 pick = st.integers(0, 7)
@@ -109,6 +112,7 @@ step = st.one_of(
     st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.sampled_from([-1, 5])),
     st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.just(-1)),
     st.tuples(st.just("put_many"), app, queue, st.booleans(), st.integers(1, 4)),
+    st.tuples(st.just("group"), app, pick, st.sampled_from(GROUPED), st.booleans(), st.booleans()),
     st.tuples(st.just("get"), app, pick, st.sampled_from(GETS), st.booleans()),
     st.tuples(st.just("get"), app, pick, st.just(0), st.booleans()),
     st.tuples(st.just("get"), app, pick, st.just(GetOption.MARK_SKIP_BACKOUT), st.just(True)),
@@ -173,7 +177,7 @@ class Script:
         world.define("PROC", "PROCESS", appl_id="/bin/true")
         armed = {"trigger_control": "on", "initiation_q_name": "INITQ", "process_name": "PROC"}
         world.define("F", def_persistence="persistent", **armed)
-        world.define("E", trigger_type="every", max_q_depth=6, **armed)
+        world.define("E", trigger_type="every", max_q_depth=6, max_msg_length=16, **armed)
         world.define("D", trigger_type="depth", trigger_depth=2, def_persistence="persistent", **armed)
         # What is poison on B goes to E while that has room, else to D behind a header, else nowhere.
         world.define("B", backout_requeue="qmgr", backout_threshold=1, backout_requeue_q_name="E", **armed)
@@ -247,6 +251,17 @@ class Script:
                 self.pending[name][0].append(body)
             else:
                 self.committed[body] += 1
+
+    def _group(self, name, which, flags, in_unit, in_order) -> None:
+        """One that may be cut is too long for queue E."""
+        put = Put(
+            handle=self._handle(name, which),
+            data=b"long enough to be cut in three pieces" if flags == 1 else b"g",
+            descriptor=MessageDescriptor(msg_flags=flags, group_id=bytes(24) if in_order else b"G" * 24),
+            options=2 * in_unit | 0x8000 * in_order,
+            unit=self.units[name] if in_unit else 0,
+        )
+        self._call(name, put)
 
     def _put_many(self, name, q_name, in_unit, count) -> None:
         unit = self.units[name] if in_unit else 0

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import Call, Done, Get, GetMany, Refused, Reply
 from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, MessageDescriptor
-from trigmon.mq.enums import BackoutRequeue, GetOption, Inhibit, ReportOption
-from trigmon.mq.errors import MQError, ObjectNameError, PutInhibited
+from trigmon.mq.enums import BackoutRequeue, GetOption, ReportOption
+from trigmon.mq.errors import MQError, ObjectNameError
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import RemoveMessage, met_on_the_way
 from trigmon.rules.dead_letter import header, why_not
@@ -29,7 +29,8 @@ from trigmon.rules.errands import Deliver, HandOut, PutAside
 from trigmon.rules.facts import Cursor, Facts, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.get import decide_get as decide_one
 from trigmon.rules.get import decide_get_many, look_for_get, look_for_get_many
-from trigmon.rules.put import decide_deliver
+from trigmon.rules.put import check_puts_allowed, decide_deliver
+from trigmon.rules.reports import exception_report, expiration_reports
 from trigmon.rules.resolving import base_queue
 
 _BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
@@ -45,19 +46,20 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     """
     queue = facts.queue
     if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
-        threshold = queue.definition.backout_threshold
+        threshold, messages = queue.definition.backout_threshold, found.messages
         bad = [
             place
-            for place, message in enumerate(found.messages)
+            for place, message in enumerate(messages)
             if message.descriptor.backout_count >= threshold and message.number != spared
         ]
         if bad and isinstance(call, GetMany):
-            if not bad[0]:
-                return _aside(call, found.messages[:1], queue, _before(found, 0))
             found = _before(found, bad[0])
+            if not bad[0]:
+                first = messages[:1]
+                return _aside(call, first, queue, found, expiration_reports(found.expired, facts, now))
         elif bad and not spared:
             # Several that were found for one get are segments, and one message: all of them are put aside.
-            return _aside(call, found.messages, queue, found)
+            return _aside(call, messages, queue, found, expiration_reports(found.expired, facts, now))
     if isinstance(call, GetMany):
         return decide_get_many(call, facts, found, now, ids)
     return decide_one(call, facts, found, now, ids)
@@ -115,9 +117,7 @@ def moved(
     queue, _ = base_queue(to_q_name, facts)
     if queue.definition.name == message.q_name:
         raise ObjectNameError(f"{to_q_name} is the queue that it lies on")
-    for definition in (facts.alias, facts.remote, queue.definition):
-        if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
-            raise PutInhibited(definition.name)
+    check_puts_allowed(facts, queue)
     deliver = Deliver(q_name=to_q_name, descriptor=descriptor, data=data, expires_ms=message.expires_ms)
     delivered = decide_deliver(deliver, facts, None, now, ids)
     return replace(delivered, changes=[RemoveMessage(message), *delivered.changes])
@@ -152,13 +152,15 @@ def _order(message: StoredMessage) -> tuple[int, int]:
     return -message.priority, message.number
 
 
-def _aside(call: Get | GetMany, messages: Sequence[StoredMessage], queue: QueueFacts, found: Found) -> Decision:
+def _aside(
+    call: Get | GetMany, messages: Sequence[StoredMessage], queue: QueueFacts, found: Found, reports: list[Call]
+) -> Decision:
     to_q_name = queue.definition.backout_requeue_q_name
     errands: list[Call] = [
         PutAside(message=message, get=call, to_q_name=to_q_name, is_rest=message is not messages[0])
         for message in messages
     ]
-    return Decision(_look_again(), met_on_the_way(found), errands, gather=_what_came_of_it)
+    return Decision(_look_again(), met_on_the_way(found), [*errands, *reports], gather=_what_came_of_it)
 
 
 def _what_came_of_it(replies: list[Reply]) -> Reply:
@@ -184,15 +186,17 @@ def _clean(descriptor: MessageDescriptor) -> MessageDescriptor:
 def _to_dead_letter_queue(call: PutAside, facts: Facts, descriptor: MessageDescriptor, now: int, ids: Ids) -> Decision:
     """Behind an MQDLH; one that asks to be discarded rather (MQRO_DISCARD_MSG) is, as JMS does."""
     message, q_mgr = call.message, facts.q_mgr
+    reports = exception_report(message, int(_REACHED), facts, now)
     if descriptor.report & _DISCARD:
-        return _told(Decision(changes=[RemoveMessage(message)]), "", call)
+        return _told(Decision(changes=[RemoveMessage(message)], errands=reports), "", call)
     data = header(_REACHED, message.q_name, descriptor, q_mgr.name, now) + message.data
     why = why_not(facts, len(data))
     if not why:
         dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
         try:
             to_q_name = q_mgr.dead_letter_q_name
-            return _told(moved(message, to_q_name, dead, data, facts, now, ids), to_q_name, call)
+            placed = moved(message, to_q_name, dead, data, facts, now, ids)
+            return _told(replace(placed, errands=[*placed.errands, *reports]), to_q_name, call)
         except MQError as error:
             why = str(error)
     hindered = "; ".join(part for part in (call.why, f"the dead-letter queue: {why}") if part)

@@ -117,6 +117,18 @@ class SqliteStore(BaseStore):
             else:
                 standing.define(cast(AnyDefinition, definition))
 
+    def kept_time(self) -> str:
+        """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
+        return str(self._meta("own_time") or "")
+
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """See the port."""
+        if must and not self._in_turn:
+            self._begin_turn(is_full=False)
+        if self._in_turn:
+            self._run_sql(sql.SET_META, ("own_time", said))
+        return self._in_turn
+
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
 
