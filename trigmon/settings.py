@@ -91,6 +91,9 @@ class MonitorSettings(_Section):
 
     initiation_q: str
     instances: Annotated[int, Field(ge=1, le=10_000)]
+    time_limit_s: Annotated[int, Field(ge=0, le=999_999_999)]
+    grace_s: Seconds
+    stop_runs: bool
 
 
 class LogSettings(_Section):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.daemons import define
 from trigmon.monitor import monitor
+from trigmon.monitor.children import Limits
 from trigmon.mq.calls import Alter, Display, Runs
 
 WAIT_S = 20.0
@@ -42,10 +43,11 @@ class Stage:
         define(self.qm, name, process_name=f"{name}.P", initiation_q_name=self.initq, **wanted)
         return name
 
-    def watch(self, **settings):
+    def watch(self, instances=4, time_limit_s=0, **settings):
         """Starts a monitor and waits until it reads the initiation queue; returns a function that stops it."""
         stop, ready, ended = threading.Event(), threading.Event(), []
-        settings = {"initiation_q": self.initq, "data": self.data, "stop_grace_s": WAIT_S} | settings
+        limits = Limits(instances, time_limit_s, grace_s=1)
+        settings = {"initiation_q": self.initq, "data": self.data, "stop_runs": True, "limits": limits} | settings
 
         def run():
             try:
@@ -59,7 +61,8 @@ class Stage:
 
         def end():
             stop.set()
-            until(lambda: self.kill_all() or not thread.is_alive())
+            thread.join(WAIT_S)
+            assert not thread.is_alive()
             if ended:
                 raise ended.pop()
 
@@ -81,12 +84,6 @@ class Stage:
     def end(self):
         for end in self._monitors:
             end()
-
-    def kill_all(self):
-        """Ends the programs of this test's monitors."""
-        for record in self.runs(state="started"):
-            if f":{self.initq}:" in record["monitor"]:
-                kill(record["pid"])
 
 
 def until(found):

@@ -12,10 +12,12 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.monitor.conftest import until
+from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
 from trigmon.launch.port import Order
 from trigmon.monitor import ledger, monitor
 from trigmon.monitor.books import Books
+from trigmon.monitor.children import Limits
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import process_for
 from trigmon.monitor.programs import Programs
@@ -363,12 +365,15 @@ def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_
     job.write_bytes(b"\x7fELF is not enough")
     job.chmod(0o755)
     books = LinkThatDrops(Link(stage.daemon.connect), stage.initq, "m")
-    programs = Programs(books, launchers(stage.data), stage.data / "runs", 4)
+    (stage.data / "monitors").mkdir(parents=True)
+    keepers = Keepers(stage.data / "monitors", "m")
+    programs = Programs(books, launchers(stage.data), stage.data / "runs", keepers, Limits())
     message = TriggerMessage(q_name="DROPPED", process_name="DROPPED", appl_type=6, appl_id=str(job))
     record = ledger.recorded("dropped", message, state=ledger.HELD, monitor="m", now_ms=1)
     stage.qm.call(RecordRun(run_id="dropped", record=record))
     programs.hold(Order(run_id="dropped", q_mgr_name="QM1", trigger=message, process=process_for(message, None)))
     (run,) = stage.wait_for(q_name="DROPPED", state="failed")
-    assert programs.stop(1.0) == []
+    assert programs.stop() == []
+    keepers.close()
     assert "Exec format error" in run["why"]
     assert unpack_dlh(dead_letters.get(wait_interval_ms=5000).data)[0].reason == 265

@@ -16,11 +16,11 @@ import pytest
 from tests.daemons import define
 from tests.monitor.conftest import kill, until
 from tests.server.test_monitor_child import is_alive
-from trigmon.launch import process
+from trigmon.launch import claims
+from trigmon.launch.keeping import Keepers
 from trigmon.launch.port import LaunchPlan
 from trigmon.monitor import ledger, monitor
 from trigmon.monitor.posts import own_id
-from trigmon.monitor.resuming import is_program_of
 from trigmon.mq.calls import Alter, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
 
@@ -43,9 +43,9 @@ class House:
             trigger = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
             define(qm, "Q", process_name="P", def_persistence="persistent", **trigger)
 
-    def start_monitor(self):
+    def start_monitor(self, *options):
         with self.log.open("ab") as log:
-            argv = [sys.executable, "-m", "trigmon", "monitor"]
+            argv = [sys.executable, "-m", "trigmon", "monitor", *options]
             self.monitor = subprocess.Popen(argv, env=self.daemon.env, stdin=subprocess.DEVNULL, stderr=log)
         count = self.events("monitor serves") + 1
         until(lambda: self.events("monitor serves") >= count)
@@ -53,6 +53,11 @@ class House:
     def events(self, event):
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return sum(json.loads(line)["event"] == event for line in lines if line.startswith("{"))
+
+    def keeper(self):
+        """The process id of the last keeper that was started."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line["pid"] for line in lines if line["event"] == "keeper started"][-1]
 
     def end_monitor(self, number=signal.SIGTERM):
         self.monitor.send_signal(number)
@@ -96,15 +101,20 @@ def test_a_stopping_monitor_leaves_its_programs_running_and_says_so(house):
     assert house.events("program left running") == 1
 
 
-def test_a_program_that_ends_while_the_monitor_waits_for_it_is_on_record(house):
+def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(house):
+    house.job.write_text(f"#!/bin/sh\nwhile [ ! -e {house.gate} ]; do sleep 0.02; done\necho bye >&2; exit 3\n")
     house.start_monitor()
     house.put()
-    house.wait_for(state="started")
-    house.monitor.send_signal(signal.SIGTERM)
-    until(lambda: house.events("monitor stops"))
+    (run,) = house.wait_for(state="started")
+    assert house.end_monitor(signal.SIGKILL) == -signal.SIGKILL
     house.gate.touch()
-    assert house.monitor.wait(20) == 0
-    assert house.runs()[0]["exit_status"] == 0
+    until(lambda: not is_alive(run["pid"]))
+    time.sleep(0.3)
+    house.start_monitor()
+    (ended,) = house.wait_for(state="exited")
+    assert (ended["run_id"], ended["pid"], ended["start_ms"]) == (run["run_id"], run["pid"], run["start_ms"])
+    assert (ended["exit_status"], ended["why"], ended["stderr_tail"]) == (3, "ended with status 3", "bye\n")
+    assert run["start_ms"] < ended["end_ms"] < int(time.time() * 1000) - 200
 
 
 def test_the_next_monitor_finds_running_programs_and_held_runs_of_one_that_was_killed(house):
@@ -117,24 +127,89 @@ def test_the_next_monitor_finds_running_programs_and_held_runs_of_one_that_was_k
     house.put()
     assert [run["pid"] for run in house.wait_for(3, state="held")] == [0, 0, 0]
     house.gate.touch()
-    house.wait_for(3, state="exited")
-    (found_again,) = house.wait_for(state="unknown")
-    assert found_again["run_id"] == first["run_id"]
-    assert found_again["pid"] == first["pid"]
-    assert len(house.runs()) == 4
+    ended = house.wait_for(4, state="exited")
+    assert ended[0]["pid"] == first["pid"]
+    assert [run["exit_status"] for run in ended] == [0, 0, 0, 0]
     assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 4
 
 
-def test_a_program_that_ended_while_no_monitor_ran_is_unknown(house):
+def test_a_monitor_told_to_ends_its_programs_when_it_stops(house):
+    house.start_monitor("--stop-runs")
+    house.put()
+    (run,) = house.wait_for(state="started")
+    assert house.end_monitor() == 0
+    assert not is_alive(run["pid"])
+    (ended,) = house.runs()
+    assert (ended["state"], ended["signal"]) == ("exited", signal.SIGTERM)
+    assert ended["why"] == "ended by its monitor's stop: killed by SIGTERM"
+    assert house.events("program left running") == 0
+
+
+def test_a_program_that_takes_longer_than_its_process_may_is_ended_and_the_record_says_why(house):
+    with house.daemon.connect() as qm:
+        qm.call(Alter(object_type="PROCESS", name="P", attributes={"time_limit_s": 1}))
+    house.start_monitor()
+    house.put()
+    (run,) = house.wait_for(state="exited")
+    assert (run["signal"], run["why"]) == (signal.SIGTERM, "ended by its time limit of 1 s: killed by SIGTERM")
+
+
+def test_a_time_limit_is_kept_though_no_monitor_runs(house):
+    house.daemon.settings["monitor.time_limit_s"] = 2
     house.start_monitor()
     house.put()
     (run,) = house.wait_for(state="started")
+    house.end_monitor()
+    until(lambda: not is_alive(run["pid"]))
+    house.start_monitor()
+    (run,) = house.wait_for(state="exited")
+    assert run["why"] == "ended by its time limit of 2 s: killed by SIGTERM"
+
+
+def test_a_program_whose_keeper_is_killed_runs_on_counts_and_ends_as_unknown(house):
+    house.start_monitor()
+    house.put(2)
+    (run,) = house.wait_for(state="started")
+    os.kill(house.keeper(), signal.SIGKILL)
+    until(lambda: house.events("the keeper has ended"))
+    until(lambda: house.events("program found running"))
+    time.sleep(0.3)
+    assert [run["state"] for run in house.runs()] == ["started", "held"]
+    house.gate.touch()
+    (unknown,) = house.wait_for(state="unknown")
+    assert (unknown["run_id"], unknown["pid"]) == (run["run_id"], run["pid"])
+    assert unknown["why"] == "its keeper had ended before it: how it ended is not known"
+    (other,) = house.wait_for(state="exited")
+    assert other["exit_status"] == 0
+
+
+def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_ended_by_its_stop(house):
+    house.start_monitor()
+    house.put()
+    (run,) = house.wait_for(state="started")
+    keeper = house.keeper()
     house.end_monitor(signal.SIGKILL)
+    os.kill(keeper, signal.SIGKILL)
+    house.start_monitor("--stop-runs")
+    until(lambda: house.events("program found running"))
+    assert house.runs()[0]["state"] == "started"
+    assert house.end_monitor() == 0
+    assert not is_alive(run["pid"])
+    assert house.runs()[0]["state"] == "unknown"
+
+
+def test_a_program_that_ended_while_neither_monitor_nor_keeper_ran_is_unknown(house):
+    house.start_monitor()
+    house.put()
+    (run,) = house.wait_for(state="started")
+    keeper = house.keeper()
+    house.end_monitor(signal.SIGKILL)
+    os.kill(keeper, signal.SIGKILL)
     kill(run["pid"])
-    until(lambda: not is_program_of(run["pid"], run["run_id"]))
+    until(lambda: not is_alive(run["pid"]))
     house.start_monitor()
     (record,) = house.wait_for(state="unknown")
-    assert record["why"] == "ended while its monitor was away: how is not known"
+    assert record["why"] == "its keeper was gone when it ended: how it ended is not known"
 
 
 def test_a_queue_manager_that_comes_back_is_served_on_and_told_what_it_missed(house):
@@ -147,6 +222,7 @@ def test_a_queue_manager_that_comes_back_is_served_on_and_told_what_it_missed(ho
     house.daemon.start()
     (ended,) = house.wait_for(state="exited")
     assert (ended["run_id"], ended["exit_status"]) == (run["run_id"], 0)
+    until(lambda: house.events("monitor serves") == 2)
     house.put()
     house.wait_for(2, state="exited")
     assert house.events("queue manager not reachable") >= 1
@@ -186,8 +262,7 @@ def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(house, tmp_path)
     until(lambda: house.events("another monitor is gone, and its runs are taken over"))
     until(lambda: {run["monitor"].rpartition(":")[2] for run in house.runs()} == {"1"})
     house.gate.touch()
-    house.wait_for(2, state="exited")
-    assert house.wait_for(state="unknown")[0]["run_id"] == first["run_id"]
+    assert house.wait_for(3, state="exited")[0]["run_id"] == first["run_id"]
     assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 3
 
 
@@ -214,7 +289,7 @@ def test_a_killed_daemons_monitor_ends_at_once_and_the_next_has_its_number_and_i
     one.start()
     gate.touch()
     with one.connect() as qm:
-        until(lambda: len(runs(qm, state="exited")) + len(runs(qm, state="unknown")) == 2)
+        until(lambda: len(runs(qm, state="exited")) == 2)
         assert {run["monitor"].rpartition(":")[2] for run in runs(qm)} == {"1"}
     assert time.monotonic() - died < 10
 
@@ -230,7 +305,7 @@ def test_a_killed_daemons_monitor_does_not_wait_for_its_programs(daemon):
         (run,) = until(lambda: qm.call(Runs(where={"state": "started"})).rows)
     one.kill()
     try:
-        assert one.wait_for_event("monitor stops")["waits_s"] == 0
+        assert one.wait_for_event("monitor stops")["ends_programs"] is False
         assert one.wait_for_event("program left running")["run"] == run["run_id"]
     finally:
         kill(run["pid"])
@@ -241,7 +316,7 @@ def test_the_cap_counts_what_other_monitors_run(house, tmp_path):
     house.put()
     (first,) = house.wait_for(state="started")
     stop, ready = threading.Event(), threading.Event()
-    own = {"data": tmp_path / "another host's", "instances": 4, "initiation_q": INITQ}
+    own = {"data": tmp_path / "another host's", "initiation_q": INITQ}
     # It has a data directory of its own, as another account's has, so all it knows of the first is the ledger.
     other = threading.Thread(
         target=monitor.run, args=(house.daemon.address,), kwargs=own | {"stop": stop, "ready": ready.set}
@@ -307,24 +382,62 @@ class TestRunsOnRecord:
         assert run["exit_status"] == 0
         assert (self.directory(house) / "stdout").read_text() == "done\n"
 
+    def claimed(self, house, run_id=RUN_ID):
+        """The run as a keeper started it, of which the monitor never heard; the keeper's end of it."""
+        keepers = Keepers(house.daemon.data / "monitors", f"{INITQ}.1.keeper")
+        plan = LaunchPlan(argv=[str(house.job)], environment={})
+        environment = os.environ | {"TRIGMON_RUN": run_id}
+        keepers.own().start(run_id, plan, environment, self.directory(house), time_limit_s=0, grace_s=1)
+        until(lambda: (claims.read(self.directory(house)) or {}).get("pid"))
+        return keepers
+
     def test_a_due_run_that_had_started_and_runs_is_watched_and_not_started_again(self, house):
         self.record(house, ledger.DUE)
-        plan = LaunchPlan(argv=[str(house.job)], environment={"TRIGMON_RUN": self.RUN_ID})
-        child = process.start(plan, self.directory(house))
+        keepers = self.claimed(house)
         house.start_monitor()
         (run,) = house.wait_for(state="started")
-        assert run["pid"] == child.pid
+        assert run["pid"] == claims.read(self.directory(house))["pid"]
         house.gate.touch()
-        assert child.wait(20) == 0
-        house.wait_for(state="unknown")
+        (run,) = house.wait_for(state="exited")
+        assert run["exit_status"] == 0
+        keepers.close()
+
+    def test_a_due_run_that_had_started_and_ended_has_its_exit_on_record(self, house):
+        self.record(house, ledger.DUE)
+        house.gate.touch()
+        self.claimed(house).close()
+        until(lambda: claims.read_exit(self.directory(house)))
+        house.start_monitor()
+        (run,) = house.wait_for(state="exited")
+        claim = claims.read(self.directory(house))
+        assert (run["exit_status"], run["pid"], run["start_ms"]) == (0, claim["pid"], claim["start_ms"])
+        assert house.events("keeper started") == 0
+
+    def test_a_due_run_that_could_not_be_executed_has_its_dead_letter(self, house):
+        house.job.write_text("no #! line\n")
+        self.record(house, ledger.DUE)
+        keepers = Keepers(house.daemon.data / "monitors", f"{INITQ}.1.keeper")
+        plan = LaunchPlan(argv=[str(house.job)], environment={})
+        keepers.own().start(self.RUN_ID, plan, {}, self.directory(house), time_limit_s=0, grace_s=1)
+        until(lambda: claims.read_exit(self.directory(house)))
+        keepers.close()
+        house.start_monitor()
+        (run,) = house.wait_for(state="failed")
+        assert "Exec format error; the trigger message" in run["why"]
 
     def test_a_due_run_that_may_have_started_and_is_gone_is_unknown_and_not_started_again(self, house):
         self.record(house, ledger.DUE)
         self.directory(house).mkdir(parents=True)
         house.start_monitor()
         (run,) = house.wait_for(state="unknown")
-        assert run["why"] == "its monitor ended in the moment of starting it: how is not known"
+        assert run["why"] == "its keeper ended in the moment of starting it: how it ended is not known"
         assert list(self.directory(house).iterdir()) == []
+
+    def test_a_run_that_is_gone_with_its_directory_is_unknown(self, house):
+        self.record(house, ledger.STARTED)
+        house.start_monitor()
+        (run,) = house.wait_for(state="unknown")
+        assert run["why"] == "its directory is gone: how it ended is not known"
 
     def test_a_run_whose_end_nobody_saw_has_no_duration(self, house):
         self.record(house, ledger.STARTED)

@@ -23,21 +23,24 @@ def run(ctx: click.Context, monitor: bool, data: str | None) -> None:
 @command("monitor", "trigmon monitor\ntrigmon monitor --initq ORDERS.INITQ")
 @click.option("--initq", metavar="QUEUE", help="The initiation queue (default: the configured one).")
 @click.option("--data", type=click.Path(file_okay=False), help="The queue manager's data directory.")
-def monitor(initq: str | None, data: str | None) -> None:
+@click.option("--stop-runs/--leave-runs", default=None, help="At its end, end its programs, or leave them (default).")
+def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None:
     """Run a trigger monitor alone: it starts what the trigger messages on its initiation queue ask for.
 
     Several monitors may serve one queue manager, and one initiation queue.
     """
     from trigmon import log
     from trigmon.monitor import monitor as watching
+    from trigmon.monitor.children import Limits
 
     ours = invocation()
     ours.announce_config()
-    settings = ours.settings(qmgr__data=data, monitor__initiation_q=initq)
+    settings = ours.settings(qmgr__data=data, monitor__initiation_q=initq, monitor__stop_runs=stop_runs)
     log.configure(settings.log.level, settings.log.format)
     watching.run(
         ours.qmgr,
         initiation_q=settings.monitor.initiation_q,
-        instances=settings.monitor.instances,
+        limits=Limits(settings.monitor.instances, settings.monitor.time_limit_s, settings.monitor.grace_s),
         data=settings.qmgr.data,
+        stop_runs=settings.monitor.stop_runs,
     )

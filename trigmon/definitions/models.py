@@ -38,7 +38,7 @@ Word = Annotated[Any, BeforeValidator(_word)]
 LATER_KEYS = {
     "spark": ("session", "connect", "master_url", "reservation"),
     "launch": (
-        *("open_wait_s", "retry", "retry_wait_s", "time_limit_s", "coalesce", "breaker"),
+        *("open_wait_s", "retry", "retry_wait_s", "coalesce", "breaker"),
         *("account", "memory_max", "cpu_quota", "environment"),
     ),
     "process": (),
@@ -78,6 +78,7 @@ class LaunchGroup(_Strict):
     """``launch:`` of a process."""
 
     instances: int | None = None
+    time_limit_s: int | None = None
 
     def attributes(self) -> dict[str, Any]:
         """The named parts as attributes of the process."""

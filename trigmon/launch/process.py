@@ -1,4 +1,4 @@
-"""APPLTYPE UNIX: a program and its words, and how any planned program becomes a process.
+"""APPLTYPE UNIX: a program and its words; what every program inherits, and what its failure and its output tell.
 
 IBM's monitor hands ``APPLICID "MQTMC2" ENVRDATA`` to a shell. The same words in the same order are made here, but
 executed directly, so no character of a trigger message can become a command.
@@ -9,12 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from trigmon.launch import words
-from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
+from trigmon.launch.port import STDERR, LaunchError, LaunchPlan, Order
 from trigmon.mq.descriptors import pack_tmc2
 from trigmon.rules.programs import has_placeholder
 
@@ -91,26 +90,9 @@ class ProcessLauncher:
         )
 
 
-def start(plan: LaunchPlan, run_directory: Path) -> subprocess.Popen[bytes]:
-    """Executes the plan in a session of its own; its output goes to two files in ``run_directory``, made here.
-
-    The directory doubles as a claim: it must not exist yet, so no run is ever started twice (FileExistsError).
-    Raises LaunchError when the program cannot be executed, OSError when its directory or files cannot be made.
-    """
-    run_directory.mkdir(mode=0o700, parents=True)
-    with (run_directory / STDOUT).open("xb") as out, (run_directory / STDERR).open("xb") as err:
-        try:
-            return subprocess.Popen(
-                plan.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=plan.working_directory or None,
-                env=inherited(os.environ) | plan.environment,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise LaunchError(_why_not(error, plan)) from error
+def environment(plan: LaunchPlan) -> dict[str, str]:
+    """All of the environment that a planned program gets."""
+    return inherited(os.environ) | plan.environment
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
@@ -120,14 +102,14 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | paths
 
 
-def _why_not(error: OSError, plan: LaunchPlan) -> str:
-    """What the kernel's refusal to execute a program means."""
-    program, directory = plan.argv[0], plan.working_directory
+def why_not(number: int, program: str, directory: str) -> str:
+    """What the kernel's refusal to execute a program in a working directory ("": the monitor's own) means."""
+    said = os.strerror(number)
     if directory and not Path(directory).is_dir():
         return f"the working directory {directory} is not there"
-    if error.errno == errno.ENOEXEC:
-        return f"{program} is neither a program of this machine nor a script: it has no #! line ({error.strerror})"
-    return f"{program} cannot be executed: {error.strerror}"
+    if number == errno.ENOEXEC:
+        return f"{program} is neither a program of this machine nor a script: it has no #! line ({said})"
+    return f"{program} cannot be executed: {said}"
 
 
 def tail(run_directory: Path, names: tuple[str, ...], limit: int = _TAIL) -> str:

@@ -90,16 +90,17 @@ def failed(why: str, now_ms: int) -> Fields:
     return {"state": FAILED, "end_ms": now_ms, "why": why}
 
 
-def exited(return_code: int, stderr_tail: str, now_ms: int) -> Fields:
-    """It ended; ``return_code`` is subprocess's: negative for a signal."""
+def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "") -> Fields:
+    """It ended; ``return_code`` is subprocess's: negative for a signal. ``ended_by``: what ended it, if not itself."""
     by_signal = return_code < 0
+    how = how_it_ended(return_code)
     return {
         "state": EXITED,
-        "end_ms": now_ms,
+        "end_ms": end_ms,
         "exit_status": None if by_signal else return_code,
         "signal": -return_code if by_signal else None,
         "stderr_tail": stderr_tail,
-        "why": how_it_ended(return_code),
+        "why": f"ended by {ended_by}: {how}" if ended_by else how,
     }
 
 

@@ -13,9 +13,11 @@ from types import FrameType
 from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
+from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
 from trigmon.log import logger, say_always
 from trigmon.monitor.books import Books
+from trigmon.monitor.children import Limits
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
@@ -29,19 +31,18 @@ def run(
     q_mgr: str | None = None,
     *,
     initiation_q: str = DEFAULT_INITIATION_Q,
-    instances: int = 4,
+    limits: Limits | None = None,
     data: str | Path | None = None,
-    stop_grace_s: float = 5.0,
+    stop_runs: bool = False,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
     """Runs a trigger monitor until SIGTERM or SIGINT, or until ``stop`` is set (then signals are left alone).
 
-    ``q_mgr`` is a queue manager's name or address, ``instances`` the cap of processes that define none, ``data`` the
-    queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is
-    open. At the end it waits ``stop_grace_s`` seconds for programs and leaves those that go on running; without waiting
-    when the process that started it has died. Raises MQError
-    when the initiation queue cannot be served.
+    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``data`` is the
+    queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is open.
+    Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
+    because the process that started it has died. Raises MQError when the initiation queue cannot be served.
     """
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
@@ -58,7 +59,8 @@ def run(
         directory = places.data_directory(name, data)
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
-            programs = Programs(books, launchers(directory), directory / "runs", instances)
+            keepers = Keepers(directory / "monitors", post.keeper)
+            programs = Programs(books, launchers(directory), directory / "runs", keepers, limits or Limits())
             watcher = Watcher(
                 link,
                 programs,
@@ -75,7 +77,8 @@ def run(
             finally:
                 link.close()
                 # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.
-                _stop(programs, stop_grace_s if os.getppid() == parent else 0.0)
+                _stop(programs, stop_runs=stop_runs, in_time=os.getppid() == parent)
+                keepers.close()
 
 
 def _absolute(address: str) -> str:
@@ -98,9 +101,9 @@ def _q_mgr_name(link: Link, stop: threading.Event) -> str | None:
     return None
 
 
-def _stop(programs: Programs, grace_s: float) -> None:
-    log.info("monitor stops", waits_s=grace_s)
-    for child in programs.stop(grace_s):
+def _stop(programs: Programs, *, stop_runs: bool, in_time: bool) -> None:
+    log.info("monitor stops", ends_programs=stop_runs and in_time)
+    for child in programs.stop(end_runs=stop_runs, in_time=in_time):
         log.warning("program left running", run=child.run_id, pid=child.pid)
 
 

@@ -24,7 +24,8 @@ from trigmon import places
 class Post:
     """The lowest free number of a monitor of this queue, ours until the end of the block.
 
-    ``name`` tells it from all others in the ledger: the directory's id, the initiation queue, the number.
+    ``name`` tells it from all others in the ledger: the directory's id, the initiation queue, the number. ``keeper``
+    is the name of its keeper's socket in the directory: the next monitor of the same number finds the same keeper.
     """
 
     def __init__(self, directory: Path, initiation_q: str) -> None:
@@ -35,6 +36,7 @@ class Post:
         self._stem = places.file_name(initiation_q)
         self._number, self._file = self._take()
         self.name = self._name_of(self._number)
+        self.keeper = keeper_of(self.name)
         _write(self._file, f"{os.getpid()}\n")
 
     def __enter__(self) -> Post:
@@ -74,6 +76,12 @@ class Post:
 
     def _name_of(self, number: int) -> str:
         return f"{self._id}:{self._initiation_q}:{number}"
+
+
+def keeper_of(monitor: str) -> str:
+    """The name of a monitor's keeper."""
+    _, initiation_q, number = monitor.rsplit(":", 2)
+    return f"{places.file_name(initiation_q)}.{number}.keeper"
 
 
 def own_id(directory: Path) -> str:

@@ -1,8 +1,13 @@
-"""The programs that run, the runs that wait for a slot, and the thread that sees them end.
+"""The programs that run, the runs that wait for a slot, and the thread that hears of their ends.
 
-The monitor's own thread starts programs and goes straight back to its waiting get. Everything after that belongs to
-the reaper thread, which has a connection of its own: it writes down that a program was started and how it ended, and
-starts held runs when a slot frees. While the queue manager is away what it has to write waits, and held runs wait too.
+The monitor's own thread asks the keeper for a start and goes straight back to its waiting get. Everything after that
+belongs to the reaper thread, which has a connection of its own: it hears what the keeper tells, writes down that a
+program was started and how it ended, and starts held runs when a slot frees. While the queue manager is away what it
+has to write waits, and held runs wait too.
+
+A keeper outlives its monitor, and what it saw is written in the runs' directories: so a run that an earlier monitor
+started is found, in the keeper's hands or by its exit. Only when the keeper itself has died is the process looked for,
+and then nobody knows how it ends.
 """
 
 from __future__ import annotations
@@ -10,20 +15,21 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-import msgspec
-
-from trigmon.launch import process
+from trigmon.launch import process, talk
+from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
 from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order
-from trigmon.log import logger
+from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.books import Books
+from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, WriteOff, find
 from trigmon.monitor.dead_letters import AS_WRITTEN
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.plan import DeadLetter, slot_of
@@ -35,39 +41,39 @@ log = logger()
 
 # How soon a run that other monitors' runs keep waiting is looked at again, in seconds: nobody tells when they end.
 _LOOK_AGAIN_S = 1.0
-
-
-class Child(msgspec.Struct, frozen=True):
-    """A program that runs. ``popen`` is None for one that an earlier monitor started: its status is not ours to see."""
-
-    run_id: str
-    trigger: TriggerMessage
-    pid: int
-    pidfd: int
-    directory: Path
-    started_ms: int
-    errors: tuple[str, ...]
-    popen: subprocess.Popen[bytes] | None = None
+# How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
+_FLUSH_S = 5.0
+_SAY_AGAIN_S = 60.0
 
 
 class Programs:
     """What this monitor started, or has promised to start."""
 
     def __init__(
-        self, books: Books, launchers: Mapping[int, Launcher], runs_directory: Path, default_instances: int
+        self,
+        books: Books,
+        launchers: Mapping[int, Launcher],
+        runs_directory: Path,
+        keepers: Keepers,
+        limits: Limits,
     ) -> None:
         self.launchers = launchers
         self.runs_directory = runs_directory
-        self.default_instances = default_instances
+        self.limits = limits
         self._books = books
+        self._keepers = keepers
         self._lock = threading.Lock()
-        self._slots = Slots(default_instances)
-        self._unstartable: dict[str, DeadLetter] = {}
-        self._inbox: deque[Child] = deque()
-        self._children: dict[int, Child] = {}
+        self._slots = Slots(limits.instances)
+        self._children: dict[str, Child] = {}
+        self._strays: dict[int, Child] = {}
+        self._polled: tuple[Keeper, ...] = ()
+        self._to_find: deque[Child] = deque()
+        self._write_offs: dict[str, WriteOff] = {}
         self._stalled = False
         self._waits_for_others = False
+        self._ends_runs = False
         self._stop_at: float | None = None
+        self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
@@ -94,15 +100,15 @@ class Programs:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
-    def start(self, order: Order, plan: LaunchPlan) -> None:
-        """Starts a planned run that is in the ledger as due. Raises LaunchError or OSError when it cannot be."""
+    def start(self, order: Order, plan: LaunchPlan, letter: Letter) -> None:
+        """Has a planned run started that is in the ledger as due; ``letter`` is its trigger message as it came."""
         with self._lock:
             self._slots.begin(order.run_id, order.trigger)
-        try:
-            self._hand_over(self._launch(order, plan))
-        except (LaunchError, OSError):
-            self._forget(order.run_id, order.trigger)
-            raise
+            is_asked = self._ask_for(order, plan, letter)
+            if not is_asked:
+                self._slots.put_back(order)
+        if not is_asked:
+            self.wake()
 
     def hold(self, order: Order) -> None:
         """Keeps a run that is in the ledger as held until its slot frees."""
@@ -110,17 +116,17 @@ class Programs:
             self._slots.hold(order)
         self.wake()
 
-    def adopt(self, run_id: str, trigger: TriggerMessage, pid: int, pidfd: int, started_ms: int) -> None:
-        """Watches over a program that an earlier monitor started."""
+    def take_up(self, run_id: str, trigger: TriggerMessage, kept_by: str, order: Order | None) -> None:
+        """A run that an earlier monitor started, or may have: what became of it is found out, and then written.
+
+        ``kept_by`` is the keeper of the monitor that had it, ``order`` what it takes to start it if it was not.
+        """
+        child = Child(run_id=run_id, trigger=trigger, directory=self.directory(run_id), kept_by=kept_by, order=order)
         with self._lock:
             self._slots.begin(run_id, trigger)
-        errors = self.errors_of(trigger)
-        self._hand_over(Child(run_id, trigger, pid, pidfd, self.directory(run_id), started_ms, errors))
-
-    def errors_of(self, trigger: TriggerMessage) -> tuple[str, ...]:
-        """Which output files tell why such a program failed."""
-        launcher = self.launchers.get(trigger.appl_type)
-        return launcher.errors if launcher else (STDERR,)
+            self._children[run_id] = child
+        self._to_find.append(child)
+        self.wake()
 
     def wake(self) -> None:
         """Makes the reaper look round."""
@@ -131,44 +137,52 @@ class Programs:
         if self._failure is not None:
             raise RuntimeError("the monitor's reaper has ended") from self._failure
 
-    def stop(self, grace_s: float) -> list[Child]:
-        """Starts nothing more, waits up to ``grace_s`` seconds for what runs, and returns what runs on."""
-        self._stop_at = time.monotonic() + grace_s
+    def stop(self, *, end_runs: bool = False, in_time: bool = True) -> list[Child]:
+        """Starts nothing more, writes down what is known, and returns the programs that run on.
+
+        ``end_runs``: they are ended, SIGTERM and after the grace SIGKILL, and that is waited for. ``in_time`` False:
+        nothing is waited for.
+        """
+        self._ends_runs = end_runs and in_time
+        patience_s = _FLUSH_S + (self.limits.grace_s if self._ends_runs else 0.0)
+        self._stop_at = time.monotonic() + (patience_s if in_time else 0.0)
         self.wake()
         self._thread.join()
         os.close(self._wake)
         return sorted(self._children.values(), key=lambda child: child.run_id)
 
-    # -- for both -------------------------------------------------------------------------------------------
+    # -- for both, under the lock ---------------------------------------------------------------------------
 
-    def _launch(self, order: Order, plan: LaunchPlan) -> Child:
-        directory = self.directory(order.run_id)
-        popen = process.start(plan, directory)
-        log.info("program started", run=order.run_id, pid=popen.pid, queue=order.trigger.q_name, program=plan.argv[0])
-        try:
-            pidfd = os.pidfd_open(popen.pid)
-        except OSError:  # no descriptor left: a program that nobody could see end is not let run
-            os.killpg(popen.pid, signal.SIGKILL)
-            popen.wait()
-            raise
-        return Child(
+    def _ask_for(self, order: Order, plan: LaunchPlan, letter: Letter) -> bool:
+        """Asks the keeper for a start. False: there is no keeper to be had now, and the run waits."""
+        child = Child(
             run_id=order.run_id,
             trigger=order.trigger,
-            pid=popen.pid,
-            pidfd=pidfd,
-            directory=directory,
-            started_ms=now_ms(),
-            errors=self.errors_of(order.trigger),
-            popen=popen,
+            directory=self.directory(order.run_id),
+            order=order,
+            plan=plan,
+            letter=letter,
         )
-
-    def _hand_over(self, child: Child) -> None:
-        self._inbox.append(child)
-        self.wake()
-
-    def _forget(self, run_id: str, trigger: TriggerMessage) -> None:
-        with self._lock:
-            self._slots.end(run_id, trigger)
+        try:
+            child.keeper = self._keepers.own()
+            self._children[child.run_id] = child
+            child.keeper.start(
+                child.run_id,
+                plan,
+                process.environment(plan),
+                child.directory,
+                time_limit_s=order.process.time_limit_s or self.limits.time_limit_s,
+                grace_s=self.limits.grace_s,
+            )
+        except KeeperGone:
+            pass  # the reaper hears of that too, and finds what became of the run
+        except OSError as error:
+            self._seldom.warning("no program can be started", error=str(error))
+            self._stalled = True
+            return False
+        if child.keeper not in self._polled:
+            self.wake()
+        return True
 
     # -- the reaper's thread --------------------------------------------------------------------------------
 
@@ -182,59 +196,195 @@ class Programs:
             self._books.close()
 
     def _reap(self) -> None:
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
         while not self._is_over():
-            ready = [descriptor for descriptor, _ in poll.poll(self._pause_ms())]
-            if self._wake in ready:
-                os.eventfd_read(self._wake)
-            while self._inbox:
-                child = self._inbox.popleft()
-                self._children[child.pidfd] = child
-                poll.register(child.pidfd, select.POLLIN)
-                self._books.note(child.run_id, ledger.started(child.pid, child.started_ms))
-            for descriptor in ready:
-                if descriptor != self._wake:
-                    poll.unregister(descriptor)
-                    self._ended(self._children.pop(descriptor))
-            if self._books.write() and self._stop_at is None:
+            self._wait()
+            while self._to_find:
+                self._find(self._to_find.popleft())
+            if self._ends_runs:
+                self._end_runs()
+            if self._books.write() and self._write_off() and self._stop_at is None:
                 self._start_held()
 
+    def _wait(self) -> None:
+        """Waits until something has happened, and takes it in."""
+        with self._lock:
+            self._polled = tuple(self._keepers.all())
+            keepers = {keeper.fileno(): keeper for keeper in self._polled}
+        poll = select.poll()
+        for descriptor in (self._wake, *keepers, *self._strays):
+            poll.register(descriptor, select.POLLIN)
+        for descriptor, _ in poll.poll(self._pause_ms()):
+            if descriptor in keepers:
+                self._hear(keepers[descriptor])
+            elif descriptor in self._strays:
+                self._stray_ended(self._strays.pop(descriptor))
+            else:
+                os.eventfd_read(self._wake)
+
     def _is_over(self) -> bool:
-        if self._stop_at is None or self._inbox:
+        if self._stop_at is None:
             return False
-        return time.monotonic() >= self._stop_at or not (self._children or self._books.behind)
+        if time.monotonic() >= self._stop_at:
+            return True
+        with self._lock:
+            unknown = any(not child.pid for child in self._children.values())
+            open_ = self._children if self._ends_runs else unknown
+        return not (open_ or self._to_find or self._books.behind or self._write_offs)
 
     def _pause_ms(self) -> float | None:
-        pauses = [self._books.pause_s] if self._books.behind or self._stalled else []
+        pauses = [self._books.pause_s] if self._books.behind or self._write_offs else []
         if self._stop_at is not None:
             pauses.append(max(0.0, self._stop_at - time.monotonic()))
+            pauses += [_LOOK_AGAIN_S] if self._strays else []
         else:
             pauses += [_LOOK_AGAIN_S] if self._waits_for_others else []
+            pauses += [max(_LOOK_AGAIN_S, self._books.pause_s)] if self._stalled else []
             with self._lock:
                 pause_s = self._slots.next_pause_s(time.monotonic())
             pauses += [pause_s] if pause_s is not None else []
         return 1 + 1000 * min(pauses) if pauses else None
 
-    def _ended(self, child: Child) -> None:
-        os.close(child.pidfd)
-        tail = process.tail(child.directory, child.errors)
-        if child.popen is None:
-            succeeded = None
-            fields = ledger.unknown("ended under another monitor than the one that started it", tail, now_ms())
-        else:
-            code = child.popen.wait()
-            succeeded = code == 0
-            fields = ledger.exited(code, tail, now_ms())
+    # -- what the keeper tells ------------------------------------------------------------------------------
+
+    def _hear(self, keeper: Keeper) -> None:
+        try:
+            heard = keeper.hear()
+        except KeeperGone:
+            self._lost(keeper)
+            return
+        for said in heard:
+            child = self._children.get(said.get("run", ""))
+            if child is None:
+                continue  # another monitor's: every monitor of a keeper hears all
+            if said["say"] == "started":
+                self._started(child, said)
+            elif said["say"] == "ended":
+                self._ended(child, said)
+            elif said["say"] == "failed":
+                self._failed(child, said)
+            elif said["say"] == "taken":
+                child.keeper = None
+                self._to_find.append(child)
+
+    def _lost(self, keeper: Keeper) -> None:
+        with self._lock:
+            self._keepers.lose(keeper)
+            kept = [child for child in self._children.values() if child.keeper is keeper]
+        log.error("the keeper has ended", keeper=keeper.name, runs=[child.run_id for child in kept])
+        for child in kept:
+            child.keeper, child.kept_by = None, keeper.name
+            self._to_find.append(child)
+
+    def _started(self, child: Child, said: Mapping[str, Any]) -> None:
+        child.pid = said["pid"]
+        self._books.note(child.run_id, ledger.started(child.pid, said["start_ms"]))
+        argv = child.plan.argv if child.plan else [""]
+        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=argv[0])
+
+    def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
+        tail = process.tail(child.directory, self._errors_of(child.trigger))
+        code, by = int(said["status"]), str(said["why"])
+        begun = ledger.started(said["pid"], said["start_ms"]) if not child.pid else {}
+        child.pid = said["pid"]
+        ended_by = {
+            talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
+            talk.STOPPED: "its monitor's stop",
+            talk.KEEPER_ENDED: "its keeper's stop",
+        }.get(by, by)
+        # Whom a stop ended neither failed nor succeeded.
+        succeeded = None if by in (talk.STOPPED, talk.KEEPER_ENDED) else code == 0
+        self._close(child, begun | ledger.exited(code, tail, said["end_ms"], ended_by), succeeded)
+
+    def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
+        """No program came of it: the trigger message goes to the dead-letter queue."""
+        why = said["error"]
+        if said["errno"] and child.plan is not None:
+            why = process.why_not(said["errno"], child.plan.argv[0], child.plan.working_directory)
+        with self._lock:
+            del self._children[child.run_id]
+        self._begin_write_off(child.run_id, child.trigger, why, child.letter)
+
+    def _close(self, child: Child, fields: ledger.Fields, succeeded: bool | None) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
         self._books.note(child.run_id, fields)
         with self._lock:
+            self._children.pop(child.run_id, None)
             self._slots.end(child.run_id, child.trigger)
             self._slots.judged(child.trigger, succeeded, time.monotonic())
             why = self._slots.paused(child.trigger, time.monotonic())
             first = next(self._slots.held_of(child.trigger), None)
         if why and first is not None:
             self._books.note(first.run_id, {"why": why})
+
+    def _errors_of(self, trigger: TriggerMessage) -> tuple[str, ...]:
+        """Which output files tell why such a program failed."""
+        launcher = self.launchers.get(trigger.appl_type)
+        return launcher.errors if launcher else (STDERR,)
+
+    # -- what nobody tells ----------------------------------------------------------------------------------
+
+    def _find(self, child: Child) -> None:
+        """Finds out what became of a run, and goes on from there."""
+        if self._children.get(child.run_id) is not child:
+            return
+        match find(child, self._there):
+            case Exited(said):
+                (self._ended if "status" in said else self._failed)(child, said)
+            case KeptBy(keeper, pid, start_ms):
+                child.keeper = keeper
+                if pid:
+                    self._runs_on(child, pid, start_ms)
+            case Stray(pid, pidfd, start_ms):
+                child.pidfd = pidfd
+                self._strays[pidfd] = child
+                self._runs_on(child, pid, start_ms or now_ms())
+            case NotStarted():
+                assert child.order is not None
+                with self._lock:
+                    del self._children[child.run_id]
+                    self._slots.put_back(child.order)
+                log.info("run taken up", run=child.run_id, state=ledger.DUE)
+            case Lost(why):
+                self._lose_sight(child, why)
+
+    def _there(self, name: str) -> Keeper | None:
+        try:
+            with self._lock:
+                return self._keepers.there(name)
+        except OSError as error:
+            log.error("a keeper cannot be asked", keeper=name, error=str(error))
+            return None
+
+    def _runs_on(self, child: Child, pid: int, start_ms: int) -> None:
+        child.pid = pid
+        self._books.note(child.run_id, ledger.started(pid, start_ms))
+        log.info("program found running", run=child.run_id, pid=pid)
+
+    def _stray_ended(self, child: Child) -> None:
+        os.close(child.pidfd)
+        child.pidfd = -1
+        self._lose_sight(child, "its keeper had ended before it", now_ms())
+
+    def _lose_sight(self, child: Child, why: str, end_ms: int = 0) -> None:
+        tail = process.tail(child.directory, self._errors_of(child.trigger))
+        self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms), None)
+
+    # -- what is to be done ---------------------------------------------------------------------------------
+
+    def _end_runs(self) -> None:
+        """Ends every program. For one without a keeper the group is signalled here: its pidfd says that it is there."""
+        now = time.monotonic()
+        with self._lock:
+            children = list(self._children.values())
+        for child in children:
+            is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
+            child.kill_at = child.kill_at or now + self.limits.grace_s
+            if is_first and child.keeper is not None:
+                with suppress(KeeperGone):
+                    child.keeper.stop(child.run_id, talk.STOPPED, self.limits.grace_s)
+            elif child.pidfd >= 0 and (is_first or is_due):
+                with suppress(OSError):
+                    os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
 
     def _start_held(self) -> None:
         """Starts what waits, as far as slots are free, the oldest first; stalls when the queue manager is away."""
@@ -244,9 +394,10 @@ class Programs:
             slot = slot_of(order.trigger)
             try:
                 if self._has_room(order):
-                    self._start_one(order)
-                    continue
-                passed_over.add(slot)
+                    if self._start_one(order):
+                        continue
+                else:
+                    passed_over.add(slot)
             except LinkDown:
                 self._stalled = True
             with self._lock:
@@ -261,27 +412,39 @@ class Programs:
 
     def _has_room(self, order: Order) -> bool:
         """Whether the cap has room for a run that is counted here already, beside other monitors' runs."""
-        cap = order.process.instances or self.default_instances
+        cap = order.process.instances or self.limits.instances
         with self._lock:
             here = self._slots.running(slot_of(order.trigger))
         return here + self._books.running_elsewhere(order.trigger.process_name) <= cap
 
-    def _start_one(self, order: Order) -> None:
-        """Starts a held run, or writes it off with a dead letter. Raises LinkDown, and then it is still held."""
-        verdict = self._unstartable.get(order.run_id)
-        if verdict is None:
+    def _start_one(self, order: Order) -> bool:
+        """Starts a held run, or begins to write it off; False when there is no keeper. Raises LinkDown: still held."""
+        try:
+            plan = self.launchers[order.trigger.appl_type].plan(order)
+        except LaunchError as error:
+            self._begin_write_off(order.run_id, order.trigger, str(error), None)
+            return True
+        self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
+        with self._lock:
+            return self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger)))
+
+    def _begin_write_off(self, run_id: str, trigger: TriggerMessage, why: str, letter: Letter | None) -> None:
+        verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)
+        self._write_offs[run_id] = WriteOff(trigger, verdict, letter or (AS_WRITTEN, pack_tm(trigger)))
+        self.wake()
+
+    def _write_off(self) -> bool:
+        """Puts the dead letters of runs that never became programs. False: the queue manager is away."""
+        while self._write_offs:
+            run_id, it = next(iter(self._write_offs.items()))
             try:
-                plan = self.launchers[order.trigger.appl_type].plan(order)
-                self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
-                self._hand_over(self._launch(order, plan))
-                return
-            except (LaunchError, OSError) as error:
-                verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
-        # Kept until the dead letter lies where it should: when the link fails now, trying again must not start again.
-        self._unstartable[order.run_id] = verdict
-        self._books.dead_letter(order.run_id, verdict, AS_WRITTEN, pack_tm(order.trigger))
-        del self._unstartable[order.run_id]
-        self._forget(order.run_id, order.trigger)
+                self._books.dead_letter(run_id, it.verdict, *it.letter)
+            except LinkDown:
+                return False
+            del self._write_offs[run_id]
+            with self._lock:
+                self._slots.end(run_id, it.trigger)
+        return self._books.write()
 
 
 def now_ms() -> int:

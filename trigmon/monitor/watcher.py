@@ -21,7 +21,7 @@ from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
 from trigmon.monitor.reading import running_elsewhere
 from trigmon.monitor.resuming import resume
-from trigmon.mq.calls import Backout, ChangeRun, Display, Get, Listing, Open, Opened, RecordRun, WasGot
+from trigmon.mq.calls import Backout, Display, Get, Listing, Open, Opened, RecordRun, WasGot
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType, Feedback, GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
@@ -148,7 +148,7 @@ class Watcher:
         elif plan is not None:
             directory = str(self._programs.directory(run_id))
             self._record(order, unit, state=ledger.DUE, argv=plan.argv, directory=directory)
-            self._start(order, plan, got)
+            self._programs.start(order, plan, (got.descriptor, got.data))
 
     def _judge(self, order: Order) -> tuple[Verdict, LaunchPlan | None]:
         """The verdict, and with :class:`Start` the plan: an order that cannot be planned can never start."""
@@ -172,7 +172,7 @@ class Watcher:
             before_it=programs.before(slot_of(order.trigger)),
             elsewhere=elsewhere,
             pause=programs.paused(order.trigger),
-            default_instances=programs.default_instances,
+            default_instances=programs.limits.instances,
             appl_types=programs.launchers,
         )
 
@@ -181,14 +181,6 @@ class Watcher:
             order.run_id, order.trigger, monitor=self._name, now_ms=now_ms(), occasion=order.occasion, **known
         )
         self._link.call(RecordRun(run_id=order.run_id, record=record, unit=unit))
-
-    def _start(self, order: Order, plan: LaunchPlan, got: WasGot) -> None:
-        try:
-            self._programs.start(order, plan)
-        except (LaunchError, OSError) as error:  # found, but the kernel would not execute it
-            verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
-            why = self._dead_letter(got, 0, order.run_id, verdict)
-            self._link.call(ChangeRun(run_id=order.run_id, fields=ledger.failed(why, now_ms())))
 
     def _refuse(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> None:
         """Dead-letters a message and records the failed run, all in the unit of work of its get."""

@@ -304,6 +304,7 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""
     user_data: Annotated[str, Attribute("USERDATA", 2021, length=128)] = ""
     instances: Annotated[int, Attribute("INSTANCES", low=0, high=10_000, ours=True)] = 0
+    time_limit_s: Annotated[int, Attribute("TIMELIMIT", ours=True)] = 0
     working_directory: Annotated[str, Attribute("WORKDIR", length=1024, ours=True)] = ""
     spark_master: Annotated[str, Attribute("SPKMASTER", length=256, ours=True)] = ""
     spark_conf: Annotated[str, Attribute("SPKCONF", length=8192, ours=True)] = ""

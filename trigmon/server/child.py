@@ -18,7 +18,7 @@ GOOD_RUN_S = 60.0
 """A monitor that lived this long is started again without delay when it dies."""
 
 PATIENCE_S = 10.0
-"""How long an ending monitor may take to let go of what it does."""
+"""How long an ending monitor may take to let go of what it does, beside the grace of programs that it ends."""
 
 _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl
@@ -30,6 +30,7 @@ class MonitorChild:
     def __init__(self, settings: Settings, log: Any) -> None:
         self._argv = [sys.executable, "-m", "trigmon", "--qmgr", settings.qmgr.name, "monitor"]
         self._settings = settings
+        self._patience_s = PATIENCE_S + (settings.monitor.grace_s if settings.monitor.stop_runs else 0.0)
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,7 +70,7 @@ class MonitorChild:
         self._gone = self._loop.create_future()
         self._process.send_signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(asyncio.shield(self._gone), PATIENCE_S)
+            await asyncio.wait_for(asyncio.shield(self._gone), self._patience_s)
         except TimeoutError:
             self._log.warning("the monitor does not end and is killed", pid=self._process.pid)
             self._process.kill()

@@ -1,0 +1,326 @@
+"""The process that starts a monitor's programs and sees them end, whatever becomes of the monitor.
+
+``python -m trigmon.launch.keeper NAME`` with a listening socket as descriptor 3, as
+:mod:`trigmon.launch.keeping` starts it: small, in a session of its own, told what to do in the words of
+:mod:`trigmon.launch.talk`. It ends by itself when it has nothing to keep and nobody has been there for a while.
+
+One wait for all children instead of a pidfd for each: as their subreaper (prctl(2)) it becomes the parent of what its
+programs leave behind too, of which it never heard, and a descriptor a run would bound how many may run. What a program
+left behind is ended when the program has: SIGTERM, and SIGKILL after the run's grace. While the program runs, whatever
+it made is its own business.
+
+Standard library only, and little of it: it is started while a launch waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from trigmon.launch import claims, talk
+from trigmon.launch.kept import Kept, NotExecutedError, children, now_ms, run_behind
+
+LINGER_S = 5.0
+"""How long a keeper with nothing to keep waits for the next monitor."""
+
+_PR_SET_CHILD_SUBREAPER = 36
+_TRY_AGAIN_S = 1.0
+_GRACE_S = 10.0
+
+
+class Peer:
+    """A monitor's connection. What it is told waits here when it does not listen: the keeper never waits for it."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self.link = link
+        self.lines = talk.Lines()
+        self.out = b""
+        link.setblocking(False)
+
+    def tell(self, said: bytes) -> None:
+        """Sends as much as it takes."""
+        self.out += said
+        with suppress(BlockingIOError):
+            sent = self.link.send(self.out, socket.MSG_NOSIGNAL)
+            self.out = self.out[sent:]
+
+    def hear(self) -> tuple[list[talk.Said], bool]:
+        """All that it has said, and whether it is still there."""
+        heard: list[talk.Said] = []
+        with suppress(BlockingIOError):
+            while data := self.link.recv(1 << 16):
+                heard += self.lines.feed(data)
+            return heard, False
+        return heard, True
+
+
+class Keeper:
+    """The runs in its keeping, and the monitors it tells of them."""
+
+    def __init__(self, name: str, listener: socket.socket, linger_s: float = LINGER_S) -> None:
+        self._name = name
+        self._listener = listener
+        self._linger_s = linger_s
+        self._selector = selectors.DefaultSelector()
+        self._peers: dict[int, Peer] = {}
+        self._asked: list[talk.Said] = []
+        self._runs: dict[str, Kept] = {}
+        self._leaders: dict[int, Kept] = {}
+        self._unwritten: dict[str, tuple[Path, claims.Fields]] = {}
+        self._graces: dict[str, float] = {}
+        self._left: dict[int, float] = {}
+        self._look_again_at = 0.0
+        self._ends = False
+        self._idle_since = time.monotonic()
+        self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ, self._accept)
+
+    def serve(self, signals: int) -> None:
+        """Works until there is nothing more to do. ``signals`` is readable when a signal has come."""
+        self._selector.register(signals, selectors.EVENT_READ, lambda: self._signalled(os.read(signals, 4096)))
+        while not self._is_over():
+            for key, _ in self._selector.select(self._pause_s()):
+                key.data()
+            self._do_asked()
+            self._reap()
+            self._keep_time()
+
+    # -- monitors -------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        # A monitor that died may have said something yet unheard: the next one's hello is an answer to that as well.
+        for peer in list(self._peers.values()):
+            self._hear(peer)
+        self._do_asked()
+        try:
+            link, _ = self._listener.accept()
+        except OSError:
+            return
+        peer = Peer(link)
+        self._peers[link.fileno()] = peer
+        self._selector.register(link, selectors.EVENT_READ, lambda: self._hear(peer))
+        self._tell(talk.line("hello", pid=os.getpid(), runs=[*self._runs, *self._unwritten]), peer)
+        for _, fields in self._unwritten.values():
+            self._tell(talk.line("ended", **fields), peer)
+
+    def _hear(self, peer: Peer) -> None:
+        if peer.link.fileno() < 0:
+            return  # lost since the selector named it
+        try:
+            heard, is_there = peer.hear()
+        except (OSError, ValueError):
+            traceback.print_exc()
+            heard, is_there = [], False
+        self._asked += heard
+        if not is_there:
+            self._lose(peer)
+
+    def _lose(self, peer: Peer) -> None:
+        if self._peers.pop(peer.link.fileno(), None) is not None:
+            self._selector.unregister(peer.link)
+            peer.link.close()
+            self._idle_since = time.monotonic()
+
+    def _tell(self, said: bytes, *peers: Peer) -> None:
+        for peer in peers or tuple(self._peers.values()):
+            try:
+                peer.tell(said)
+            except OSError:
+                self._lose(peer)
+                continue
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.out else 0)
+            key = self._selector.get_key(peer.link)
+            if key.events != wanted:
+                self._selector.modify(peer.link, wanted, lambda peer=peer: self._serve(peer))
+
+    def _serve(self, peer: Peer) -> None:
+        self._hear(peer)
+        if peer.link.fileno() in self._peers:
+            self._tell(b"", peer)
+
+    # -- what they ask --------------------------------------------------------------------------------------
+
+    def _do_asked(self) -> None:
+        """All starts that have come in together are claimed with one sync; then the rest is done."""
+        if not self._asked:
+            return
+        asked, self._asked = self._asked, []
+        starts = [order for order in asked if order.get("say") == "start"]
+        claimed = [order for order in starts if self._guarded(self._claim, order)]
+        for runs_directory in {Path(order["directory"]).parent for order in claimed}:
+            claims.make_durable(runs_directory)
+        for order in claimed:
+            self._guarded(self._start, order)
+        for order in asked:
+            if order.get("say") == "stop" and (run := self._runs.get(order["run"])):
+                run.end(order["why"], float(order["grace_s"]))
+        if any(order.get("say") == "bye" for order in asked):
+            self._linger_s = 0.0 if len(self._peers) <= 1 else self._linger_s
+
+    def _guarded(self, act: Callable[[talk.Said], bool], order: talk.Said) -> bool:
+        """Whether it could be done; what hinders one run hinders no other."""
+        try:
+            return act(order)
+        except OSError as error:
+            self._fail(order, error)
+        except Exception as error:
+            traceback.print_exc()
+            self._fail(order, error)
+        return False
+
+    def _claim(self, order: talk.Said) -> bool:
+        if self._ends:
+            raise OSError("the keeper was told to end")
+        try:
+            claims.make(Path(order["directory"]), self._name)
+        except FileExistsError:
+            self._tell(talk.line("taken", run=order["run"]))
+            return False
+        return True
+
+    def _start(self, order: talk.Said) -> bool:
+        run = Kept(order, self._null)
+        self._runs[run.run_id] = self._leaders[run.pid] = run
+        self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
+        claims.note_start(run.directory, run.pid, run.start_ms)
+        return True
+
+    def _fail(self, order: talk.Said, error: Exception) -> None:
+        if order["run"] in self._runs:
+            return  # it runs; only its claim could not be completed
+        errno = (error.errno or 0) if isinstance(error, NotExecutedError) else 0
+        fields = {"run": order["run"], "errno": errno, "error": str(error), "end_ms": now_ms()}
+        with suppress(OSError):
+            claims.note_exit(Path(order["directory"]), fields)
+        self._tell(talk.line("failed", **fields))
+
+    # -- ends -----------------------------------------------------------------------------------------------
+
+    def _signalled(self, numbers: bytes) -> None:
+        if signal.SIGTERM in numbers:
+            self._ends = True
+            for run in self._runs.values():
+                run.end(talk.KEEPER_ENDED, run.grace_s)
+
+    def _reap(self) -> None:
+        """Takes note of every child that has ended, its own and those it was left with."""
+        has_ended = False
+        with suppress(ChildProcessError):
+            while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                has_ended = True
+                run = self._leaders.pop(found.si_pid, None)
+                if run is None:
+                    os.waitpid(found.si_pid, os.WNOHANG)
+                    self._left.pop(found.si_pid, None)
+                else:
+                    self._ended(run)
+        if has_ended:
+            self._clear_up()
+
+    def _ended(self, run: Kept) -> None:
+        fields = run.ended()
+        del self._runs[run.run_id]
+        self._graces[run.run_id] = time.monotonic() + run.grace_s
+        self._write_exit(run.directory, fields)
+        self._tell(talk.line("ended", **fields))
+        self._idle_since = time.monotonic()
+
+    def _write_exit(self, directory: Path, fields: claims.Fields) -> None:
+        try:
+            claims.note_exit(directory, fields)
+        except FileNotFoundError:
+            return  # somebody removed the directory: nothing is to be kept
+        except OSError:
+            traceback.print_exc()
+            self._unwritten[fields["run"]] = (directory, fields)
+
+    def _orphans(self) -> list[int]:
+        """What programs have left behind."""
+        return [pid for pid in children() if pid not in self._leaders]
+
+    def _clear_up(self) -> None:
+        """Ends what ended programs left behind. What names no run is ended when none is left that could be its own."""
+        now = time.monotonic()
+        found = self._orphans()
+        for pid in found:
+            run_id = run_behind(pid, self._leaders)
+            if run_id in self._runs or (not run_id and self._runs):
+                continue
+            is_new = pid not in self._left
+            kill_at = self._left.setdefault(pid, self._graces.get(run_id, now + _GRACE_S))
+            with suppress(OSError):  # its number is nobody else's until it is waited for here
+                if now >= kill_at:
+                    os.kill(pid, signal.SIGKILL)
+                elif is_new:
+                    os.kill(pid, signal.SIGTERM)
+                    os.kill(pid, signal.SIGCONT)
+        self._left = {pid: kill_at for pid, kill_at in self._left.items() if pid in found}
+        if not found:
+            self._graces.clear()
+        self._look_again_at = now + _TRY_AGAIN_S
+
+    # -- time -----------------------------------------------------------------------------------------------
+
+    def _keep_time(self) -> None:
+        now = time.monotonic()
+        for run in self._runs.values():
+            run.keep_time(now)
+        if now < self._look_again_at:
+            return
+        self._look_again_at = now + _TRY_AGAIN_S
+        unwritten, self._unwritten = self._unwritten, {}
+        for directory, fields in unwritten.values():
+            self._write_exit(directory, fields)
+        if self._graces or self._left:
+            self._clear_up()
+
+    def _pause_s(self) -> float | None:
+        now = time.monotonic()
+        pauses = [run.due_at - now for run in self._runs.values() if run.due_at]
+        if self._graces or self._left or self._unwritten:
+            pauses.append(self._look_again_at - now)
+            pauses += [kill_at - now for kill_at in self._left.values() if kill_at > now]
+        if self._is_idle():
+            pauses.append(self._idle_since + self._linger_s - now)
+        return max(0.0, min(pauses)) if pauses else None
+
+    def _is_idle(self) -> bool:
+        return not (self._runs or self._peers or self._left or self._unwritten)
+
+    def _is_over(self) -> bool:
+        if self._ends:
+            return not (self._runs or self._left)
+        return self._is_idle() and time.monotonic() >= self._idle_since + self._linger_s
+
+
+def main() -> None:
+    """The process."""
+    signals, woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    # Handled and not ignored: what is ignored here would be ignored in every program too.
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _hears)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    listener = socket.socket(fileno=talk.LISTENER)
+    listener.set_inheritable(False)
+    os.chdir("/")  # it keeps no file system busy
+    Keeper(sys.argv[1], listener).serve(signals)
+
+
+def _hears(_number: int, _frame: Any) -> None:
+    """The wake-up descriptor tells."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""A monitor's end of its keepers: finding the one that is there, starting the one that is not, speaking to either.
+
+The socket listens before the keeper runs, so what is said to a new keeper waits for it, and nobody waits in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from trigmon.launch import talk
+from trigmon.launch.port import LaunchPlan
+from trigmon.log import logger
+
+log = logger()
+_HELLO_S = 10.0
+_NOT_SOONER_S = 1.0
+_BURIED_S = 0.5
+
+
+class KeeperGone(Exception):  # noqa: N818 - a state of the keeper, passed on to who knows what it kept
+    """The keeper's end of the connection has closed."""
+
+
+class Keeper:
+    """A connection to a keeper. ``runs`` are those it keeps, as far as it has told; any thread may speak, one hears."""
+
+    def __init__(self, name: str, link: socket.socket, pid: int = 0) -> None:
+        self.name = name
+        self.runs: set[str] = set()
+        self._link = link
+        self._pid = pid
+        self._lines = talk.Lines()
+        self._heard: list[talk.Said] = []
+
+    def fileno(self) -> int:
+        """For polling."""
+        return self._link.fileno()
+
+    def start(
+        self,
+        run_id: str,
+        plan: LaunchPlan,
+        environment: Mapping[str, str],
+        directory: Path,
+        *,
+        time_limit_s: float,
+        grace_s: float,
+    ) -> None:
+        """Asks for a start; ``environment`` is all that the program gets. Raises KeeperGone."""
+        self._say(
+            talk.line(
+                "start",
+                run=run_id,
+                argv=plan.argv,
+                environment=dict(environment),
+                working_directory=plan.working_directory or str(Path.cwd()),
+                directory=str(directory),
+                time_limit_s=time_limit_s,
+                grace_s=grace_s,
+            )
+        )
+
+    def stop(self, run_id: str, why: str, grace_s: float) -> None:
+        """Asks for a run's end. Raises KeeperGone."""
+        self._say(talk.line("stop", run=run_id, why=why, grace_s=grace_s))
+
+    def close(self) -> None:
+        """Goes; a keeper that keeps nothing ends then."""
+        with suppress(KeeperGone):
+            self._say(talk.line("bye"))
+        self._link.close()
+
+    def wait_for_hello(self) -> None:
+        """Returns when it has said what it keeps. Raises KeeperGone, and TimeoutError when it does not answer."""
+        self._link.settimeout(_HELLO_S)
+        try:
+            while not any(said["say"] == "hello" for said in self._heard):
+                self._feed(self._link.recv(1 << 16))
+        except TimeoutError:
+            raise TimeoutError(f"the keeper {self.name} does not answer") from None
+        except OSError:
+            raise KeeperGone from None
+        finally:
+            self._link.settimeout(None)
+        hello = next(said for said in self._heard if said["say"] == "hello")
+        self.runs |= set(hello["runs"])
+
+    def hear(self) -> list[talk.Said]:
+        """What it has said since, oldest first; ``runs`` follows. Raises KeeperGone when all of that has been heard."""
+        try:
+            self._feed(self._link.recv(1 << 16, socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            pass
+        except (OSError, KeeperGone):
+            if not self._heard:
+                self._bury()
+                raise KeeperGone from None
+        heard, self._heard = self._heard, []
+        for said in heard:
+            if said["say"] == "started":
+                self.runs.add(said["run"])
+            elif said["say"] in ("ended", "failed"):
+                self.runs.discard(said["run"])
+        return heard
+
+    def _feed(self, data: bytes) -> None:
+        if not data:
+            raise KeeperGone
+        self._heard += self._lines.feed(data)
+
+    def _say(self, said: bytes) -> None:
+        try:
+            self._link.sendall(said, socket.MSG_NOSIGNAL)
+        except OSError:
+            raise KeeperGone from None
+
+    def _bury(self) -> None:
+        """Closes the connection, and waits for the process where it is this one's child and has ended."""
+        self._link.close()
+        until = time.monotonic() + _BURIED_S
+        with suppress(ChildProcessError):
+            while self._pid and not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < until:
+                time.sleep(0.01)  # its door closes a moment before it is waited for
+
+
+class Keepers:
+    """The keepers of one monitors' directory: this monitor's own, and those whose runs it has taken over."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self.name = name
+        self._directory = directory
+        self._known: dict[str, Keeper] = {}
+        self._made_at = -_NOT_SOONER_S
+
+    def all(self) -> list[Keeper]:
+        """Those there is a connection to."""
+        return list(self._known.values())
+
+    def own(self) -> Keeper:
+        """That of this monitor, started now when there is none. Raises OSError when it cannot be had now."""
+        return self.there(self.name) or self._made()
+
+    def there(self, name: str) -> Keeper | None:
+        """The keeper of this name, None when it does not run. Raises OSError when it runs and does not answer."""
+        if name in self._known or not name:
+            return self._known.get(name)
+        link = talk.connected(self._directory, name)
+        if link is None:
+            return None
+        keeper = Keeper(name, link)
+        try:
+            keeper.wait_for_hello()
+        except KeeperGone:  # it ended of itself just now
+            link.close()
+            return None
+        self._known[name] = keeper
+        return keeper
+
+    def lose(self, keeper: Keeper) -> None:
+        """One that has gone."""
+        self._known.pop(keeper.name, None)
+
+    def close(self) -> None:
+        """Ends all connections."""
+        for keeper in self.all():
+            keeper.close()
+        self._known.clear()
+
+    def _made(self) -> Keeper:
+        if time.monotonic() < self._made_at + _NOT_SOONER_S:
+            raise OSError(f"the keeper {self.name} ended as soon as it was started")
+        self._made_at = time.monotonic()
+        with talk.listen(self._directory, self.name) as listener:
+            pid = _spawn(self.name, listener, self._directory / f"{self.name}.log")
+            link = talk.connected(self._directory, self.name)
+        if link is None:
+            raise OSError(f"the socket of the keeper {self.name} has gone")
+        log.info("keeper started", keeper=self.name, pid=pid)
+        self._known[self.name] = keeper = Keeper(self.name, link, pid)
+        return keeper
+
+
+def _spawn(name: str, listener: socket.socket, said: Path) -> int:
+    """Starts the process, in a session of its own; what it has to say of its own troubles goes to the file ``said``."""
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "trigmon.launch.keeper", name],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, listener.fileno(), talk.LISTENER),
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, str(said), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        ],
+        setsid=True,
+        setsigdef=[signal.SIGINT, signal.SIGHUP, signal.SIGPIPE],
+    )

@@ -1,0 +1,103 @@
+"""What a monitor and its keeper say to each other: a JSON object a line, over a Unix socket in the monitors' directory.
+
+The monitor says
+
+========  ==================================================================================================
+start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``, ``directory`` (the run's,
+          to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL)
+stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
+bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
+========  ==================================================================================================
+
+and the keeper
+
+========  ==================================================================================================
+hello     first, and after all that was said to it before: ``pid``, ``runs`` (the ids of those it keeps)
+started   ``run``, ``pid``, ``start_ms``
+ended     what :mod:`trigmon.launch.claims` writes as the run's exit
+failed    likewise, where no program came to be: ``errno`` (0: not the kernel's refusal to execute it), ``error``
+taken     ``run``: another start has claimed it, so nothing was started
+========  ==================================================================================================
+
+Each object's ``say`` is its word; what the other end does not know it ignores, for a keeper may be older than its
+monitor. Standard library only: the keeper imports it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Said = dict[str, Any]
+
+LISTENER = 3
+"""The descriptor of its listening socket that a keeper is started with."""
+
+TIME_LIMIT = "time limit"
+"""Why a run was ended: it took longer than it may."""
+STOPPED = "monitor stopped"
+"""Why a run was ended: its monitor was told to end, and its programs with it."""
+KEEPER_ENDED = "keeper ended"
+"""Why a run was ended: somebody sent its keeper SIGTERM."""
+
+
+def line(say: str, **fields: Any) -> bytes:
+    """One object, ready to send."""
+    return json.dumps({"say": say, **fields}).encode() + b"\n"
+
+
+class Lines:
+    """Bytes as they come become objects as they were sent. Raises ValueError for what is none."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Said]:
+        """The objects that are complete with these bytes."""
+        *whole, self._rest = (self._rest + data).split(b"\n") if b"\n" in data else [self._rest + data]
+        return [json.loads(one) for one in whole]
+
+
+@contextmanager
+def address(directory: Path, name: str) -> Iterator[str]:
+    """A path to a socket that is short enough for a socket's address, whatever the directory is called."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def listen(directory: Path, name: str) -> socket.socket:
+    """A listening socket of this name, for its owner alone; one that was left there goes."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        os.fchmod(listener.fileno(), 0o600)  # before it has a name, so that nobody else ever finds it open
+        (directory / name).unlink(missing_ok=True)
+        with address(directory, name) as path:
+            listener.bind(path)
+        listener.listen(16)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def connected(directory: Path, name: str) -> socket.socket | None:
+    """A connection to who listens under this name; None when nobody does."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with address(directory, name) as path:
+            link.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        link.close()
+        return None
+    except BaseException:
+        link.close()
+        raise
+    return link
