@@ -58,6 +58,7 @@ class House:
     def monitored(self):
         """With a monitor that nobody kills."""
         monitor = self.monitor()
+        until(self.has_reader)
         try:
             yield
         finally:

@@ -6,18 +6,21 @@ Every change only overwrites fields of one record, so a change whose reply was l
 from __future__ import annotations
 
 import time
+from itertools import islice
+from typing import Final
 
 from trigmon.log import logger
 from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import DeadLetter
-from trigmon.monitor.reading import running_elsewhere
+from trigmon.monitor.reading import elsewhere, runs_of
 from trigmon.mq.calls import ChangeRun
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
 
 log = logger()
+_AT_ONCE: Final = 64
 
 
 class Books:
@@ -46,16 +49,24 @@ class Books:
     def write(self) -> bool:
         """Writes what is pending. False: the queue manager is away, and some of it still is."""
         while self._pending:
-            run_id, fields = next(iter(self._pending.items()))
+            some = dict(islice(self._pending.items(), _AT_ONCE))
             try:
-                self.change(run_id, fields)
+                self._change(some)
             except LinkDown:
                 return False
-            del self._pending[run_id]
+            for run_id in some:
+                del self._pending[run_id]
         return True
 
-    def change(self, run_id: str, fields: ledger.Fields) -> None:
-        """Writes one change now. Raises LinkDown. A refusal is logged: the program matters more than its record."""
+    def _change(self, some: dict[str, ledger.Fields]) -> None:
+        try:
+            self._link.pipeline([ChangeRun(run_id=run_id, fields=fields) for run_id, fields in some.items()])
+        except MQError:  # one was refused, and which of the others were done is not told: each again
+            for run_id, fields in some.items():
+                self._change_one(run_id, fields)
+
+    def _change_one(self, run_id: str, fields: ledger.Fields) -> None:
+        """A refusal is logged: the program matters more than its record."""
         try:
             self._link.call(ChangeRun(run_id=run_id, fields=fields))
         except MQError as error:
@@ -63,7 +74,8 @@ class Books:
 
     def running_elsewhere(self, process_name: str) -> int:
         """How many runs of a process other monitors have due or started. Raises LinkDown."""
-        return len(running_elsewhere(self._link.call, process_name, self._monitor))
+        replies = self._link.pipeline(runs_of(process_name))
+        return len(elsewhere(self._link.call, process_name, replies, self._monitor))
 
     def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
         """A run that can never start: its trigger message goes to the dead-letter queue. Raises LinkDown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from trigmon.client.connection import Connection
@@ -69,6 +69,19 @@ class Link:
         connection = self.connection()
         try:
             return connection.call(call)
+        except MQError as error:
+            if error.reason not in _GONE:
+                raise
+            raise self._down(error) from None
+
+    def pipeline(self, calls: Sequence[Call]) -> list[Reply]:
+        """Several calls on their way at once, none of which waits or ends a unit of work; raises as :meth:`call`.
+
+        What arrives together is one turn of the queue manager's, and one sync.
+        """
+        connection = self.connection()
+        try:
+            return connection.pipeline(calls, window=len(calls))
         except MQError as error:
             if error.reason not in _GONE:
                 raise

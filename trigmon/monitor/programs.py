@@ -202,8 +202,12 @@ class Programs:
                 self._find(self._to_find.popleft())
             if self._ends_runs:
                 self._end_runs()
-            if self._books.write() and self._write_off() and self._stop_at is None:
-                self._start_held()
+            # What is to be started is written down with all that has happened, in one turn and one sync.
+            chosen = self._choose_held() if self._stop_at is None else []
+            for order, plan in chosen:
+                self._books.note(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
+            self._start_chosen(chosen, is_written=self._books.write())
+            self._write_off()
 
     def _wait(self) -> None:
         """Waits until something has happened, and takes it in."""
@@ -386,65 +390,86 @@ class Programs:
                 with suppress(OSError):
                     os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
 
-    def _start_held(self) -> None:
-        """Starts what waits, as far as slots are free, the oldest first; stalls when the queue manager is away."""
+    def _choose_held(self) -> list[tuple[Order, LaunchPlan]]:
+        """What waits and may start now, as far as slots are free, the oldest first; counted as running from here on.
+
+        Stalls when the queue manager is away.
+        """
         self._stalled = False
+        chosen: list[tuple[Order, LaunchPlan]] = []
         passed_over: set[str] = set()
+        elsewhere: dict[str, int] = {}
         while (order := self._next_held(passed_over)) is not None:
-            slot = slot_of(order.trigger)
             try:
-                if self._has_room(order):
-                    if self._start_one(order):
-                        continue
-                else:
-                    passed_over.add(slot)
+                has_room = self._has_room(order, elsewhere)
             except LinkDown:
                 self._stalled = True
-            with self._lock:
-                self._slots.put_back(order)
+                has_room = False
+            if not has_room:
+                passed_over.add(slot_of(order.trigger))
+                with self._lock:
+                    self._slots.put_back(order)
+            elif (plan := self._plan(order)) is not None:
+                chosen.append((order, plan))
             if self._stalled:
                 break
         self._waits_for_others = bool(passed_over)
+        return chosen
+
+    def _start_chosen(self, chosen: list[tuple[Order, LaunchPlan]], *, is_written: bool) -> None:
+        """Starts them; where they are not written down, or no keeper is to be had, they are held as before."""
+        with self._lock:
+            not_now = []
+            for order, plan in chosen:
+                if not is_written or not self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger))):
+                    not_now.append(order)
+            for order in reversed(not_now):
+                self._slots.put_back(order)
+        self._stalled = self._stalled or bool(not_now)
 
     def _next_held(self, passed_over: set[str]) -> Order | None:
         with self._lock:
             return self._slots.next(time.monotonic(), passed_over)
 
-    def _has_room(self, order: Order) -> bool:
-        """Whether the cap has room for a run that is counted here already, beside other monitors' runs."""
+    def _has_room(self, order: Order, elsewhere: dict[str, int]) -> bool:
+        """Whether the cap has room for a run that is counted here already, beside other monitors' runs.
+
+        ``elsewhere`` keeps what was asked before. Raises LinkDown.
+        """
         cap = order.process.instances or self.limits.instances
+        name = order.trigger.process_name
+        if name not in elsewhere:
+            elsewhere[name] = self._books.running_elsewhere(name)
         with self._lock:
             here = self._slots.running(slot_of(order.trigger))
-        return here + self._books.running_elsewhere(order.trigger.process_name) <= cap
+        return here + elsewhere[name] <= cap
 
-    def _start_one(self, order: Order) -> bool:
-        """Starts a held run, or begins to write it off; False when there is no keeper. Raises LinkDown: still held."""
+    def _plan(self, order: Order) -> LaunchPlan | None:
+        """The plan; None where there is none and the run begins to be written off."""
         try:
-            plan = self.launchers[order.trigger.appl_type].plan(order)
+            return self.launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
             self._begin_write_off(order.run_id, order.trigger, str(error), None)
-            return True
-        self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
-        with self._lock:
-            return self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger)))
+            return None
 
     def _begin_write_off(self, run_id: str, trigger: TriggerMessage, why: str, letter: Letter | None) -> None:
         verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)
         self._write_offs[run_id] = WriteOff(trigger, verdict, letter or (AS_WRITTEN, pack_tm(trigger)))
         self.wake()
 
-    def _write_off(self) -> bool:
-        """Puts the dead letters of runs that never became programs. False: the queue manager is away."""
-        while self._write_offs:
+    def _write_off(self) -> None:
+        """Puts the dead letters of runs that never became programs, as far as the queue manager is there."""
+        while self._write_offs and not self._books.behind:
             run_id, it = next(iter(self._write_offs.items()))
             try:
                 self._books.dead_letter(run_id, it.verdict, *it.letter)
             except LinkDown:
-                return False
+                return
             del self._write_offs[run_id]
             with self._lock:
                 self._slots.end(run_id, it.trigger)
-        return self._books.write()
+            self._books.write()
+            self.wake()
 
 
 def now_ms() -> int:

@@ -19,9 +19,9 @@ from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, believed, judge, process_for, read_trigger, slot_of
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
-from trigmon.monitor.reading import running_elsewhere
+from trigmon.monitor.reading import elsewhere, runs_of
 from trigmon.monitor.resuming import resume
-from trigmon.mq.calls import Backout, Display, Get, Listing, Open, Opened, RecordRun, WasGot
+from trigmon.mq.calls import Backout, Display, Get, Listing, Open, Opened, RecordRun, Reply, WasGot
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType, Feedback, GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
@@ -131,14 +131,14 @@ class Watcher:
         if isinstance(trigger, DeadLetter):
             self._refuse(got, unit, run_id, TriggerMessage(q_name=""), trigger)
             return
-        definition = self._definition(trigger.process_name)
+        definition, others = self._known_of(trigger.process_name)
         told = believed(got.descriptor, trigger, definition)
         if isinstance(told, DeadLetter):
             self._refuse(got, unit, run_id, trigger, told)
             return
         trigger = told
         order = self._order(run_id, trigger, definition, _occasion(got))
-        verdict, plan = self._judge(order)
+        verdict, plan = self._judge(order, others)
         if isinstance(verdict, DeadLetter):
             self._refuse(got, unit, run_id, trigger, verdict)
         elif isinstance(verdict, Hold):
@@ -150,31 +150,23 @@ class Watcher:
             self._record(order, unit, state=ledger.DUE, argv=plan.argv, directory=directory)
             self._programs.start(order, plan, (got.descriptor, got.data))
 
-    def _judge(self, order: Order) -> tuple[Verdict, LaunchPlan | None]:
+    def _judge(self, order: Order, others: Collection[ledger.Fields]) -> tuple[Verdict, LaunchPlan | None]:
         """The verdict, and with :class:`Start` the plan: an order that cannot be planned can never start."""
         programs = self._programs
-        verdict = self._verdict(order, ())
-        if isinstance(verdict, Start):
-            # Asked only now: most of the time the runs in these hands decide.
-            others = running_elsewhere(self._link.call, order.trigger.process_name, self._name)
-            verdict = self._verdict(order, [f"run {other['run_id']} of {other['monitor']}" for other in others])
+        verdict = judge(
+            order,
+            before_it=programs.before(slot_of(order.trigger)),
+            elsewhere=[f"run {other['run_id']} of {other['monitor']}" for other in others],
+            pause=programs.paused(order.trigger),
+            default_instances=programs.limits.instances,
+            appl_types=programs.launchers,
+        )
         if not isinstance(verdict, Start):
             return verdict, None
         try:
             return verdict, programs.launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
             return DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error)), None
-
-    def _verdict(self, order: Order, elsewhere: Collection[str]) -> Verdict:
-        programs = self._programs
-        return judge(
-            order,
-            before_it=programs.before(slot_of(order.trigger)),
-            elsewhere=elsewhere,
-            pause=programs.paused(order.trigger),
-            default_instances=programs.limits.instances,
-            appl_types=programs.launchers,
-        )
 
     def _record(self, order: Order, unit: int, **known: Any) -> None:
         record = ledger.recorded(
@@ -207,12 +199,16 @@ class Watcher:
 
     # -- what to start --------------------------------------------------------------------------------------
 
+    def _known_of(self, process_name: str) -> tuple[dict[str, Any] | None, Collection[ledger.Fields]]:
+        """The process's row as it is defined now, None when it is not, and its runs under other monitors."""
+        asked = [_display(process_name)] if is_object_name(process_name) else []
+        replies = self._link.pipeline([*runs_of(process_name), *asked])
+        others = elsewhere(self._link.call, process_name, replies[:2], self._name)
+        return _row(replies[2]) if asked else None, others
+
     def _definition(self, process_name: str) -> dict[str, Any] | None:
         """The process's row as it is defined now, None when it is not."""
-        if not is_object_name(process_name):
-            return None
-        reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=process_name))
-        return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+        return _row(self._link.call(_display(process_name))) if is_object_name(process_name) else None
 
     def _order(self, run_id: str, trigger: TriggerMessage, definition: dict[str, Any] | None, occasion: str) -> Order:
         return Order(
@@ -228,6 +224,14 @@ class Watcher:
         trigger = ledger.trigger_of(record)
         definition = self._definition(trigger.process_name)
         return self._order(str(record["run_id"]), trigger, definition, str(record["occasion"]))
+
+
+def _display(process_name: str) -> Display:
+    return Display(object_type=ObjectType.PROCESS.name, name=process_name)
+
+
+def _row(reply: Reply) -> dict[str, Any] | None:
+    return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
 
 
 def _occasion(got: WasGot) -> str:
