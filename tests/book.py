@@ -1,4 +1,4 @@
-"""The scenario book and the seed's sentences, for every test that holds something against them."""
+"""The scenario book and the seeds' sentences, for every test that holds something against them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,28 @@ from pathlib import Path
 from trigmon.simulate.reading import read_files
 
 FOLDER = Path(__file__).parent / "scenarios"
-_ROWS = re.findall(r"^\| ([^|]+?) \| [^|]+? \| ([^|]*?) ?\|$", (FOLDER / "SENTENCES.md").read_text(), re.M)[1:]
-PLACES = dict(_ROWS)
-"""Each place of seed 001, in its order, with what it is owed with; empty where it has its scenario."""
-assert len(PLACES) == len(_ROWS), "a place stands twice in SENTENCES.md"
+
+
+def _places(list_of: Path) -> dict[str, str]:
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]+? \| ([^|]*?) ?\|$", list_of.read_text(), re.M)[1:]
+    places = dict(rows)
+    assert len(places) == len(rows), f"a place stands twice in {list_of.name}"
+    return places
+
+
+SEEDS = {
+    f"seed {list_of.stem.removeprefix('SENTENCES_')}": _places(list_of)
+    for list_of in sorted(FOLDER.glob("SENTENCES_*.md"))
+}
+"""By seed each of its places, in its order, with what it is owed with; empty where it has its scenario."""
+PLACES = SEEDS["seed 001"]
 
 PAGES = sorted(FOLDER.glob("*.yaml"))
 BOOK = [(page.stem, scenario) for page in PAGES for scenario in read_files([str(page)])]
 """Every scenario, with the page it stands on."""
 
 
-def places_of(source: str) -> list[str]:
-    """The places of seed 001 that a scenario's source names."""
-    parts = [part.removeprefix("seed 001: ") for part in source.split("; ") if part.startswith("seed 001")]
+def places_of(source: str, seed: str = "seed 001") -> list[str]:
+    """The places of a seed that a scenario's source names."""
+    parts = [part.removeprefix(f"{seed}: ") for part in source.split("; ") if part.startswith(seed)]
     return [place for part in parts for place in part.split(", ")]

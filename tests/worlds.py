@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from trigmon.mq.calls import Call, Define, Open, Put, Refused, Reply
+from trigmon.mq.calls import Call, Define, Display, Open, Put, Refused, Reply
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
+from trigmon.rules.decision import Aside, NotAside
 from trigmon.store.memory import MemoryStore
 from trigmon.store.port import Store
 from trigmon.store.sqlite.store import SqliteStore
@@ -24,7 +26,10 @@ class Collected(Telling):
     def __init__(self) -> None:
         self.triggers: list[TriggerMessage] = []
         self.dropped: list[tuple[str, str]] = []
+        self.lost: list[tuple[str, str]] = []
         self.damaged: list[tuple[str, int]] = []
+        self.aside: list[Aside] = []
+        self.not_aside: list[NotAside] = []
         self.bugs: list[BaseException] = []
 
     def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
@@ -33,8 +38,17 @@ class Collected(Telling):
     def trigger_dropped(self, q_name: str, why: str) -> None:
         self.dropped.append((q_name, why))
 
+    def message_lost(self, q_name: str, why: str) -> None:
+        self.lost.append((q_name, why))
+
     def message_damaged(self, q_name: str, number: int) -> None:
         self.damaged.append((q_name, number))
+
+    def message_put_aside(self, told: Aside) -> None:
+        self.aside.append(told)
+
+    def message_not_put_aside(self, told: NotAside) -> None:
+        self.not_aside.append(told)
 
     def failed(self, session: Session, call: Call, error: BaseException) -> None:
         self.bugs.append(error)
@@ -43,7 +57,8 @@ class Collected(Telling):
 class World:
     """One queue manager, its clock and its connections by name."""
 
-    def __init__(self, kind: str, directory: Path) -> None:
+    def __init__(self, kind: str, directory: Path, puts_allowed: Callable[[], bool] = lambda: True) -> None:
+        self._puts_allowed = puts_allowed
         self.kind = kind
         self.directory = directory
         self.clock = VirtualClock()
@@ -57,7 +72,7 @@ class World:
 
     def _start(self) -> None:
         self.store = self._memory if self.kind == "memory" else SqliteStore(self.directory)
-        self.qm = QueueManager("QM1", self.store, self.clock, self.telling)
+        self.qm = QueueManager("QM1", self.store, self.clock, self.telling, self._puts_allowed)
 
     def restart(self) -> None:
         """An orderly end and a new start; connections are lost."""
@@ -83,6 +98,9 @@ class World:
         self._sequence += 1
         session = self.session(as_)
         answers = self.qm.turn([(session, self._sequence, call)])
+        # A get that met more expired messages than a turn discards goes on in the next.
+        while (deadline := self.qm.next_deadline_ms()) is not None and deadline <= self.clock.now():
+            answers += self.qm.turn([])
         if self.telling.bugs:
             raise self.telling.bugs[0]
         mine = [a.reply for a in answers if a.sequence == self._sequence and a.session is session]
@@ -108,6 +126,10 @@ class World:
         descriptor = MessageDescriptor(**fields)
         options = 2 if unit else 0
         return self.did(Put(q_name=name, data=data, descriptor=descriptor, options=options, unit=unit), as_)
+
+    def queue_depth(self, name: str) -> int:
+        """CURDEPTH."""
+        return self.did(Display(object_type="QLOCAL", name=name), "operator").rows[0]["current_q_depth"]
 
     def fired(self) -> list[str]:
         """The queues whose trigger messages became available since the last look."""

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.depths import Depths
+from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
+from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
 
@@ -42,7 +44,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
         deciding(rounds, 20_000 // scale)
         depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)
+        heads(Path(directory), rounds, tuple(length // scale for length in (1_000, 100_000, 1_000_000)))
         messages(Path(directory), rounds, scale)
+        restarting(Path(directory), rounds, 1_000_000 // scale)
         starting(Path(directory), rounds * 20 // scale)
 
 
@@ -64,6 +68,17 @@ def depths(directory: Path, rounds: int, count: int, many: int) -> None:
         ):
             subjects = {few: partial(measure, "SHALLOW", each), deep: partial(measure, "DEEP", each)}
             print("\n" + told(title, in_turns(rounds, subjects, "us"), against=few), flush=True)
+    finally:
+        it.end()
+
+
+def heads(directory: Path, rounds: int, lengths: tuple[int, ...]) -> None:
+    it = Heads(directory / "heads", lengths)
+    try:
+        for way in WAYS:
+            subjects = {f"{length:,} messages": partial(it.get, length, way, lengths[0] // 5) for length in lengths}
+            figures = in_turns(rounds, subjects, "us")
+            print("\n" + told(f"one get {way}, SQLite", figures, against=f"{lengths[0]:,} messages"), flush=True)
     finally:
         it.end()
 
@@ -90,6 +105,13 @@ def messages(directory: Path, rounds: int, scale: int) -> None:
                 figures = in_turns(rounds, subjects, "msg/s")
                 who = "1 client" if clients == 1 else f"{clients} clients"
                 print("\n" + told(f"{title}, {who}", figures, against=names[1], note="server CPU us/msg"), flush=True)
+
+
+def restarting(directory: Path, rounds: int, many: int) -> None:
+    it = Restarting(directory / "restarting", many)
+    figures = in_turns(rounds, {name: partial(it.start, name) for name in it.daemons}, "ms")
+    title = "from a start to the first answer, messages of 1 KiB"
+    print("\n" + told(title, figures, against="no messages", note="resident MB"), flush=True)
 
 
 def starting(directory: Path, rounds: int) -> None:

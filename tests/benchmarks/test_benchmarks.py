@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from tests.benchmarks.__main__ import WORKS
+from tests.benchmarks.heads import WAYS
 
 
 def test_every_benchmark_runs_and_prints_its_ratios():
@@ -11,7 +12,8 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     titles = ["deciding one put, all evidence", "deciding one put, facts of the store", "one put, decided and stored"]
-    titles += ["a program starts: sh", "a program starts: python"]
+    titles += [f"one get {way}" for way in WAYS]
+    titles += ["from a start to the first answer", "a program starts: sh", "a program starts: python"]
     titles += [f"{title}, {who}" for title, _ in WORKS.values() for who in ("1 client", "16 clients")]
     assert [title for title in titles if title not in done.stdout] == []
     assert done.stdout.count(" x ") >= 2 * len(titles)

@@ -4,8 +4,8 @@ import pytest
 
 from trigmon.client import words
 from trigmon.mq import enums, errors
-from trigmon.mq.descriptors import CCSID_UTF8, NO_ID, MessageDescriptor
-from trigmon.mq.enums import GetOption, MatchOption, MsgType, OpenOption, Persistence, PutOption
+from trigmon.mq.descriptors import CCSID_UTF8, MessageDescriptor
+from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, MsgType, OpenOption, Persistence, PutOption, ReportOption
 
 
 def put(**said):
@@ -88,13 +88,13 @@ def test_a_value_that_cannot_be_is_refused_with_its_fields_reason(said, kind, ab
         put(**said)
 
 
-@pytest.mark.parametrize("said", ["logical_order", "group_id", "report", "msg_flags", "set_all_context"])
+@pytest.mark.parametrize("said", ["alternate_user_authority", "async_response"])
 def test_a_word_of_put_that_comes_later_is_refused_by_name(said):
     with pytest.raises(errors.FunctionNotSupported, match=f"{said}: this word of put comes with a later release"):
         put(**{said: True})
 
 
-@pytest.mark.parametrize("said", ["lock", "complete_msg", "all_msgs_available", "mark_skip_backout", "logical_order"])
+@pytest.mark.parametrize("said", ["convert", "set_signal", "mark_browse_handle"])
 def test_a_word_of_get_that_comes_later_is_refused_by_name(said):
     with pytest.raises(errors.FunctionNotSupported, match=f"{said}: this word of get"):
         words.get_bits({said: True})
@@ -102,14 +102,18 @@ def test_a_word_of_get_that_comes_later_is_refused_by_name(said):
 
 
 def test_a_word_of_open_that_comes_later_is_refused_by_name():
-    with pytest.raises(errors.FunctionNotSupported, match="save_all_context"):
-        words.open_bits(["save_all_context"])
+    with pytest.raises(errors.FunctionNotSupported, match="alternate_user_authority"):
+        words.open_bits(["alternate_user_authority"])
 
 
-@pytest.mark.parametrize("said", ["put_appl_name", "user_identifier", "backout_count", "put_ms"])
-def test_context_is_the_queue_managers_to_write(said):
-    with pytest.raises(errors.FunctionNotSupported, match=f"{said} is the queue manager's to write"):
-        put(**{said: "me"})
+def test_flags_are_said_as_bits_a_word_or_several():
+    assert put(msg_flags="msg_in_group")[0].msg_flags == MsgFlag.MSG_IN_GROUP
+    assert put(msg_flags=["segment", "last_msg_in_group"])[0].msg_flags == 0x12
+    assert put(report=ReportOption.COA)[0].report == put(report="coa")[0].report == 0x100
+    with pytest.raises(errors.MsgFlagsError, match="'segmnt' is none of"):
+        put(msg_flags="segmnt")
+    with pytest.raises(errors.ReportOptionsError, match="none of"):
+        put(report=["coa", 5])
 
 
 def test_a_word_that_is_none_is_a_type_error_with_the_nearest():
@@ -122,13 +126,17 @@ def test_a_word_that_is_none_is_a_type_error_with_the_nearest():
 
 
 def test_match_names_the_fields_that_must_agree():
-    assert words.match_bits(None) == (0, NO_ID, NO_ID)
-    assert words.match_bits({"correl_id": b"c"}) == (MatchOption.CORREL_ID, NO_ID, b"c".ljust(24, b"\0"))
-    assert words.match_bits({"msg_id": "m", "correl_id": "c"})[0] == MatchOption.MSG_ID | MatchOption.CORREL_ID
-    with pytest.raises(errors.FunctionNotSupported, match="group_id"):
-        words.match_bits({"group_id": b"g"})
+    assert words.match_parts(None) == {}
+    assert words.match_parts({"correl_id": b"c"}) == {
+        "match": MatchOption.CORREL_ID,
+        "correl_id": b"c".ljust(24, b"\0"),
+    }
+    both = words.match_parts({"group_id": "g", "msg_seq_number": 3})
+    assert both == {"match": 0xC, "group_id": b"g".ljust(24, b"\0"), "msg_seq_number": 3}
+    with pytest.raises(errors.FunctionNotSupported, match="msg_token"):
+        words.match_parts({"msg_token": b"g"})
     with pytest.raises(TypeError, match="did you mean 'correl_id'"):
-        words.match_bits({"corel_id": b"c"})
+        words.match_parts({"corel_id": b"c"})
 
 
 def test_data_is_bytes_of_any_kind_or_text():

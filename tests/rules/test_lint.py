@@ -89,6 +89,26 @@ BROKEN = {
         ("ALTER QLOCAL(Q) BOTHRESH(5) BOQNAME(' ')", "QLOCAL Q", "BOTHRESH(5) and BOQNAME is blank"),
         ("ALTER QLOCAL(Q) BOTHRESH(5) BOQNAME(NOWHERE)", "QLOCAL Q", "BOTHRESH(5) and BOQNAME(NOWHERE) is no queue"),
     ],
+    "backout-requeue-without-threshold": [
+        ("ALTER QLOCAL(Q) BOREQ(QMGR) BOTHRESH(0)", "QLOCAL Q", "BOREQ(QMGR) BOTHRESH(0)"),
+        ("DEFINE QLOCAL(PLAIN) BOREQ(QMGR)", "QLOCAL PLAIN", "BOREQ(QMGR) BOTHRESH(0)"),
+    ],
+    "backout-requeue-to-nothing": [
+        ("ALTER QLOCAL(Q) BOREQ(QMGR) BOQNAME(NOWHERE)", "QLOCAL Q", "BOQNAME(NOWHERE) is not defined"),
+        ("ALTER QLOCAL(Q) BOREQ(QMGR) BOQNAME(Q)", "QLOCAL Q", "BOQNAME(Q) is the queue itself"),
+        ("ALTER QLOCAL(Q) BOREQ(QMGR) BOQNAME(A)", "QLOCAL Q", "BOQNAME(A) is the queue itself"),
+        ("DEFINE QMODEL(M)\nALTER QLOCAL(Q) BOREQ(QMGR) BOQNAME(M)", "QLOCAL Q", "BOQNAME(M) is a model"),
+        (
+            "DEFINE QLOCAL(PLAIN) BOTHRESH(1) BOREQ(QMGR)\nALTER QMGR DEADQ(PLAIN)",
+            "QLOCAL PLAIN",
+            "BOQNAME is blank and DEADQ(PLAIN) is no other queue",
+        ),
+        (
+            "DEFINE QLOCAL(PLAIN) BOTHRESH(1) BOREQ(QMGR)\nALTER QLOCAL(Q) NOTRIGGER\nALTER QMGR DEADQ(' ')",
+            "QLOCAL PLAIN",
+            "BOQNAME and DEADQ are blank",
+        ),
+    ],
     "alias-to-nothing": [
         ("ALTER QALIAS(A) TARGET(' ')", "QALIAS A", "TARGET is blank"),
         ("ALTER QALIAS(A) TARGET(NOTHING)", "QALIAS A", "TARGET(NOTHING) is not defined"),
@@ -157,6 +177,11 @@ def test_a_remedy_pasted_ends_the_finding_and_makes_no_other(sound, rule, breaks
     did(sound, breaks)
     (one,) = found(sound)
     did(sound, one.remedy)
+    assert found(sound) == []
+
+
+def test_with_the_queue_manager_at_work_the_dead_letter_queue_will_do(sound):
+    did(sound, "ALTER QLOCAL(Q) BOREQ(QMGR) BOQNAME(' ')")
     assert found(sound) == []
 
 

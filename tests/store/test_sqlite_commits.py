@@ -6,7 +6,7 @@ import pytest
 from tests.proof.disk import Disk
 from tests.proof.vfs import VFS
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Outcome, Put, PutMany
+from trigmon.mq.calls import Backout, Commit, Get, Outcome, Put, PutMany, Refused
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
 from trigmon.qmgr.clock import VirtualClock
@@ -123,3 +123,20 @@ def drained(world):
         handle = world.open(name, IN, as_="last")
         while hasattr(reply := world.do(Get(handle=handle), "last"), "data"):
             yield reply
+
+
+def test_poison_leaves_its_queue_and_comes_to_the_other_in_one_transaction(world):
+    world.define("ASIDE")
+    world.define("P", backout_threshold=1, backout_requeue="qmgr", backout_requeue_q_name="ASIDE")
+    handle = world.open("P", IN)
+    world.put("P", b"bad", persistence=1)
+    world.did(Get(handle=handle, options=SYNC, unit=1))
+    world.did(Backout(unit=1))
+    world.qm.idle()
+    said = []
+    world.store._db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: said.append(event["sql"].split()[0]))
+    assert isinstance(world.do(Get(handle=handle)), Refused)
+    world.store._db.trace_v2(0)
+    begun, gone, came, ended = map(said.index, ("BEGIN", "DELETE", "INSERT", "COMMIT"))
+    assert begun < gone < came < ended
+    assert [said.count(word) for word in ("BEGIN", "DELETE", "INSERT", "COMMIT")] == [1, 1, 1, 1]

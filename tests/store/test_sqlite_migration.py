@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Explain
+from trigmon.mq.calls import Explain, Get
+from trigmon.mq.enums import OpenOption
 from trigmon.store.port import StoreTooNew
 from trigmon.store.sqlite import connection
 
@@ -21,10 +24,33 @@ def set_back(directory, version, *statements):
 def schema_of(directory):
     db = apsw.Connection(str(directory / "qm.db"))
     found = sorted(
-        " ".join(sql.split()) for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        " ".join(re.sub("--.*", "", sql).split())
+        for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
     )
     db.close()
     return found
+
+
+# What version 2 had where version 3 has indexes by kind.
+BEFORE_GROUPS = [
+    *(f"DROP INDEX message_{index}" for index in ("ready", "heads", "rests", "group", "of_group")),
+    "CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL",
+    "CREATE INDEX message_group ON message (queue, group_id) WHERE group_id IS NOT NULL",
+]
+
+
+def test_version_2_gets_its_indexes_by_kind_and_its_messages_are_found(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.define("Q")
+    world.put("Q", b"kept", persistence=1)
+    world.qm.stop()
+    wanted = schema_of(tmp_path)
+    set_back(tmp_path, 2, *BEFORE_GROUPS)
+    world = World("sqlite", tmp_path)
+    handle = world.open("Q", OpenOption.INPUT_SHARED)
+    assert world.did(Get(handle=handle)).data == b"kept"
+    world.qm.stop()
+    assert schema_of(tmp_path) == wanted
 
 
 def test_version_1_gets_the_index_of_expiring_messages_and_keeps_its_messages(tmp_path):
@@ -33,7 +59,7 @@ def test_version_1_gets_the_index_of_expiring_messages_and_keeps_its_messages(tm
     world.put("Q", persistence=1, expiry=10)
     world.qm.stop()
     wanted = schema_of(tmp_path)
-    set_back(tmp_path, 1, "DROP INDEX message_expiring")
+    set_back(tmp_path, 1, "DROP INDEX message_expiring", *BEFORE_GROUPS)
     assert schema_of(tmp_path) != wanted
     world = World("sqlite", tmp_path)
     world.clock.advance(1000)

@@ -12,6 +12,7 @@ SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
 ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES", "CLEAR_DELETED", "DROP_DELETED"}
+ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER"}
 STATEMENTS = {
     f"{name}.{key}" if key else name: statement
     for name, value in vars(statements).items()
@@ -36,9 +37,15 @@ def test_a_statement_neither_scans_nor_sorts(name):
 @pytest.mark.parametrize(
     ("name", "index"),
     [
-        ("FIND_FIRST", "message_ready (queue=?)"),
-        ("FIND_AFTER_SAME", "message_ready (queue=? AND priority=? AND rowid>?)"),
-        ("FIND_AFTER_LOWER", "message_ready (queue=? AND priority<?)"),
+        ("FIND_FIRST.plain", "message_ready (queue=?)"),
+        ("FIND_FIRST.head 3", "message_heads (queue=? AND head=?)"),
+        ("FIND_FIRST.rest", "message_rests (queue=?)"),
+        ("FIND_AFTER_SAME.plain", "message_ready (queue=? AND priority=? AND rowid>?)"),
+        ("FIND_AFTER_SAME.head 1", "message_heads (queue=? AND head=? AND priority=? AND rowid>?)"),
+        ("FIND_AFTER_LOWER.plain", "message_ready (queue=? AND priority<?)"),
+        ("FIND_AFTER_LOWER.rest", "message_rests (queue=? AND priority<?)"),
+        ("FIND_GROUP", "message_of_group (queue=? AND group_id=?)"),
+        ("FIND_ITEM", "message_group (queue=? AND group_id=? AND msg_seq_number=? AND msg_offset=?)"),
         ("FIND_MSG_ID", "message_msg_id (queue=? AND msg_id=?)"),
         ("FIND_CORREL_ID", "message_correl_id (queue=? AND correl_id=?)"),
         ("FIND_OWN", "message_put_by (put_by=? AND queue=? AND taken_by=?)"),

@@ -33,13 +33,14 @@ from trigmon.mq.calls import (
     Refused,
     Reply,
 )
-from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)
 _ENDS_A_UNIT: Final = (Commit, Backout, RecordRun)
 _JOINS_A_UNIT: Final = frozenset({Put, PutMany, Get, GetMany})
+_MARK: Final = int(GetOption.MARK_SKIP_BACKOUT)
 
 
 class Connection:
@@ -57,6 +58,7 @@ class Connection:
         self._batches = 0
         self._backouts = 0
         self._in_unit = False
+        self._marked = False
         self._ahead: deque[tuple[int, list[Reply]]] = deque()
         self.client_id = client_id
         self.q_mgr_name = transport.welcome.q_mgr_name
@@ -107,7 +109,7 @@ class Connection:
         if self._ended:
             return
         if self._batches:
-            self.backout()
+            self.give_up_unit()
         try:
             self.call(Disconnect())
         finally:
@@ -129,8 +131,8 @@ class Connection:
         self._check()
         if self._ahead:
             self._hear(all_but=0)
-        if type(call) in _JOINS_A_UNIT and call.unit:  # type: ignore[attr-defined]
-            self._in_unit = True
+        if type(call) in _JOINS_A_UNIT:
+            self._join(call)
         reply = self._transport.receive(self._transport.send(call, is_sound=is_sound))
         self._settle(call, reply)
         return reply
@@ -156,7 +158,7 @@ class Connection:
             for call in calls:
                 if replies and isinstance(replies[-1], Refused):
                     break
-                self._in_unit = self._in_unit or bool(getattr(call, "unit", 0))
+                self._join(call)
                 self._ahead.append((self._transport.send(call), replies))
                 self._hear(all_but=window - 1)
         finally:  # an exception from ``calls`` must not leave replies for the next call to find
@@ -183,6 +185,13 @@ class Connection:
         if self._ended:
             raise HconnError(f"the connection to {self.q_mgr_name} has ended")
 
+    def _join(self, call: Call) -> None:
+        """Notes that the unit of work has begun, and that a message may be marked in it."""
+        if getattr(call, "unit", 0):
+            self._in_unit = True
+            if type(call) is Get and call.options & _MARK:
+                self._marked = True
+
     def _settle(self, call: Call, reply: Reply) -> None:
         if isinstance(reply, Refused):
             error = MQError.of(reply.reason, reply.about)
@@ -190,14 +199,16 @@ class Connection:
                 self._next_unit()  # the unit has ended, only not as it was asked to
             raise error
         if isinstance(call, _ENDS_A_UNIT) and call.unit == self._unit:
+            carries_over = self._marked and isinstance(call, Backout)
             self._next_unit()
+            self._in_unit = carries_over
             if isinstance(call, Backout):
                 self._batches = 0
                 self._backouts += 1
 
     def _next_unit(self) -> None:
         self._unit += 1
-        self._in_unit = False
+        self._in_unit = self._marked = False
 
     # -- units of work --------------------------------------------------------------------------------------
 
@@ -210,12 +221,19 @@ class Connection:
         self.call(Commit(unit=self._unit))
 
     def backout(self) -> None:
-        """Backs the unit of work out and begins the next: what was put is gone, what was got is back."""
+        """Backs the unit of work out and begins the next: what was put is gone, what was got is back.
+
+        But for a message got with ``mark_skip_backout``: it belongs to the next unit of work, and is gone with that
+        one's commit and back with its backout.
+        """
         self.call(Backout(unit=self._unit))
 
     def give_up_unit(self) -> None:
-        """Backs out the unit of work if there is one: called where an exception leaves a block."""
-        if self._in_unit:
+        """Backs out the unit of work if there is one: called where an exception leaves a block, or a batch is left.
+
+        A marked message goes back as well: the application asked for no backout that it could skip (seed 002, note 1).
+        """
+        while self._in_unit:
             self.backout()
 
     def outcome(self, unit: int, client_id: str | None = None) -> UnitOutcome:
@@ -245,7 +263,7 @@ class Connection:
         It is called when a generator is closed, which may be long after, and from a collector in any thread.
         """
         if self.alive and self._unit == mark[0] and self._owner == (get_ident(), os.getpid()):
-            self.backout()
+            self.give_up_unit()
 
     # -- objects and messages -------------------------------------------------------------------------------
 

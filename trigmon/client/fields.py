@@ -6,23 +6,40 @@ Each reader takes the field's name and its value, and raises the field's own MQE
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
-from functools import partial
+from enum import IntEnum, IntFlag
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 from trigmon.mq.descriptors import padded_id
-from trigmon.mq.enums import Feedback, MsgType, Persistence, read, word
+from trigmon.mq.enums import (
+    ApplType,
+    Feedback,
+    MsgFlag,
+    MsgType,
+    Persistence,
+    ReportOption,
+    bits_by_word,
+    read,
+    word,
+)
 from trigmon.mq.errors import (
     CorrelIdError,
     ExpiryError,
     FeedbackError,
     FormatError,
+    GroupIdError,
     MdError,
     MQError,
+    MsgFlagsError,
     MsgIdError,
+    MsgSeqNumberError,
     MsgTypeError,
+    OffsetError,
+    OriginalLengthError,
     PersistenceError,
     PriorityError,
+    ReportOptionsError,
 )
 
 
@@ -67,6 +84,12 @@ def _text(kind: type[MQError]) -> Callable[[str, Any], str]:
     return reader
 
 
+def _milliseconds(said: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
+        raise MdError(f"{said} must be milliseconds since 1970, not {value!r}")
+    return int(value)
+
+
 def _id(kind: type[MQError]) -> Callable[[str, Any], bytes]:
     def reader(said: str, value: Any) -> bytes:
         if not isinstance(value, (str, bytes, bytearray, memoryview)):
@@ -79,7 +102,31 @@ def _id(kind: type[MQError]) -> Callable[[str, Any], bytes]:
     return reader
 
 
-msg_id, correl_id = _id(MsgIdError), _id(CorrelIdError)
+def _flags(kind: type[IntFlag], error: type[MQError]) -> Callable[[str, Any], int]:
+    """A reader of bits, a word, or several words."""
+    bits, number = bits_by_word(kind), whole
+
+    def reader(said: str, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return number(error, said, value)
+        words = value.split() if isinstance(value, str) else list(value)
+        unknown = [word for word in words if not isinstance(word, str) or word.lower() not in bits]
+        if unknown:
+            raise error(f"{said} {unknown[0]!r} is none of {', '.join(bits)}")
+        return reduce(or_, (bits[word.lower()] for word in words), 0)
+
+    return reader
+
+
+def _bytes(kind: type[MQError]) -> Callable[[str, Any], bytes]:
+    def reader(said: str, value: Any) -> bytes:
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise kind(f"{said} must be bytes, not {type(value).__name__}")
+        return bytes(value)
+
+    return reader
+
+
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "priority": _number(PriorityError),
     "persistence": _enumerated(Persistence, PersistenceError, open_ended=False),
@@ -90,9 +137,22 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "format": _text(FormatError),
     "encoding": _number(MdError),
     "coded_char_set_id": _number(MdError),
-    "msg_id": msg_id,
-    "correl_id": correl_id,
+    "msg_id": _id(MsgIdError),
+    "correl_id": _id(CorrelIdError),
     "reply_to_q": _text(MdError),
     "reply_to_q_mgr": _text(MdError),
+    "report": _flags(ReportOption, ReportOptionsError),
+    "group_id": _id(GroupIdError),
+    "msg_seq_number": _number(MsgSeqNumberError),
+    "offset": _number(OffsetError),
+    "msg_flags": _flags(MsgFlag, MsgFlagsError),
+    "original_length": _number(OriginalLengthError),
+    "user_identifier": _text(MdError),
+    "accounting_token": _bytes(MdError),
+    "appl_identity_data": _text(MdError),
+    "put_appl_type": _enumerated(ApplType, MdError, open_ended=True),
+    "put_appl_name": _text(MdError),
+    "put_ms": _milliseconds,
+    "appl_origin_data": _text(MdError),
 }
 """How each field of a descriptor is read that an application may set."""

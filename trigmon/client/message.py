@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trigmon.mq.calls import WasGot, WasPut
-from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import Persistence
 from trigmon.mq.reasons import Reason
 
@@ -21,6 +21,8 @@ class Receipt(msgspec.Struct, frozen=True):
     """How a message was put: the ids it got, and the priority and persistence the queue gave it.
 
     ``put_ms`` is when, in milliseconds since 1970; ``warning`` is ``Reason.NONE`` when the put simply completed.
+    ``group_id``, ``msg_seq_number`` and ``offset`` are its place in its group: what a program writes down, in the
+    same unit of work, to be able to resume the group after a restart.
     """
 
     msg_id: bytes
@@ -29,6 +31,9 @@ class Receipt(msgspec.Struct, frozen=True):
     persistence: Persistence
     put_ms: int
     warning: Reason = Reason.NONE
+    group_id: bytes = NO_ID
+    msg_seq_number: int = 1
+    offset: int = 0
 
 
 def receipt(reply: WasPut) -> Receipt:
@@ -40,6 +45,9 @@ def receipt(reply: WasPut) -> Receipt:
         persistence=Persistence(reply.persistence),
         put_ms=reply.put_ms,
         warning=Reason(reply.warning),
+        group_id=reply.group_id,
+        msg_seq_number=reply.msg_seq_number,
+        offset=reply.offset,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -83,17 +83,22 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name} of {self.connection.q_mgr_name}{'' if self._open else ', closed'}>"
 
-    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> None:
+    def close(self, *options: CloseOption | str, delete: bool = False, purge: bool = False) -> Reason:
         """Closes the object; a second time does nothing. The unit of work goes on.
+
+        Returns ``Reason.NONE``, or the warning it completed with: ``INCOMPLETE_GROUP`` or ``INCOMPLETE_MSG`` where the
+        last put or get in logical order was not the end of a group or logical message, which stays as it is.
 
         ``delete`` deletes a permanent dynamic queue when it is empty, ``purge`` with what is on it. Raises QNotEmpty,
         OptionNotValidForType, and the object stays open. A temporary dynamic queue goes with its creating handle.
         """
-        if self._open:
-            bits = words.close_bits(options)
-            bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
-            self.connection.call(Close(handle=self.handle, options=bits))
-            self._open = False
+        if not self._open:
+            return Reason.NONE
+        bits = words.close_bits(options)
+        bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
+        reply = self.connection.call(Close(handle=self.handle, options=bits))
+        self._open = False
+        return Reason(reply.warning)
 
     def put(self, data: Data, **options: Unpack[PutWords]) -> Receipt:
         """Puts one message; text goes as UTF-8 with format MQSTR. Raises MQError: QFull, PutInhibited, ..."""
@@ -119,20 +124,21 @@ class Queue:
 
         ``wait_interval_ms`` is how long to wait for one, -1 for as long as it takes. Over ``max_length`` bytes the
         get fails with 2080 and the message stays, or is cut with ``accept_truncated_msg``.
+
+        A message got with ``mark_skip_backout`` does not go back with :meth:`Connection.backout`, but belongs to the
+        unit of work that follows. ``unlock`` lets go what a browse with ``lock`` has locked and returns an empty
+        message, whose ``warning`` is ``NO_MSG_LOCKED`` where nothing was locked.
         """
         bits = words.get_bits(options) if options else 0
         bits, wait_ms = _waiting(bits, wait_interval_ms)
-        matched, msg_id, correl_id = words.match_bits(match)
         reply = self._call(
             Get(
                 handle=self.handle,
                 options=bits,
                 wait_interval_ms=wait_ms,
                 max_length=-1 if max_length is None else whole(BufferLengthError, "max_length", max_length),
-                match=matched,
-                msg_id=msg_id,
-                correl_id=correl_id,
-                unit=self.connection.unit if bits & words.SYNCPOINT else 0,
+                **words.match_parts(match),
+                unit=self.connection.unit if bits & words.IN_UNIT else 0,
             ),
             WasGot,
         )
@@ -148,7 +154,7 @@ class Queue:
         Raises NoMsgAvailable when there is none.
         """
         bits, wait_ms = _waiting(words.get_bits(options), wait_interval_ms)
-        unit = self.connection.unit if bits & words.SYNCPOINT else 0
+        unit = self.connection.unit if bits & words.IN_UNIT else 0
         count = whole(OptionsError, "count", count)
         call = GetMany(handle=self.handle, count=count, options=bits, wait_interval_ms=wait_ms, unit=unit)
         return [Message(got) for got in self._call(call, WereGot).messages]
@@ -194,13 +200,21 @@ class Queue:
             yield Message(reply)
             step = _BROWSE_NEXT
 
-    def set(self, **attributes: Any) -> None:
-        """Changes attributes (MQSET) by long name: ``trigger_control="on"``. Raises InhibitValueError, ..."""
-        self._checked()
-        self.connection.call(Set(handle=self.handle, attributes=attributes))
+    def set(self, selectors: Mapping[str | int, Any] | None = None, /, **attributes: Any) -> None:
+        """Changes attributes (MQSET) by long name: ``trigger_control="on"``. Raises InhibitValueError, ...
 
-    def inquire(self, *names: str) -> dict[str, Any]:
-        """Attribute values by long name, enumerations as words; without names all there are."""
+        ``selectors`` names them by IBM's numbers, or in any other way.
+        """
+        self._checked()
+        given: dict[str | int, Any] = dict(selectors or {})
+        given.update(attributes)
+        self.connection.call(Set(handle=self.handle, attributes=given))
+
+    def inquire(self, *names: str | int) -> dict[str, Any]:
+        """Attribute values by long name, enumerations as words; without names all there are.
+
+        Names are long names, MQSC's words or IBM's selectors. What only another type of queue has is -1, or asterisks.
+        """
         self._checked()
         return self.connection.ask(Inquire(handle=self.handle, names=list(names)), Values).values
 
@@ -225,6 +239,7 @@ def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 
         data=words.as_bytes(data),
         options=bits,
         unit=connection.unit if bits & words.SYNCPOINT else 0,
+        context=words.handle_of(options),
     )
     return receipt(connection.ask(call, WasPut, is_sound=bool(handle)))
 

@@ -8,23 +8,23 @@ TypeError, as for any Python call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import IntFlag
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn, Protocol, TypedDict
 
 from trigmon.client.fields import READERS
-from trigmon.client.fields import correl_id as read_correl_id
-from trigmon.client.fields import msg_id as read_msg_id
-from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, NO_ID, MessageDescriptor
+from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor
 from trigmon.mq.enums import (
     CloseOption,
     Feedback,
     GetOption,
     MatchOption,
+    MsgFlag,
     MsgType,
     ObjectType,
     OpenOption,
     Persistence,
     PutOption,
+    ReportOption,
+    bits_by_word,
     read,
 )
 from trigmon.mq.errors import (
@@ -35,15 +35,32 @@ from trigmon.mq.errors import (
 
 Data = bytes | bytearray | memoryview | str
 Id = bytes | str
+Words = str | Iterable[str]
+
+
+class Opened(Protocol):
+    """Something that is open, by its handle."""
+
+    handle: int
 
 
 class PutWords(TypedDict, total=False):
-    """What may stand beside the data of a put. ``expiry_tenths`` and ``expiry`` are the same field."""
+    """What may stand beside the data of a put. ``expiry_tenths`` and ``expiry`` are the same field.
+
+    ``context`` is the queue whose saved context is passed on: the one that was opened with ``save_all_context``.
+    """
 
     syncpoint: bool
     no_syncpoint: bool
     new_msg_id: bool
     new_correl_id: bool
+    logical_order: bool
+    no_context: bool
+    default_context: bool
+    pass_identity_context: bool
+    pass_all_context: bool
+    set_identity_context: bool
+    set_all_context: bool
     fail_if_quiescing: bool
     priority: int | None
     persistence: Persistence | str | int | None
@@ -58,6 +75,20 @@ class PutWords(TypedDict, total=False):
     correl_id: Id | None
     reply_to_q: str | None
     reply_to_q_mgr: str | None
+    report: ReportOption | Words | None
+    group_id: Id | None
+    msg_seq_number: int | None
+    offset: int | None
+    msg_flags: MsgFlag | Words | None
+    original_length: int | None
+    user_identifier: str | None
+    accounting_token: bytes | None
+    appl_identity_data: str | None
+    put_appl_type: int | None
+    put_appl_name: str | None
+    put_ms: int | None
+    appl_origin_data: str | None
+    context: Opened | int | None
 
 
 class GetWords(TypedDict, total=False):
@@ -71,6 +102,14 @@ class GetWords(TypedDict, total=False):
     browse_next: bool
     browse_msg_under_cursor: bool
     msg_under_cursor: bool
+    lock: bool
+    unlock: bool
+    logical_order: bool
+    complete_msg: bool
+    all_msgs_available: bool
+    all_segments_available: bool
+    mark_skip_backout: bool
+    syncpoint_if_persistent: bool
     accept_truncated_msg: bool
     fail_if_quiescing: bool
 
@@ -80,15 +119,16 @@ class Match(TypedDict, total=False):
 
     msg_id: Id
     correl_id: Id
+    group_id: Id
+    msg_seq_number: int
+    offset: int
 
 
-def _bits(kind: type[IntFlag]) -> dict[str, int]:
-    """Plain integers by word: or-ing members of a flag costs a microsecond a put."""
-    return {name.lower(): int(member) for name, member in kind.__members__.items()}
-
-
-_OPEN, _CLOSE, _PUT, _GET = _bits(OpenOption), _bits(CloseOption), _bits(PutOption), _bits(GetOption)
+_OPEN, _CLOSE, _PUT, _GET = map(bits_by_word, (OpenOption, CloseOption, PutOption, GetOption))
+_MATCH = bits_by_word(MatchOption)
 WAIT, SYNCPOINT = int(GetOption.WAIT), int(GetOption.SYNCPOINT)
+IN_UNIT = int(GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT)
+"""A get with one of these names its unit of work; a put, with SYNCPOINT."""
 
 
 def _said(text: str) -> frozenset[str]:
@@ -97,26 +137,17 @@ def _said(text: str) -> frozenset[str]:
 
 # MQ's words that have no meaning here yet.
 _LATER_OPEN = _said("""
-    save_all_context pass_identity_context pass_all_context set_identity_context set_all_context
     alternate_user_authority bind_on_open bind_not_fixed bind_on_group bind_as_q_def read_ahead no_read_ahead
     read_ahead_as_q_def resolve_names resolve_local_q co_op
 """)
 _LATER_PUT = _said("""
-    logical_order no_context default_context pass_identity_context pass_all_context set_identity_context
-    set_all_context alternate_user_authority async_response sync_response response_as_q_def resolve_local_q
-    report group_id msg_seq_number offset msg_flags original_length
+    alternate_user_authority async_response sync_response response_as_q_def resolve_local_q
 """)
 _LATER_GET = _said("""
-    logical_order complete_msg all_msgs_available all_segments_available lock unlock mark_skip_backout convert
-    syncpoint_if_persistent set_signal mark_browse_handle mark_browse_co_op unmark_browse_co_op
+    convert set_signal mark_browse_handle mark_browse_co_op unmark_browse_co_op
     unmark_browse_handle unmarked_browse_msg no_properties properties_in_handle
 """)
-_LATER_MATCH = _said("group_id msg_seq_number offset msg_token")
-# Context is the queue manager's to write, until there are options to set it.
-_CONTEXT = _said("""
-    user_identifier accounting_token appl_identity_data put_appl_type put_appl_name put_ms appl_origin_data
-    backout_count
-""")
+_LATER_MATCH = _said("msg_token")
 
 
 def open_bits(words: Iterable[str | int]) -> int:
@@ -143,19 +174,17 @@ def get_bits(given: Mapping[str, Any]) -> int:
     return bits
 
 
-def match_bits(match: Match | None) -> tuple[int, bytes, bytes]:
-    """The match options, and the message and correlation id they are about."""
+def match_parts(match: Match | None) -> dict[str, Any]:
+    """The match options of a call, and the fields they are about."""
     if not match:
-        return 0, NO_ID, NO_ID
-    bits, msg_id, correl_id = 0, NO_ID, NO_ID
+        return {}
+    parts: dict[str, Any] = {"match": 0}
     for said, value in match.items():
-        if said == "msg_id":
-            bits, msg_id = bits | int(MatchOption.MSG_ID), read_msg_id(said, value)
-        elif said == "correl_id":
-            bits, correl_id = bits | int(MatchOption.CORREL_ID), read_correl_id(said, value)
-        else:
-            _unknown("match", said, ("msg_id", "correl_id"), _LATER_MATCH)
-    return bits, msg_id, correl_id
+        if said not in _MATCH:
+            _unknown("match", said, _MATCH, _LATER_MATCH)
+        parts["match"] |= _MATCH[said]
+        parts[said] = READERS[said](said, value)
+    return parts
 
 
 _PLAIN = MessageDescriptor()
@@ -178,13 +207,17 @@ def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescripto
         if reader is not None:
             if value is not None:
                 fields["expiry" if said == "expiry_tenths" else said] = reader(said, value)
-        elif said in _CONTEXT:
-            raise FunctionNotSupported(f"{said} is the queue manager's to write: setting it comes with a later release")
-        elif said not in _LATER_PUT or value:
+        elif said != "context" and (said not in _LATER_PUT or value):
             _unknown("put", said, [*_PUT, *READERS], _LATER_PUT)
     if "expiry" in given and "expiry_tenths" in given:
         raise TypeError("put takes expiry or expiry_tenths, not both: they are one field")
     return MessageDescriptor(**fields) if fields else _PLAIN, bits
+
+
+def handle_of(given: PutWords) -> int:
+    """The handle that a context comes from, 0 for none."""
+    context = given.get("context")
+    return context if isinstance(context, int) else context.handle if context is not None else 0
 
 
 def as_bytes(data: Data) -> bytes:

@@ -50,7 +50,10 @@ class Close(Call, frozen=True, array_like=True, kw_only=True, tag="close"):
 
 
 class Put(Call, frozen=True, array_like=True, kw_only=True, tag="put"):
-    """MQPUT through ``handle``, or MQPUT1 to ``q_name`` when the handle is 0. Answered by WasPut."""
+    """MQPUT through ``handle``, or MQPUT1 to ``q_name`` when the handle is 0. Answered by WasPut.
+
+    ``context`` is the handle whose saved context is passed on (MQPMO.Context).
+    """
 
     handle: int = 0
     q_name: str = ""
@@ -58,6 +61,7 @@ class Put(Call, frozen=True, array_like=True, kw_only=True, tag="put"):
     data: bytes = b""
     options: int = 0
     unit: int = 0
+    context: int = 0
 
 
 class PutMany(Call, frozen=True, array_like=True, kw_only=True, tag="put_many"):
@@ -82,6 +86,9 @@ class Get(Call, frozen=True, array_like=True, kw_only=True, tag="get"):
     msg_id: bytes = NO_ID
     correl_id: bytes = NO_ID
     unit: int = 0
+    group_id: bytes = NO_ID
+    msg_seq_number: int = 1
+    offset: int = 0
 
 
 class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
@@ -95,17 +102,20 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
 
 
 class Inquire(Call, frozen=True, array_like=True, kw_only=True, tag="inquire"):
-    """MQINQ by long names; none means every attribute. Answered by Values."""
+    """MQINQ by long names, MQSC words or selectors; none means every attribute. Answered by Values.
+
+    What only another type of queue has is -1, or asterisks for text, and the warning is 2068.
+    """
 
     handle: int
-    names: list[str] = []
+    names: list[str | int] = []
 
 
 class Set(Call, frozen=True, array_like=True, kw_only=True, tag="set"):
-    """MQSET by long names. Answered by Done."""
+    """MQSET by long names, MQSC words or selectors; of one named twice the last counts. Answered by Done."""
 
     handle: int
-    attributes: dict[str, Any]
+    attributes: dict[str | int, Any]
 
 
 class Commit(Call, frozen=True, array_like=True, kw_only=True, tag="commit"):
@@ -170,12 +180,70 @@ class Clear(Call, frozen=True, array_like=True, kw_only=True, tag="clear"):
     q_name: str
 
 
+class Refresh(Call, frozen=True, array_like=True, kw_only=True, tag="refresh"):
+    """REFRESH QMGR TYPE(EXPIRY): expired messages on the queues of a generic name are discarded, slice by slice.
+
+    It goes on behind the answer, which is Counted: how many queues are looked through.
+    """
+
+    name: str = "*"
+
+
 class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
     """Moves messages from queue to queue, oldest first, one unit a slice. Answered by Counted."""
 
     q_name: str
     to_q_name: str
     count: int = 256
+
+
+class Sieve(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """Which dead letters are meant: all that fit in everything that is said here; 0 and blank say nothing.
+
+    ``since_ms`` and ``before_ms`` are about when a message came to the dead-letter queue by its MQDLH or, where it has
+    none, about when it was put.
+    """
+
+    reason: int = 0
+    dest_q_name: str = ""
+    msg_id: bytes = b""
+    since_ms: int = 0
+    before_ms: int = 0
+
+
+class DeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="dead_letters"):
+    """Looks through a slice of the dead-letter queue, or of ``q_name``, in get order. Answered by Sifted.
+
+    ``after`` is the last answer's: it goes on from there. ``with_data`` has each row hold the message's data too.
+    """
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+    with_data: bool = False
+
+
+class RetryDeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="retry_dead_letters"):
+    """Returns what fits in a slice to where it came from, or to ``to_q_name``, each in one step. Answered by Sifted.
+
+    One that its queue does not take stays where it is.
+    """
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+    to_q_name: str = ""
+
+
+class DiscardDeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="discard_dead_letters"):
+    """Deletes what fits in a slice. Answered by Sifted."""
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
 
 
 class Display(Call, frozen=True, array_like=True, kw_only=True, tag="display"):
@@ -262,13 +330,16 @@ class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
 
 
 class WasPut(Reply, frozen=True, array_like=True, kw_only=True, tag="was_put"):
-    """The ids the message was put with, and its resolved priority and persistence."""
+    """The ids the message was put with, its resolved priority and persistence, and its place in its group."""
 
     msg_id: bytes
     correl_id: bytes = NO_ID
     priority: int = 0
     persistence: int = 0
     put_ms: int = 0
+    group_id: bytes = NO_ID
+    msg_seq_number: int = 1
+    offset: int = 0
 
 
 class WerePut(Reply, frozen=True, array_like=True, kw_only=True, tag="were_put"):
@@ -310,6 +381,23 @@ class Counted(Reply, frozen=True, array_like=True, kw_only=True, tag="counted"):
     """How many messages it was. ``more``: the slice ended before the work did."""
 
     count: int
+    more: bool = False
+
+
+class Sifted(Reply, frozen=True, array_like=True, kw_only=True, tag="sifted"):
+    """A slice of a queue, looked through: ``count`` of its ``looked_at`` messages were listed, returned or deleted.
+
+    ``refused`` tells of those that could not be returned: reason, reason_name, to_q_name, about, count. While there is
+    ``more``, the same call goes on behind ``after``. ``depth`` is CURDEPTH before this slice.
+    """
+
+    q_name: str
+    count: int
+    rows: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    looked_at: int = 0
+    depth: int = 0
+    after: list[int] = []
     more: bool = False
 
 
@@ -397,6 +485,10 @@ AnyCall = (
     | Delete
     | Clear
     | Move
+    | DeadLetters
+    | RetryDeadLetters
+    | DiscardDeadLetters
+    | Refresh
     | Display
     | DisplayHandles
     | Status
@@ -407,6 +499,20 @@ AnyCall = (
     | Runs
 )
 
+AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
+
 AnyReply = (
-    Done | Opened | WasPut | WerePut | WasGot | WereGot | Values | Listing | Counted | OutcomeWas | Explained | Refused
+    Done
+    | Opened
+    | WasPut
+    | WerePut
+    | WasGot
+    | WereGot
+    | Values
+    | Listing
+    | Counted
+    | Sifted
+    | OutcomeWas
+    | Explained
+    | Refused
 )

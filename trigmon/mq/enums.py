@@ -45,6 +45,13 @@ class Rearm(IntEnum):
     AUTO = 1
 
 
+class BackoutRequeue(IntEnum):
+    """Ours: who moves a message that was backed out as often as BOTHRESH says: programs, as in MQ, or the house."""
+
+    APPL = 0
+    QMGR = 1
+
+
 class TriggerType(IntEnum):
     """``MQTT_*``: on what a trigger event rests."""
 
@@ -153,6 +160,8 @@ class Feedback(IntEnum):
     APPL_CANNOT_BE_STARTED = 265
     TM_ERROR = 266
     APPL_TYPE_ERROR = 267
+    PAN = 275
+    NAN = 276
 
 
 class OpenOption(IntFlag):
@@ -165,6 +174,11 @@ class OpenOption(IntFlag):
     OUTPUT = 0x10
     INQUIRE = 0x20
     SET = 0x40
+    SAVE_ALL_CONTEXT = 0x80
+    PASS_IDENTITY_CONTEXT = 0x100
+    PASS_ALL_CONTEXT = 0x200
+    SET_IDENTITY_CONTEXT = 0x400
+    SET_ALL_CONTEXT = 0x800
     FAIL_IF_QUIESCING = 0x2000
 
 
@@ -182,9 +196,16 @@ class PutOption(IntFlag):
     NONE = 0
     SYNCPOINT = 0x2
     NO_SYNCPOINT = 0x4
+    DEFAULT_CONTEXT = 0x20
     NEW_MSG_ID = 0x40
     NEW_CORREL_ID = 0x80
+    PASS_IDENTITY_CONTEXT = 0x100
+    PASS_ALL_CONTEXT = 0x200
+    SET_IDENTITY_CONTEXT = 0x400
+    SET_ALL_CONTEXT = 0x800
     FAIL_IF_QUIESCING = 0x2000
+    NO_CONTEXT = 0x4000
+    LOGICAL_ORDER = 0x8000
 
 
 class GetOption(IntFlag):
@@ -197,9 +218,17 @@ class GetOption(IntFlag):
     BROWSE_FIRST = 0x10
     BROWSE_NEXT = 0x20
     ACCEPT_TRUNCATED_MSG = 0x40
+    MARK_SKIP_BACKOUT = 0x80
     MSG_UNDER_CURSOR = 0x100
+    LOCK = 0x200
+    UNLOCK = 0x400
     BROWSE_MSG_UNDER_CURSOR = 0x800
+    SYNCPOINT_IF_PERSISTENT = 0x1000
     FAIL_IF_QUIESCING = 0x2000
+    LOGICAL_ORDER = 0x8000
+    COMPLETE_MSG = 0x10000
+    ALL_MSGS_AVAILABLE = 0x20000
+    ALL_SEGMENTS_AVAILABLE = 0x40000
 
 
 class MatchOption(IntFlag):
@@ -208,6 +237,9 @@ class MatchOption(IntFlag):
     NONE = 0
     MSG_ID = 0x1
     CORREL_ID = 0x2
+    GROUP_ID = 0x4
+    MSG_SEQ_NUMBER = 0x8
+    OFFSET = 0x10
 
 
 class MsgFlag(IntFlag):
@@ -221,6 +253,46 @@ class MsgFlag(IntFlag):
     LAST_MSG_IN_GROUP = 0x10
 
 
+class ReportOption(IntFlag):
+    """``MQRO_*``: which reports a message asks for, and which ids they carry. ``WITH_DATA`` contains the plain bit."""
+
+    NONE = 0
+    PAN = 0x1
+    NAN = 0x2
+    ACTIVITY = 0x4
+    PASS_CORREL_ID = 0x40
+    PASS_MSG_ID = 0x80
+    COA = 0x100
+    COA_WITH_DATA = 0x300
+    COA_WITH_FULL_DATA = 0x700
+    COD = 0x800
+    COD_WITH_DATA = 0x1800
+    COD_WITH_FULL_DATA = 0x3800
+    PASS_DISCARD_AND_EXPIRY = 0x4000
+    EXPIRATION = 0x0020_0000
+    EXPIRATION_WITH_DATA = 0x0060_0000
+    EXPIRATION_WITH_FULL_DATA = 0x00E0_0000
+    EXCEPTION = 0x0100_0000
+    EXCEPTION_WITH_DATA = 0x0300_0000
+    EXCEPTION_WITH_FULL_DATA = 0x0700_0000
+    DISCARD_MSG = 0x0800_0000
+    NEW_MSG_ID = 0
+    COPY_MSG_ID_TO_CORREL_ID = 0
+    DEAD_LETTER_Q = 0
+
+
+class CapExpiry(IntEnum):
+    """``MQCEX_*``: the limit that an object sets to how long a message lives; others are tenths of a second."""
+
+    NOLIMIT = -1
+
+
+class ExpiryInterval(IntEnum):
+    """``MQEXPI_*``: how often expired messages are looked for; others are seconds."""
+
+    OFF = 0
+
+
 class UnitOutcome(IntEnum):
     """What became of a unit of work, as the queue manager remembers it."""
 
@@ -228,6 +300,11 @@ class UnitOutcome(IntEnum):
     OPEN = 1
     COMMITTED = 2
     BACKED_OUT = 3
+
+
+def bits_by_word(kind: type[IntFlag]) -> dict[str, int]:
+    """Each option by its word, as a plain integer: or-ing members of a flag costs a microsecond a call."""
+    return {name.lower(): int(member) for name, member in kind.__members__.items()}
 
 
 E = TypeVar("E", bound=IntEnum)

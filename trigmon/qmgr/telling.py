@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trigmon.mq.calls import Call
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
+from trigmon.rules.decision import Aside, NotAside
 from trigmon.rules.triggers.table import Verdict
 
 if TYPE_CHECKING:
@@ -24,6 +25,15 @@ class Telling:
 
     def trigger_dropped(self, q_name: str, why: str) -> None:
         """A trigger message found no place, not even on the dead-letter queue."""
+
+    def message_lost(self, q_name: str, why: str) -> None:
+        """A report, or a message that was to be a dead letter, found no place."""
+
+    def message_put_aside(self, told: Aside) -> None:
+        """A message that was backed out too often was moved to another queue, or discarded as it asked to be."""
+
+    def message_not_put_aside(self, told: NotAside) -> None:
+        """A message that was backed out too often is handed out again, since no queue took it."""
 
     def message_damaged(self, q_name: str, number: int) -> None:
         """A message that is not what was written any more was set aside; ``number`` is its row's."""

@@ -1,7 +1,7 @@
 """Which sessions wait for a message, by queue: destructive gets for something special first, then in turn.
 
 One message wakes one general destructive get: the next that finds nothing ends the round, since those behind it
-would find nothing either. Browses and gets that match a field are all asked.
+would find nothing either. Browses and gets that match a field or look for what a group needs are all asked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from trigmon.mq.calls import Get
 from trigmon.mq.enums import GetOption, MatchOption
 from trigmon.qmgr.sessions import Parked, Session
 
-_BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
+# Browses, and gets that not every message suits: those of groups.
+_PARTICULAR = (
+    GetOption.BROWSE_FIRST
+    | GetOption.BROWSE_NEXT
+    | GetOption.BROWSE_MSG_UNDER_CURSOR
+    | GetOption.LOGICAL_ORDER
+    | GetOption.COMPLETE_MSG
+    | GetOption.ALL_MSGS_AVAILABLE
+    | GetOption.ALL_SEGMENTS_AVAILABLE
+).value
 
 MOST_STALE = 64
 MOST_IDS = 256
@@ -115,4 +124,4 @@ def _is_concerned(session: Session, came: list[tuple[bytes, bytes]]) -> bool:
 
 def _is_special(parked: Parked) -> bool:
     call = parked.call
-    return isinstance(call, Get) and bool(call.match or call.options & _BROWSES)
+    return isinstance(call, Get) and bool(call.match or call.options & _PARTICULAR)

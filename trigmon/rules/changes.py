@@ -7,7 +7,8 @@ import msgspec
 from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, StoredMessage, UnitFacts
+from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, Marked, StoredMessage, UnitFacts
+from trigmon.rules.order.place import Place, Side
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -19,6 +20,7 @@ class AddMessage(Change, frozen=True):
 
     A held one is seen by nobody, its own unit included, until the unit ends; with ``on_backout`` even backout
     releases it (seed 001: the trigger messages of FIRST and DEPTH). ``trigger`` is what a trigger message says.
+    A further one is a segment after the first of a put that the queue manager split: MAXUMSGS has counted the put.
     """
 
     q_name: str
@@ -32,13 +34,18 @@ class AddMessage(Change, frozen=True):
     is_held: bool = False
     on_backout: bool = False
     trigger: TriggerMessage | None = None
+    is_further: bool = False
 
 
 class TakeMessage(Change, frozen=True):
-    """A message is got under a unit of work: hidden now, removed when the unit commits."""
+    """A message is got under a unit of work: hidden now, removed when the unit commits.
+
+    ``is_marked``: the application's backout of that unit is to skip it (seed 002).
+    """
 
     message: StoredMessage
     unit_id: int
+    is_marked: bool = False
 
 
 class RemoveMessage(Change, frozen=True):
@@ -54,13 +61,21 @@ class SetAside(Change, frozen=True):
 
 
 class BeginUnit(Change, frozen=True):
-    """A connection's unit of work begins with the first call that names it."""
+    """A connection's unit of work begins with the first call that names it, or with the get ``carried`` into it."""
 
     connection: int
     unit_id: int
     number: int
     client_id: str
     now: int
+    carried: Marked | None = None
+
+
+class CarryOver(Change, frozen=True):
+    """A marked get skips a backout: its message belongs to the next unit, which begins behind the end of this one."""
+
+    message: Marked
+    unit_id: int
 
 
 class SkipUnit(Change, frozen=True):
@@ -99,6 +114,37 @@ class MoveCursor(Change, frozen=True):
 
     handle: int
     cursor: Cursor
+
+
+class LockMessage(Change, frozen=True):
+    """A handle has locked the message it browsed, by its rows: no other handle sees it. Forgotten at restart."""
+
+    handle: int
+    q_name: str
+    numbers: tuple[int, ...]
+
+
+class UnlockMessage(Change, frozen=True):
+    """A handle lets go the message it has locked, if that is still there."""
+
+    handle: int
+    q_name: str
+
+
+class SetPlace(Change, frozen=True):
+    """A handle stands elsewhere in a group: by a put or get of a unit of work, whose backout takes it back, or not."""
+
+    handle: int
+    side: Side
+    place: Place | None
+    unit_id: int = 0
+
+
+class SaveContext(Change, frozen=True):
+    """The context of the message last got through a handle is kept for those who pass it on; None: there is none."""
+
+    handle: int
+    context: MessageDescriptor | None
 
 
 class SetDefinition(Change, frozen=True):
@@ -155,11 +201,16 @@ AnyChange = (
     | RemoveMessage
     | SetAside
     | BeginUnit
+    | CarryOver
     | SkipUnit
     | EndUnit
     | OpenHandle
     | CloseHandle
     | MoveCursor
+    | LockMessage
+    | UnlockMessage
+    | SetPlace
+    | SaveContext
     | SetDefinition
     | DropDefinition
     | DeleteLogically

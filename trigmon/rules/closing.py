@@ -1,16 +1,21 @@
-"""MQCLOSE, MQDISC and lost connections. The last reader's close is occasion 12; uncommitted work survives a close."""
+"""MQCLOSE, MQDISC and lost connections. The last reader's close is occasion 12; uncommitted work survives a close.
+
+A close that leaves a group or logical message unfinished, put or got in logical order, completes with a warning.
+"""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Backout, Call, Close, Commit, Disconnect, Done, LostConnection
+from trigmon.mq.calls import Call, Close, Commit, Disconnect, Done, LostConnection
 from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
+from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Forget, Reap
+from trigmon.rules.errands import Abandon, Forget, Reap
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.locking import released
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, rearmed
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -25,12 +30,13 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         raise HobjError(f"handle {call.handle}")
     if call.options & ~3 or call.options == 3:
         raise OptionsError(f"close options {call.options:#x}")
-    changes: list[AnyChange] = [CloseHandle(handle.handle)]
+    changes: list[AnyChange] = [*released(handle), CloseHandle(handle.handle)]
+    reply = Done(warning=_left_unfinished(handle))
     queue = facts.queue
     if _deletes(call, handle, queue) or (queue is not None and queue.is_deleted):
-        return Decision(Done(), [*changes, *_deleted(queue)])
+        return Decision(reply, [*changes, *_deleted(queue)])
     if queue is None or not handle.options & _INPUT:
-        return Decision(Done(), changes)
+        return Decision(reply, changes)
     left = queue.open_input_count - 1
     closed = replace(queue, open_input_count=left, open_exclusive=False)
     initiation = facts.initiation
@@ -48,7 +54,15 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     effects = trigger(situation, facts.q_mgr.name, ids)
     if comes_back(closed):
         changes.append(SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition)))
-    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+
+
+def _left_unfinished(handle: HandleFacts) -> int:
+    """The warning for what the last put or get in logical order left unfinished, the message before the group."""
+    places = [place for place in (handle.put_place, handle.get_place) if place is not None and place.is_logical]
+    if any(place.in_message for place in places):
+        return Reason.INCOMPLETE_MSG.value
+    return Reason.INCOMPLETE_GROUP.value if any(place.in_group for place in places) else 0
 
 
 def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None) -> bool:
@@ -104,8 +118,8 @@ def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: 
 
 
 def decide_lost_connection(call: LostConnection, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A connection ended without MQDISC: a backout, then its closes."""
-    ends: list[Call] = [Backout(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
+    """A connection ended without MQDISC: a backout, which nobody asked for, then its closes."""
+    ends: list[Call] = [Abandon(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
     return Decision(Done(), errands=[*ends, *_closes(facts), Forget()])
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import (
+    CCSID_UTF8,
     FORMAT_DEAD_LETTER,
     FORMAT_TRIGGER,
     DeadLetterHeader,
+    MessageDescriptor,
     date_and_time,
     pack_dlh,
     pack_tm,
@@ -29,22 +31,12 @@ from trigmon.rules.units import check_limit
 def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Places the trigger message on DEADQ, in the unit of work it belongs to and counts for (2024), else drops it."""
     name = facts.q_mgr.name
-    put_date, put_time = date_and_time(now)
-    header = DeadLetterHeader(
-        reason=int(call.reason),
-        dest_q_name=call.initiation_q,
-        dest_q_mgr_name=name,
-        format=FORMAT_TRIGGER,
-        put_appl_type=int(ApplType.QMGR),
-        put_appl_name=name[:28],
-        put_date=put_date,
-        put_time=put_time,
-    )
-    data = pack_dlh(header) + pack_tm(call.message)
-    why_not = _why_not(facts, len(data))
+    about = MessageDescriptor(format=FORMAT_TRIGGER, coded_char_set_id=CCSID_UTF8)
+    data = header(call.reason, call.initiation_q, about, name, now) + pack_tm(call.message)
+    hindered = why_not(facts, len(data))
     queue = facts.queue
-    if why_not or queue is None:
-        why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {why_not}"
+    if hindered or queue is None:
+        why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {hindered}"
         return Decision(told=(Dropped(call.q_name, why),))
     number = ids.message()
     descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now, call.occasion)
@@ -66,7 +58,28 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
     return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped), judged=effects.judged)
 
 
-def _why_not(facts: Facts, length: int) -> str:
+def header(
+    reason: int, dest_q_name: str, descriptor: MessageDescriptor, q_mgr_name: str, now: int, dest_q_mgr_name: str = ""
+) -> bytes:
+    """The MQDLH that this queue manager puts before a message, meant for a queue of its own unless another is named."""
+    put_date, put_time = date_and_time(now)
+    return pack_dlh(
+        DeadLetterHeader(
+            reason=int(reason),
+            dest_q_name=dest_q_name,
+            dest_q_mgr_name=dest_q_mgr_name or q_mgr_name,
+            encoding=descriptor.encoding,
+            coded_char_set_id=descriptor.coded_char_set_id,
+            format=descriptor.format,
+            put_appl_type=int(ApplType.QMGR),
+            put_appl_name=q_mgr_name[:28],
+            put_date=put_date,
+            put_time=put_time,
+        )
+    )
+
+
+def why_not(facts: Facts, length: int) -> str:
     """Why the dead-letter queue cannot take the message; empty when it can."""
     if not facts.q_mgr.dead_letter_q_name:
         return "none is named (DEADQ)"

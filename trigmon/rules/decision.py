@@ -53,6 +53,45 @@ class Dropped(msgspec.Struct, frozen=True):
     why: str
 
 
+class Lost(msgspec.Struct, frozen=True):
+    """A message for this queue that nothing could take: a report, or another's that was to be a dead letter."""
+
+    q_name: str
+    why: str
+
+
+class ToScan(msgspec.Struct, frozen=True):
+    """Queues that are to be looked through for expired messages, slice by slice, behind what is done now."""
+
+    q_names: tuple[str, ...]
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """A message backed out too often was put onto another queue; blank: it was discarded, as it asked to be.
+
+    ``why`` says what hindered the backout queue, where there is one.
+    """
+
+    q_name: str
+    to_q_name: str
+    msg_id: bytes
+    backout_count: int
+    why: str = ""
+
+
+class NotAside(msgspec.Struct, frozen=True):
+    """A message backed out too often that no queue took: it is handed out again."""
+
+    q_name: str
+    msg_id: bytes
+    backout_count: int
+    why: str
+
+
+Told = Fired | Dropped | Lost | ToScan | Aside | NotAside
+"""What is for the log, and for the housekeeper."""
+
+
 class Decision(msgspec.Struct, frozen=True):
     """The reply, the changes, and the errands: further calls to perform on the same road after this one.
 
@@ -62,6 +101,6 @@ class Decision(msgspec.Struct, frozen=True):
     reply: Reply = DONE
     changes: list[AnyChange] = []
     errands: list[Call] = []
-    told: tuple[Fired | Dropped, ...] = ()
+    told: tuple[Told, ...] = ()
     gather: Callable[[list[Reply]], Reply] | None = None
     judged: tuple[Judged, ...] = ()

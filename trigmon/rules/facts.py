@@ -7,7 +7,10 @@ committed or not, less those got, committed or not, which is how a private queue
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import (
     AliasQueue,
@@ -18,8 +21,10 @@ from trigmon.mq.attributes import (
     QueueManagerDefinition,
     RemoteQueue,
 )
-from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
+from trigmon.rules.order.place import Place, Side
+from trigmon.rules.order.wholeness import Whole
 
 NO_DEPTH = (0,) * 10
 SLICE = 256
@@ -86,7 +91,10 @@ class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
-    ``is_creator``: it was opened by the open of a model queue that made the queue.
+    ``context`` is the descriptor of the message last got, with SAVE_ALL_CONTEXT.
+    ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
+    its last destructive get and its last browse left it in a group. ``locked`` are the numbers of the message it has
+    locked, more than one where it is of segments.
     """
 
     handle: int
@@ -98,6 +106,22 @@ class HandleFacts(msgspec.Struct, frozen=True):
     cursor: Cursor | None = None
     route: Route | None = None
     is_creator: bool = False
+    context: MessageDescriptor | None = None
+    put_place: Place | None = None
+    get_place: Place | None = None
+    browse_place: Place | None = None
+    locked: tuple[int, ...] = ()
+
+    def place(self, side: Side) -> Place | None:
+        """Where its last call of this side left it."""
+        return {Side.PUT: self.put_place, Side.GET: self.get_place, Side.BROWSE: self.browse_place}[side]
+
+
+def with_place(handle: HandleFacts, side: Side, place: Place | None) -> HandleFacts:
+    """The handle, standing elsewhere on one side."""
+    if side is Side.PUT:
+        return replace(handle, put_place=place)
+    return replace(handle, get_place=place) if side is Side.GET else replace(handle, browse_place=place)
 
 
 class HeldTrigger(msgspec.Struct, frozen=True):
@@ -112,8 +136,24 @@ class HeldTrigger(msgspec.Struct, frozen=True):
     on_backout: bool
 
 
+class Marked(msgspec.Struct, frozen=True):
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it.
+
+    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped.
+    """
+
+    number: int
+    q_name: str
+    priority: int
+    is_persistent: bool
+    is_own: bool
+
+
 class UnitFacts(msgspec.Struct, frozen=True):
-    """An open unit of work: what it put and got, by queue and counted priority."""
+    """An open unit of work: what it put and got, by queue and counted priority, and which get was marked.
+
+    ``places`` are the places that handles had before their first put or get in it; its backout gives them back.
+    """
 
     unit_id: int
     number: int
@@ -124,6 +164,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     puts: dict[tuple[str, int], int] = {}
     gets: dict[tuple[str, int], int] = {}
     held: tuple[HeldTrigger, ...] = ()
+    places: dict[tuple[int, Side], Place | None] = {}
+    marked: Marked | None = None
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
@@ -138,10 +180,14 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     handles: tuple[int, ...] = ()
     unit_id: int = 0
     unit_number: int = 0
+    is_administrator: bool = False
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never."""
+    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never.
+
+    ``is_own``: the unit of work that looks has put it, and not committed yet.
+    """
 
     number: int
     q_name: str
@@ -150,6 +196,17 @@ class StoredMessage(msgspec.Struct, frozen=True):
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    is_own: bool = False
+
+    def waited_ms(self, now: int) -> int:
+        """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
+        if self.expires_ms:
+            return self.descriptor.expiry * 100 - (self.expires_ms - now)
+        return now - self.descriptor.put_ms
+
+    def tenths_left(self, now: int) -> int:
+        """Expiry as a get returns it: the time it has left, above 0, or that it has no end."""
+        return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -157,11 +214,15 @@ class Selection(msgspec.Struct, frozen=True):
 
     ``unit_id`` is the unit whose own uncommitted puts are visible; ``after`` begins behind a browse cursor,
     ``at`` looks at that one message. Messages expired at ``now`` are returned apart. A store stops looking once it has
-    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``.
+    ``limit`` messages, or those of one kind (committed, or the unit's own) hold ``limit_bytes``. What another handle
+    than ``handle`` has locked is not there. With ``own_persistent`` only the persistent ones of the unit's own are.
+
+    ``starts``: only what a logical message, or a group, begins with; a message in none is both. ``whole``: only what
+    has all of its logical message, or group, there. ``gathers``: all segments of the first logical message, in order.
 
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
-    have expired, counted up to so many.
+    have expired, counted up to so many. ``is_expired`` asks for ``limit`` messages that have expired, and for no other.
     """
 
     q_name: str
@@ -172,9 +233,34 @@ class Selection(msgspec.Struct, frozen=True):
     at: Cursor | None = None
     msg_id: bytes | None = None
     correl_id: bytes | None = None
+    group_id: bytes | None = None
+    msg_seq_number: int | None = None
+    offset: int | None = None
+    starts: Whole = Whole.NOTHING
+    whole: Whole = Whole.NOTHING
+    gathers: bool = False
     limit_bytes: int = 4 << 20
     oldest_from: int | None = None
     counts_expired: int = 0
+    handle: int = 0
+    own_persistent: bool = False
+    is_expired: bool = False
+
+
+_named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
+_ANY = (None,) * 5
+
+
+def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
+    """Whether a message is of those that a selection names by its fields, or by what starts with it."""
+    named = _named(selection)
+    if named != _ANY:
+        fields = zip(named, _named(descriptor), strict=True)
+        if any(wanted is not None and wanted != found for wanted, found in fields):
+            return False
+    if selection.starts is Whole.NOTHING:
+        return True
+    return not descriptor.offset and (selection.starts is Whole.MESSAGE or descriptor.msg_seq_number == 1)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -187,7 +273,11 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names."""
+    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names.
+
+    ``context`` is a handle whose saved context is passed on;
+    ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
+    """
 
     connection: int
     object_name: str = ""
@@ -203,6 +293,8 @@ class Wants(msgspec.Struct, frozen=True):
     where: dict[str, object] | None = None
     before: str = ""
     limit: int = 0
+    q_mgr_name: str = ""
+    context: int = 0
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -250,3 +342,4 @@ class Facts(msgspec.Struct, frozen=True):
     run: dict[str, object] | None = None
     runs: tuple[dict[str, object], ...] = ()
     world: World | None = None
+    context: HandleFacts | None = None

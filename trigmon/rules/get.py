@@ -27,10 +27,25 @@ from trigmon.mq.errors import (
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
+from trigmon.rules.context import saved, shown
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.get_options import BROWSES, IF_PERSISTENT, MARK, ONE_AT_A_TIME, UNLOCK, check_together, syncpoint_of
+from trigmon.rules.locking import after_browse, after_nothing, decide_unlock
+from trigmon.rules.order.getting import (
+    MATCHES,
+    ORDERS,
+    check_browse,
+    check_found,
+    consistent,
+    in_order,
+    joined,
+    moved,
+    statuses,
+)
+from trigmon.rules.reports import delivery_reports, expiration_reports
 from trigmon.rules.resolving import check_alive
-from trigmon.rules.units import NO_SYNCPOINT, SYNCPOINT, check_limit, joined_unit
+from trigmon.rules.units import SYNCPOINT, check_limit, joined_unit
 
 MOST_MESSAGES = 4096
 MOST_BYTES = 4 << 20
@@ -38,13 +53,13 @@ MOST_BYTES = 4 << 20
 
 KNOWN_OPTIONS = sum(GetOption)
 KNOWN_MATCHES = sum(MatchOption)
+_MSG_ID, _CORREL_ID = MatchOption.MSG_ID.value, MatchOption.CORREL_ID.value
 _BROWSE_FIRST = GetOption.BROWSE_FIRST.value
 _BROWSE_NEXT = GetOption.BROWSE_NEXT.value
 _BROWSE_HERE = GetOption.BROWSE_MSG_UNDER_CURSOR.value
 _TAKE_HERE = GetOption.MSG_UNDER_CURSOR.value
-_BROWSES = _BROWSE_FIRST | _BROWSE_NEXT | _BROWSE_HERE
 _HERE = _BROWSE_HERE | _TAKE_HERE
-_PLACES = _BROWSES | _TAKE_HERE
+_PLACES = BROWSES | _TAKE_HERE
 _ACCEPT = GetOption.ACCEPT_TRUNCATED_MSG.value
 _WAIT = GetOption.WAIT.value
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
@@ -56,60 +71,85 @@ def wait_of(call: Get | GetMany) -> int:
     return call.wait_interval_ms if call.options & _WAIT else 0
 
 
-def look_for_get(call: Get, facts: Facts, now: int) -> Selection:
+def look_for_get(call: Get, facts: Facts, now: int) -> Selection | None:
     """Checks the call against its handle, and says which message it looks for."""
-    handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
+    if call.options & UNLOCK:
+        check_together(call.options, call.unit, facts)
+        return None
+    handle = _checked(call, facts)
     if call.match & ~KNOWN_MATCHES:
         raise MatchOptionsError(f"match options {call.match:#x}")
     here = call.options & _HERE
     if here and handle.cursor is None:
         raise NoMsgUnderCursor(handle.object_name)
-    return Selection(
+    selection = Selection(
         q_name=handle.q_name,
         now=now,
         unit_id=_visible_unit(call.options, facts),
         after=handle.cursor if call.options & _BROWSE_NEXT else None,
         at=handle.cursor if here else None,
-        msg_id=call.msg_id if call.match & 1 and not here else None,
-        correl_id=call.correl_id if call.match & 2 and not here else None,
+        msg_id=call.msg_id if call.match & _MSG_ID and not here else None,
+        correl_id=call.correl_id if call.match & _CORREL_ID and not here else None,
+        handle=handle.handle,
+        own_persistent=bool(call.options & IF_PERSISTENT),
     )
+    if call.options & ORDERS or call.match & MATCHES:
+        return in_order(selection, call, handle)
+    return selection
 
 
 def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """The message found, taken or browsed; or 2033, or 2034 where the cursor's message is gone."""
+    if call.options & UNLOCK:
+        return decide_unlock(call.handle, facts)
     handle = facts.handle
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
     discards = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
-        reason = Reason.NO_MSG_UNDER_CURSOR if call.options & _HERE else Reason.NO_MSG_AVAILABLE
-        return Decision(Refused(reason=int(reason), about=handle.object_name), discards)
-    message = found.messages[0]
+        if call.options & _HERE:
+            gone = Refused(reason=Reason.NO_MSG_UNDER_CURSOR.value, about=handle.object_name)
+            return Decision(gone, discards, reports)
+        nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=handle.object_name)
+        return Decision(nothing, [*discards, *after_nothing(call.options, handle)], reports)
+    messages, differs = consistent(found.messages)
+    message = joined(messages)
     too_long = 0 <= call.max_length < len(message.data)
     accepts = bool(call.options & _ACCEPT)
-    changes = discards
-    if not too_long or accepts:
-        if call.options & _BROWSES:
-            changes = [*discards, MoveCursor(handle.handle, Cursor(message.priority, message.number))]
-        else:
-            unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
-            if unit_id:
-                check_limit(facts, 1)
-            changes = [*discards, *begins, _taken(message, unit_id)]
-    return Decision(_given(message, now, call.max_length if too_long else -1, accepts), changes)
+    if too_long and not accepts:
+        return Decision(_given(message, now, call.max_length, accepts), discards, reports)
+    unit_id, begins = joined_unit(syncpoint_of(call.options, message), call.unit, facts, now, ids)
+    check_found(call, facts, messages, unit_id)
+    if call.options & BROWSES:
+        first = messages[0]
+        cursor = MoveCursor(handle.handle, Cursor(first.priority, first.number))
+        takes: list[AnyChange] = [cursor, *after_browse(call.options, handle, messages)]
+    else:
+        if unit_id:
+            check_limit(facts, len(messages))
+        takes = [*begins, *(_taken(each, unit_id, bool(call.options & MARK)) for each in messages)]
+        reports += delivery_reports([message], facts, now, unit_id)
+    takes += saved(handle, None if call.options & BROWSES else message.descriptor)
+    moves, left = moved(call.options, handle, messages, unit_id)
+    reply = _given(message, now, call.max_length if too_long else -1, accepts)
+    warning = reply.warning or differs or left
+    return Decision(replace(reply, warning=warning) if warning else reply, [*discards, *takes, *moves], reports)
 
 
 def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
     """The next messages in get order, up to the count asked for."""
-    if call.count < 1 or call.options & _PLACES:
-        raise OptionsError("get_many takes a count above 0, and does not browse")
-    handle = _checked(call.options, call.wait_interval_ms, call.handle, facts)
+    if call.count < 1 or call.options & (_PLACES | ONE_AT_A_TIME | ORDERS):
+        raise OptionsError("get_many takes a count above 0, in physical order, and neither browses nor locks nor marks")
+    handle = _checked(call, facts)
     return Selection(
         q_name=handle.q_name,
         now=now,
         limit=min(call.count, MOST_MESSAGES),
         limit_bytes=MOST_BYTES,
         unit_id=_visible_unit(call.options, facts),
+        handle=handle.handle,
+        own_persistent=bool(call.options & IF_PERSISTENT),
     )
 
 
@@ -118,16 +158,23 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
     changes = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
-        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
+        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes, reports)
     messages = _carried(found.messages)
-    unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
+    joining = [bool(syncpoint_of(call.options, message) & SYNCPOINT) for message in messages]
+    unit_id, begins = joined_unit(call.options | SYNCPOINT * any(joining), call.unit, facts, now, ids)
     if unit_id:
-        check_limit(facts, len(messages))
+        check_limit(facts, sum(joining))
+    changes += saved(facts.handle, messages[-1].descriptor)
+    moves, warning = moved(call.options, facts.handle, messages, unit_id)
     changes += begins
-    changes += [_taken(message, unit_id) for message in messages]
+    for message, joins in zip(messages, joining, strict=True):
+        changes.append(_taken(message, unit_id * joins))
+        reports += delivery_reports([message], facts, now, unit_id * joins)
+    changes += moves
     given = [_given(message, now, -1, False) for message in messages]
-    return Decision(WereGot(messages=given), changes)
+    return Decision(WereGot(messages=given, warning=warning), changes, reports)
 
 
 def may_wait(reply: Reply) -> bool:
@@ -135,26 +182,26 @@ def may_wait(reply: Reply) -> bool:
     return isinstance(reply, Refused) and reply.reason == Reason.NO_MSG_AVAILABLE
 
 
-def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> HandleFacts:
+def _checked(call: Get | GetMany, facts: Facts) -> HandleFacts:
     """The handle, once the options suit each other and it."""
-    handle = facts.handle
+    handle, options = facts.handle, call.options
     if handle is None:
-        raise HobjError(f"handle {number}")
+        raise HobjError(f"handle {call.handle}")
     places = options & _PLACES
     if options & ~KNOWN_OPTIONS or places & (places - 1):
         raise OptionsError(f"get options {options:#x}")
-    if options & SYNCPOINT and options & (NO_SYNCPOINT | _BROWSES):
-        raise OptionsError("syncpoint goes neither with no_syncpoint nor with a browse")
-    if not -1 <= wait_interval_ms <= LARGEST_LONG:
-        raise WaitIntervalError(f"wait_interval {wait_interval_ms}: milliseconds, or -1 for ever")
-    if options & (_BROWSES | _TAKE_HERE) and not handle.options & _BROWSE:
+    check_together(options, call.unit, facts)
+    if not -1 <= call.wait_interval_ms <= LARGEST_LONG:
+        raise WaitIntervalError(f"wait_interval {call.wait_interval_ms}: milliseconds, or -1 for ever")
+    if options & _PLACES and not handle.options & _BROWSE:
         raise NotOpenForBrowse(handle.object_name)
-    if not options & _BROWSES and not handle.options & _INPUT:
+    if not options & BROWSES and not handle.options & _INPUT:
         raise NotOpenForInput(handle.object_name)
     queue = facts.queue
     if queue is None:
-        raise HobjError(f"handle {number}")
+        raise HobjError(f"handle {call.handle}")
     check_alive(queue)
+    check_browse(options, handle)
     for definition in (facts.alias, queue.definition):
         if definition is not None and definition.inhibit_get is Inhibit.INHIBITED:
             raise GetInhibited(definition.name)
@@ -163,7 +210,7 @@ def _checked(options: int, wait_interval_ms: int, number: int, facts: Facts) -> 
 
 def _visible_unit(options: int, facts: Facts) -> int:
     """The unit whose own puts this call sees: a get outside syncpoint sees committed messages only."""
-    return facts.connection.unit_id if options & (SYNCPOINT | _BROWSES) else 0
+    return facts.connection.unit_id if options & (SYNCPOINT | IF_PERSISTENT | BROWSES) else 0
 
 
 def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -178,24 +225,27 @@ def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     return carried
 
 
-def _taken(message: StoredMessage, unit_id: int) -> AnyChange:
-    return TakeMessage(message, unit_id) if unit_id else RemoveMessage(message)
+def _taken(message: StoredMessage, unit_id: int, is_marked: bool = False) -> AnyChange:
+    return TakeMessage(message, unit_id, is_marked) if unit_id else RemoveMessage(message)
 
 
 def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
     """The message as the application sees it: the time it has left, and as much data as it can take."""
-    descriptor = message.descriptor
-    if message.expires_ms:
-        descriptor = replace(descriptor, expiry=max(1, (message.expires_ms - now) // 100))
+    descriptor = shown(message.descriptor)
     data = message.data
     if descriptor.format == FORMAT_XMIT_Q_HEADER:
-        data = aged(descriptor, data, now)
-    if cut_to < 0:
-        return WasGot(descriptor=descriptor, data=data, data_length=len(data))
-    warning = Reason.TRUNCATED_MSG_ACCEPTED if accepts else Reason.TRUNCATED_MSG_FAILED
+        data = aged(descriptor, data, message.waited_ms(now))
+    if message.expires_ms:
+        descriptor = replace(descriptor, expiry=message.tenths_left(now))
+    group_status, segment_status = statuses(descriptor.msg_flags) if descriptor.msg_flags else (" ", " ")
+    warning = 0
+    if cut_to >= 0:
+        warning = int(Reason.TRUNCATED_MSG_ACCEPTED if accepts else Reason.TRUNCATED_MSG_FAILED)
     return WasGot(
         descriptor=descriptor,
-        data=data[:cut_to],
+        data=data if cut_to < 0 else data[:cut_to],
         data_length=len(data),
-        warning=int(warning),
+        group_status=group_status,
+        segment_status=segment_status,
+        warning=warning,
     )

@@ -15,7 +15,16 @@ import msgspec
 
 from trigmon.mq.attributes import ATTRIBUTES, BILLION, KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.descriptors import TM_LENGTH
-from trigmon.mq.enums import MsgDeliverySequence, ObjectType, Persistence, Rearm, TriggerControl, TriggerType, Usage
+from trigmon.mq.enums import (
+    BackoutRequeue,
+    MsgDeliverySequence,
+    ObjectType,
+    Persistence,
+    Rearm,
+    TriggerControl,
+    TriggerType,
+    Usage,
+)
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.rules.defining import DEFAULT_OBJECTS
 
@@ -216,18 +225,56 @@ def no_dead_letter_queue(given: Definitions) -> Iterator[Found]:
 
 
 def no_backout_threshold(given: Definitions) -> Iterator[Found]:
-    """BOTHRESH(0), or a threshold without a queue to put aside to, on a queue that starts programs."""
+    """BOTHRESH(0), or a threshold without a queue to put aside to, on a queue that starts programs.
+
+    With BOREQ(QMGR) the two rules behind this one look at it.
+    """
     for queue in given.triggered():
+        if queue.backout_requeue is BackoutRequeue.QMGR:
+            continue
         aside = queue.backout_requeue_q_name
         if queue.backout_threshold and aside in given.queue_names:
             continue
         said = f"BOTHRESH({queue.backout_threshold})"
         if queue.backout_threshold:
             said += f" and BOQNAME({aside}) is no queue" if aside else " and BOQNAME is blank"
-        target = aside or f"{queue.name[: NAME_LENGTH - len('.FAILED')]}.FAILED"
+        target = aside or _failed_queue(queue.name)
         define = "" if target in given.queue_names else f"DEFINE QLOCAL({_q(target)}) DEFPSIST(YES)"
         threshold = queue.backout_threshold or _THRESHOLD
         alter = f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({threshold}) BOQNAME({_q(target)})"
+        yield _of_queue(queue, said, define, alter)
+
+
+def backout_requeue_without_threshold(given: Definitions) -> Iterator[Found]:
+    """BOREQ(QMGR) with BOTHRESH(0), which counts to nothing."""
+    for queue in given.queues.values():
+        if queue.backout_requeue is BackoutRequeue.QMGR and not queue.backout_threshold:
+            yield _of_queue(queue, "BOREQ(QMGR) BOTHRESH(0)", f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({_THRESHOLD})")
+
+
+def backout_requeue_to_nothing(given: Definitions) -> Iterator[Found]:
+    """BOREQ(QMGR) where no queue can take what is put aside, or the one that BOQNAME names cannot."""
+    dead = given.q_mgr.dead_letter_q_name
+    for queue in given.queues.values():
+        if queue.backout_requeue is not BackoutRequeue.QMGR or not queue.backout_threshold:
+            continue
+        aside = queue.backout_requeue_q_name
+        alias = given.aliases.get(aside)
+        if not aside:
+            if dead in given.queues and dead != queue.name:
+                continue
+            said = f"BOQNAME is blank and DEADQ({dead}) is no other queue" if dead else "BOQNAME and DEADQ are blank"
+        elif aside == queue.name or (alias is not None and alias.base_q_name == queue.name):
+            said = f"BOQNAME({aside}) is the queue itself"
+        elif aside not in given.queue_names:
+            said = f"BOQNAME({aside}) is not defined"
+        elif aside in given.models:
+            said = f"BOQNAME({aside}) is a model"
+        else:
+            continue
+        target = aside if aside and aside not in given.queue_names else _failed_queue(queue.name)
+        define = "" if target in given.queue_names else f"DEFINE QLOCAL({_q(target)}) DEFPSIST(YES)"
+        alter = "" if target == aside else f"ALTER QLOCAL({_q(queue.name)}) BOQNAME({_q(target)})"
         yield _of_queue(queue, said, define, alter)
 
 
@@ -277,6 +324,10 @@ RULES: dict[Rule, str] = {
     no_dead_letter_queue: "A trigger message that its initiation queue cannot take is dropped, and nothing starts.",
     no_backout_threshold: "A message that makes its program fail makes the next one fail too, for ever, with all that"
     " lies behind it.",
+    backout_requeue_without_threshold: "Nothing is ever put aside: a threshold of 0 is none, and a message that makes"
+    " its program fail does so for ever.",
+    backout_requeue_to_nothing: "What is put aside goes to the dead-letter queue instead or, where that is no way out"
+    " either, is handed out again and again, as without BOREQ.",
     alias_to_nothing: "Whoever opens the alias is refused (2082 or 2001).",
     trailing_ampersand: "IBM's way to say that the monitor shall not wait: no shell is run here, so in ENVRDATA it is"
     " dropped, and in APPLICID it is part of what is started.",
@@ -285,6 +336,11 @@ RULES: dict[Rule, str] = {
 
 def _of_queue(queue: LocalQueue, found: str, *remedy: str) -> Found:
     return Found(ObjectType.QLOCAL, queue.name, found, "\n".join(line for line in remedy if line))
+
+
+def _failed_queue(name: str) -> str:
+    """What the backout queue of a queue that has none may be called."""
+    return f"{name[: NAME_LENGTH - len('.FAILED')]}.FAILED"
 
 
 def _define_process(given: Definitions, name: str) -> str:

@@ -6,6 +6,7 @@ Deciding a put judges its triggering in the same breath, so a put that fires wri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -23,23 +24,20 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
 )
 from trigmon.mq.enums import (
-    ApplType,
     Inhibit,
     MsgDeliverySequence,
-    MsgFlag,
     MsgType,
     OpenOption,
     Persistence,
     PutOption,
+    Usage,
 )
 from trigmon.mq.errors import (
     BufferLengthError,
     ExpiryError,
-    FunctionNotSupported,
     HobjError,
     MdError,
     MissingReplyToQ,
-    MsgFlagsError,
     MsgTooBigForQ,
     MsgTooBigForQMgr,
     MsgTypeError,
@@ -49,16 +47,19 @@ from trigmon.mq.errors import (
     PriorityError,
     PutInhibited,
     QFull,
-    ReportOptionsError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.mq.transmission import XQH_LENGTH
 from trigmon.rules.changes import AddMessage, AnyChange
+from trigmon.rules.context import context_for
 from trigmon.rules.decision import DONE, Decision, Ids
 from trigmon.rules.errands import Deliver
+from trigmon.rules.expiry import capped
 from trigmon.rules.facts import Facts, Found, QueueFacts, Route
+from trigmon.rules.order.putting import LOGICAL_ORDER, check_flags, put_in_order
+from trigmon.rules.order.segmenting import piece_length, segments
+from trigmon.rules.reports import arrival_reports, check_report
 from trigmon.rules.resolving import base_queue, check_alive
-from trigmon.rules.transmitting import as_it_lies
+from trigmon.rules.transmitting import as_it_lies, head_length
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.units import check_limit, joined_unit
@@ -70,17 +71,7 @@ KNOWN_OPTIONS = sum(PutOption)
 _OUTPUT = OpenOption.OUTPUT.value
 _NEW_MSG_ID = PutOption.NEW_MSG_ID.value
 _NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
-_LATER_FLAGS = (
-    MsgFlag.SEGMENTATION_ALLOWED
-    | MsgFlag.SEGMENT
-    | MsgFlag.LAST_SEGMENT
-    | MsgFlag.MSG_IN_GROUP
-    | MsgFlag.LAST_MSG_IN_GROUP
-).value
-# Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
-_PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
 _DATAGRAM = MsgType.DATAGRAM.value
-_KNOWN_FLAGS = sum(MsgFlag)
 _LENGTHS = {
     "reply_to_q": 48,
     "reply_to_q_mgr": 48,
@@ -98,32 +89,51 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     queue, opened, route = _destination(call, facts)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
-    _check_descriptor(call.descriptor)
-    _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
+    given, handle = call.descriptor, facts.handle
+    _check_descriptor(given)
+    warned = check_report(given, route is not None)
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
-    placed, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
+    if given.msg_flags or call.options & LOGICAL_ORDER or (handle is not None and handle.put_place is not None):
+        check_flags(given.msg_flags, is_transmitted=queue.definition.usage is Usage.TRANSMISSION)
+        ordered = put_in_order(call, handle, descriptor, unit_id, ids)
+        descriptor, warning = ordered.descriptor, max(warning, ordered.warning)
+        changes += ordered.changes
+    length, head = len(call.data), head_length(descriptor) if route is not None else 0
+    piece = piece_length(descriptor, length, head, queue, facts, unit_id) if given.msg_flags else 0
+    # What is put straight onto a transmission queue is held against its header as the application made it.
+    lasting = descriptor if route is None else capped(descriptor, queue, facts)
+    pieces = segments(lasting, call.data, piece) if piece else [(lasting, call.data)]
+    _check_room(queue, head + (piece or length), facts, len(pieces))
+    lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
+    (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,
         priority=descriptor.priority,
         persistence=descriptor.persistence,
         put_ms=now,
-        warning=warning,
+        warning=warning or warned,
+        group_id=descriptor.group_id,
+        msg_seq_number=descriptor.msg_seq_number,
+        offset=descriptor.offset,
     )
-    return _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply)
+    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply, further=further)
+    if not placed.report:
+        return decision
+    return replace(decision, errands=[*decision.errands, *arrival_reports(decision.changes, queue, facts, now)])
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A message moved here by an operator: its descriptor stays as it is."""
+    """A message moved here by an operator, or the queue manager's own: its descriptor stays as it is."""
     queue, route = base_queue(call.q_name, facts)
-    _check_room(queue, len(call.data) + (XQH_LENGTH if route is not None else 0), facts)
     descriptor, number = call.descriptor, ids.message()
+    _check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
     descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    return _placed(facts, queue, descriptor, data, number, now, ids, expires_ms=call.expires_ms)
+    return _placed(facts, queue, descriptor, data, number, now, ids, call.unit_id, expires_ms=call.expires_ms)
 
 
 def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -154,7 +164,7 @@ def counted_priority(definition: LocalQueue, priority: int) -> int:
     return definition.def_priority if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO else priority
 
 
-def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int) -> Situation:
+def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int, arriving: int = 1) -> Situation:
     """The situation a put of this priority meets; ``explain`` asks with the same one."""
     return Situation(
         Happened.PUT,
@@ -165,6 +175,7 @@ def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int) -> S
         now,
         counted_priority(queue.definition, priority),
         priority,
+        arriving,
     )
 
 
@@ -189,10 +200,15 @@ def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | No
         route = handle.route
     else:
         queue, route = base_queue(call.q_name, facts)
+    check_puts_allowed(facts, queue)
+    return queue, facts.alias or facts.remote or queue.definition, route
+
+
+def check_puts_allowed(facts: Facts, queue: QueueFacts) -> None:
+    """Raises PutInhibited (2051): every definition on the way to the queue has its PUT switch."""
     for definition in (facts.alias, facts.remote, queue.definition):
         if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
             raise PutInhibited(definition.name)
-    return queue, facts.alias or facts.remote or queue.definition, route
 
 
 def _check_descriptor(descriptor: MessageDescriptor) -> None:
@@ -207,12 +223,6 @@ def _check_descriptor(descriptor: MessageDescriptor) -> None:
         raise MsgTypeError(f"msg_type {kind}")
     if kind == MsgType.REQUEST and not descriptor.reply_to_q:
         raise MissingReplyToQ("msg_type request needs reply_to_q")
-    if descriptor.report & ~_PLAIN_REPORTS:
-        raise ReportOptionsError(f"report {descriptor.report:#x}: reports come with a later release")
-    if descriptor.msg_flags & _LATER_FLAGS:
-        raise FunctionNotSupported("msg_flags: groups and segments come with a later release")
-    if descriptor.msg_flags & ~_KNOWN_FLAGS:
-        raise MsgFlagsError(f"msg_flags {descriptor.msg_flags:#x}")
     if len(descriptor.msg_id) != ID_LENGTH or len(descriptor.correl_id) != ID_LENGTH:
         raise MdError(f"msg_id and correl_id have {ID_LENGTH} bytes")
     if len(descriptor.format) > FORMAT_LENGTH:
@@ -231,13 +241,13 @@ def _check_free(descriptor: MessageDescriptor) -> None:
             raise MdError(f"{name} is beyond 32 bits")
 
 
-def _check_room(queue: QueueFacts, length: int, facts: Facts) -> None:
+def _check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1) -> None:
     definition = queue.definition
     if length > definition.max_msg_length:
         raise MsgTooBigForQ(f"{definition.name}: {length} bytes, MAXMSGL({definition.max_msg_length})")
     if length > facts.q_mgr.max_msg_length:
         raise MsgTooBigForQMgr(f"{length} bytes, the queue manager's MAXMSGL({facts.q_mgr.max_msg_length})")
-    if queue.depth >= definition.max_q_depth:
+    if queue.depth + arriving > definition.max_q_depth:
         raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
 
 
@@ -246,7 +256,6 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
     given = call.descriptor
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
     keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
-    connection = facts.connection
     descriptor = replace(
         given,
         priority=opened.def_priority if given.priority < 0 else given.priority,
@@ -258,10 +267,7 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
         msg_seq_number=1,
         offset=0,
         backout_count=0,
-        user_identifier=connection.user[:12],
-        put_appl_type=int(ApplType.UNIX),
-        put_appl_name=connection.application[:28],
-        put_ms=now,
+        **context_for(call, facts, now),
     )
     return descriptor, int(warning)
 
@@ -278,13 +284,14 @@ def _placed(
     begins: list[AnyChange] | None = None,
     reply: Reply = DONE,
     expires_ms: int | None = None,
+    further: Sequence[tuple[MessageDescriptor, bytes]] = (),
 ) -> Decision:
-    """The message on the queue, and what its arrival triggers."""
+    """The message on the queue, and what its arrival triggers. ``further`` are its segments but the first.
+
+    All of them are there before the put is judged, once (seed 001, note 2), and MAXUMSGS counts them as one.
+    """
     priority = min(descriptor.priority, facts.q_mgr.max_priority)
-    situation = put_situation(facts, queue, priority, now)
-    effects = trigger(situation, facts.q_mgr.name, ids, unit_id)
-    if unit_id:
-        check_limit(facts, 1 + effects.in_unit)
+    situation = put_situation(facts, queue, priority, now, 1 + len(further))
     if expires_ms is None:
         expires_ms = now + descriptor.expiry * 100 if descriptor.expiry > 0 else 0
     added = AddMessage(
@@ -297,5 +304,16 @@ def _placed(
         expires_ms,
         unit_id,
     )
-    changes = [*(begins or ()), added, *effects.changes]
+    rest = (
+        [
+            replace(added, number=ids.message(), descriptor=segment, data=body, is_further=True)
+            for segment, body in further
+        ]
+        if further
+        else ()
+    )
+    effects = trigger(situation, facts.q_mgr.name, ids, unit_id)
+    if unit_id:
+        check_limit(facts, 1 + effects.in_unit)
+    changes = [*(begins or ()), added, *rest, *effects.changes]
     return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)

@@ -13,7 +13,7 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import ApplType, DefinitionType, MsgFlag, Persistence, Usage
 from trigmon.mq.errors import PersistentNotAllowed
-from trigmon.mq.transmission import check_xqh, pack_xqh
+from trigmon.mq.transmission import MDE_LENGTH, XQH_LENGTH, check_xqh, has_extension, pack_xqh
 from trigmon.rules.decision import Ids
 from trigmon.rules.facts import Facts, QueueFacts, Route
 
@@ -21,6 +21,11 @@ _TEMPORARY, _TRANSMISSION = DefinitionType.TEMPORARY_DYNAMIC, Usage.TRANSMISSION
 _PERSISTENT = Persistence.PERSISTENT.value
 # MQRO_ACCEPT_UNSUP_IF_XMIT_MASK: reports on arrival and delivery are for the queue at the end of the way.
 _NOT_HERE = 0x3FF00
+
+
+def head_length(descriptor: MessageDescriptor) -> int:
+    """How many bytes stand before a message for a remote queue, by its own descriptor."""
+    return XQH_LENGTH + (MDE_LENGTH if has_extension(descriptor) else 0)
 
 
 def as_it_lies(

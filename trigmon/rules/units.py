@@ -5,17 +5,19 @@ A unit is a row, not an open transaction: an application may think for an hour w
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from trigmon.mq.calls import Backout, Call, Commit, Done, Outcome, OutcomeWas
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import OptionsError, SyncpointLimitReached, UnitOfWorkNotStarted
 from trigmon.rules.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Reap
+from trigmon.rules.errands import Abandon, Reap
 from trigmon.rules.facts import Facts, Found
+from trigmon.rules.skipping import LARGEST_UNIT, carried_over, without_marked
 
 SYNCPOINT = 0x2
 NO_SYNCPOINT = 0x4
-LARGEST_UNIT = 2**63 - 1
 
 
 def joined_unit(options: int, unit: int, facts: Facts, now: int, ids: Ids) -> tuple[int, list[AnyChange]]:
@@ -28,17 +30,24 @@ def joined_unit(options: int, unit: int, facts: Facts, now: int, ids: Ids) -> tu
         return 0, []
     if options & NO_SYNCPOINT:
         raise OptionsError("syncpoint and no_syncpoint exclude each other")
+    check_unit(unit, facts)
+    connection = facts.connection
+    if connection.unit_id:
+        return connection.unit_id, []
+    unit_id = ids.unit()
+    return unit_id, [BeginUnit(connection.connection, unit_id, unit, connection.client_id, now)]
+
+
+def check_unit(unit: int, facts: Facts) -> None:
+    """Raises OptionsError for what is no unit's number, UnitOfWorkNotStarted for that of one that has ended."""
     if not 0 < unit <= LARGEST_UNIT:
         raise OptionsError("syncpoint needs the number of a unit of work, counted from 1")
     connection = facts.connection
     if connection.unit_id:
         if unit != connection.unit_number:
             raise _ended(unit, connection.unit_number)
-        return connection.unit_id, []
-    if unit <= connection.unit_number:
+    elif unit <= connection.unit_number:
         raise _ended(unit, connection.unit_number + 1)
-    unit_id = ids.unit()
-    return unit_id, [BeginUnit(connection.connection, unit_id, unit, connection.client_id, now)]
 
 
 def check_limit(facts: Facts, adds: int) -> None:
@@ -54,7 +63,16 @@ def decide_commit(call: Commit, facts: Facts, found: Found | None, now: int, ids
 
 
 def decide_backout(call: Backout, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQBACK: puts vanish, gets return to their place with the backout count raised by one."""
+    """MQBACK: puts vanish, gets return to their place with the backout count raised by one, but for a marked one."""
+    unit = facts.unit
+    if unit is None or unit.marked is None or unit.marked.is_own:
+        return _end(call.unit, facts, UnitOutcome.BACKED_OUT, now)
+    ended = _end(call.unit, replace(facts, unit=without_marked(unit)), UnitOutcome.BACKED_OUT, now)
+    return carried_over(unit.marked, ended, facts, now, ids)
+
+
+def decide_abandon(call: Abandon, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A backout that no application asked for: every get returns to its place."""
     return _end(call.unit, facts, UnitOutcome.BACKED_OUT, now)
 
 

@@ -29,12 +29,15 @@ from trigmon.rules.facts import (
     Facts,
     HandleFacts,
     HeldTrigger,
+    Marked,
     Neighbour,
     QueueFacts,
+    StoredMessage,
     Transmission,
     UnitFacts,
     Wants,
     World,
+    with_place,
 )
 
 _GONE = object()
@@ -57,6 +60,7 @@ class Standing:
         self.connections: dict[int, ConnectionFacts] = {}
         self.units: dict[int, UnitFacts] = {}
         self.deleted: dict[str, None] = {}
+        self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self._serving: dict[str, list[str]] | None = None
@@ -90,9 +94,7 @@ class Standing:
     def facts(self, wants: Wants) -> Facts:
         """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved to what it means."""
         connection = self.connections[wants.connection]
-        handle = self.handles.get(wants.handle)
-        if handle is not None and handle.connection != wants.connection:
-            handle = None
+        handle = self._own(wants.handle, wants.connection)
         queue = alias = process = initiation = remote = model = transmission = None
         target_exists = False
         name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
@@ -102,6 +104,10 @@ class Standing:
                 alias = self.aliases.get(handle.object_name)
                 if handle.route is not None:
                     remote = self.remotes.get(handle.route.definition)
+        elif wants.q_mgr_name not in ("", self.q_mgr[""].name):
+            remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=wants.q_mgr_name)
+            transmission = self._transmission(remote)
+            queue = self.queues.get(transmission.q_name)
         elif name:
             queue = self.queues.get(name)
             if queue is None:
@@ -134,7 +140,13 @@ class Standing:
             model,
             transmission,
             tuple(self.deleted) if self.deleted else (),
+            context=self._own(wants.context, wants.connection) if wants.context else None,
         )
+
+    def _own(self, number: int, connection: int) -> HandleFacts | None:
+        """A connection's handle; another's is none."""
+        handle = self.handles.get(number)
+        return handle if handle is not None and handle.connection == connection else None
 
     def _transmission(self, remote: RemoteQueue) -> Transmission:
         """The queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
@@ -153,9 +165,8 @@ class Standing:
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
-            route = facts.handle.route
-            object_type = facts.handle.object_type
-            name = route.definition if route is not None else facts.handle.q_name or facts.handle.object_name
+            # An alias is inquired of and set itself, whatever it was opened for besides.
+            object_type, name = facts.handle.object_type, facts.handle.object_name
         return replace(
             facts,
             named=self.definition(object_type, name) if object_type is not None else None,
@@ -251,7 +262,7 @@ class Standing:
                 unit.unit_id,
                 replace(
                     unit,
-                    count=unit.count + 1,
+                    count=unit.count + (not change.is_further),
                     is_durable=unit.is_durable or change.is_persistent,
                     puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
                     held=held,
@@ -261,6 +272,7 @@ class Standing:
     def _take_message(self, change: c.TakeMessage) -> None:
         message = change.message
         self._count(message.q_name, message.priority, -1, gets=1)
+        self._forget_lock(message.number)
         unit = self.units[change.unit_id]
         key = (message.q_name, message.priority)
         self._write(
@@ -271,17 +283,19 @@ class Standing:
                 count=unit.count + 1,
                 is_durable=unit.is_durable or message.is_persistent,
                 gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
+                marked=_marked(message) if change.is_marked else unit.marked,
             ),
         )
 
-    def _remove_message(self, change: c.RemoveMessage) -> None:
+    def _remove_message(self, change: c.RemoveMessage | c.SetAside) -> None:
         self._count(change.message.q_name, change.message.priority, -1)
-
-    def _set_aside(self, change: c.SetAside) -> None:
-        self._count(change.message.q_name, change.message.priority, -1)
+        self._forget_lock(change.message.number)
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         unit = UnitFacts(change.unit_id, change.number, change.connection, change.client_id)
+        if change.carried is not None:
+            first = {(change.carried.q_name, change.carried.priority): 1}
+            unit = replace(unit, count=1, is_durable=change.carried.is_persistent, gets=first)
         self._write(self.units, change.unit_id, unit)
         connection = self.connections[change.connection]
         self._write(
@@ -289,6 +303,9 @@ class Standing:
             change.connection,
             replace(connection, unit_id=change.unit_id, unit_number=change.number),
         )
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        """A row's business: the end of the one unit and the beginning of the other say what stands."""
 
     def _skip_unit(self, change: c.SkipUnit) -> None:
         connection = self.connections[change.connection]
@@ -307,6 +324,10 @@ class Standing:
             self._count(q_name, priority, -gone, puts=-count)
         for (q_name, priority), count in unit.gets.items():
             self._count(q_name, priority, 0 if committed else count, gets=-count)
+        for (number, side), place in () if committed else unit.places.items():
+            handle = self.handles.get(number)
+            if handle is not None:
+                self._write(self.handles, number, with_place(handle, side, place))
         self._drop(self.units, unit.unit_id)
         connection = self.connections.get(unit.connection)
         if connection is not None:
@@ -347,6 +368,35 @@ class Standing:
 
     def _move_cursor(self, change: c.MoveCursor) -> None:
         self._write(self.handles, change.handle, replace(self.handles[change.handle], cursor=change.cursor))
+
+    def _lock_message(self, change: c.LockMessage) -> None:
+        for number in change.numbers:
+            self._write(self.locks, number, change.handle)
+        self._write(self.handles, change.handle, replace(self.handles[change.handle], locked=change.numbers))
+
+    def _unlock_message(self, change: c.UnlockMessage) -> None:
+        for number in self.handles[change.handle].locked:
+            self._forget_lock(number)
+
+    def _forget_lock(self, number: int) -> None:
+        handle = self.locks.get(number)
+        if handle is not None:
+            self._drop(self.locks, number)
+            left = tuple(each for each in self.handles[handle].locked if each != number)
+            self._write(self.handles, handle, replace(self.handles[handle], locked=left))
+
+    def _set_place(self, change: c.SetPlace) -> None:
+        handle = self.handles[change.handle]
+        if change.unit_id:
+            unit = self.units[change.unit_id]
+            key = (change.handle, change.side)
+            if key not in unit.places:
+                before = {**unit.places, key: handle.place(change.side)}
+                self._write(self.units, unit.unit_id, replace(unit, places=before))
+        self._write(self.handles, change.handle, with_place(handle, change.side, change.place))
+
+    def _save_context(self, change: c.SaveContext) -> None:
+        self._write(self.handles, change.handle, replace(self.handles[change.handle], context=change.context))
 
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
@@ -397,17 +447,26 @@ class Standing:
         """Runs are rows of the store, nothing of them stands here."""
 
 
+def _marked(message: StoredMessage) -> Marked:
+    return Marked(message.number, message.q_name, message.priority, message.is_persistent, message.is_own)
+
+
 _FOLLOW: dict[type[c.Change], Any] = {
     c.AddMessage: Standing._add_message,
     c.TakeMessage: Standing._take_message,
     c.RemoveMessage: Standing._remove_message,
-    c.SetAside: Standing._set_aside,
+    c.SetAside: Standing._remove_message,
     c.BeginUnit: Standing._begin_unit,
+    c.CarryOver: Standing._carry_over,
     c.SkipUnit: Standing._skip_unit,
     c.EndUnit: Standing._end_unit,
     c.OpenHandle: Standing._open_handle,
     c.CloseHandle: Standing._close_handle,
     c.MoveCursor: Standing._move_cursor,
+    c.LockMessage: Standing._lock_message,
+    c.UnlockMessage: Standing._unlock_message,
+    c.SetPlace: Standing._set_place,
+    c.SaveContext: Standing._save_context,
     c.SetDefinition: Standing._set_definition,
     c.DropDefinition: Standing._drop_definition,
     c.DeleteLogically: Standing._delete_logically,

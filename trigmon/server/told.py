@@ -11,6 +11,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NotAuthorized
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.telling import Telling
+from trigmon.rules.decision import Aside, NotAside
 from trigmon.rules.triggers.table import Verdict
 
 
@@ -20,6 +21,7 @@ class Logged(Telling):
     def __init__(self, log: Any, on_failed: Callable[[Session], None]) -> None:
         self._log = log
         self._seldom = Seldom(log, times=10)
+        self._hourglass = Seldom(log, interval_s=60)
         self._on_failed = on_failed
 
     def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
@@ -33,6 +35,31 @@ class Logged(Telling):
     def trigger_dropped(self, q_name: str, why: str) -> None:
         """Somebody's program is not going to be started."""
         self._seldom.warning("trigger message dropped", q_name=q_name, why=why)
+
+    def message_lost(self, q_name: str, why: str) -> None:
+        """Somebody will not hear of what became of a message."""
+        self._seldom.warning("message dropped", q_name=q_name, why=why)
+
+    def message_put_aside(self, told: Aside) -> None:
+        """Each one: somebody's work was not done, and here is where it lies now."""
+        self._log.warning(
+            "a poison message was put aside" if told.to_q_name else "a poison message was discarded, as it asked to be",
+            q_name=told.q_name,
+            to_q_name=told.to_q_name,
+            msg_id=told.msg_id.hex(),
+            backout_count=told.backout_count,
+            **({"why": told.why} if told.why else {}),
+        )
+
+    def message_not_put_aside(self, told: NotAside) -> None:
+        """It comes round with every get, so once a minute is enough."""
+        self._hourglass.warning(
+            "a poison message has nowhere to go and is handed out again",
+            q_name=told.q_name,
+            msg_id=told.msg_id.hex(),
+            backout_count=told.backout_count,
+            why=told.why,
+        )
 
     def message_damaged(self, q_name: str, number: int) -> None:
         """The disk or the file was damaged: a message is lost to programs, and its row kept."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import IntFlag
 from typing import Any
 
 from trigmon.mq.attributes import ATTRIBUTES, STATUS, Attribute
-from trigmon.mq.descriptors import NO_ID
-from trigmon.mq.enums import CloseOption, GetOption, MatchOption, ObjectType, OpenOption, PutOption
+from trigmon.mq.enums import CloseOption, GetOption, MatchOption, ObjectType, OpenOption, PutOption, bits_by_word
 from trigmon.mq.errors import AttrValueError, FunctionNotSupported
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.simulate import scenario as act
@@ -19,32 +17,20 @@ from trigmon.simulate.fields import (
     Reader,
     count,
     flags,
-    mq_id,
     number,
     shown,
     text,
 )
-from trigmon.simulate.messages import GIVEN, LATER_GIVEN, priority, read_descriptor
+from trigmon.simulate.messages import GIVEN, MATCHED, priority, read_descriptor
 
-
-def _words(kind: type[IntFlag]) -> dict[str, int]:
-    return {name.lower(): int(member) for name, member in kind.__members__.items()}
-
-
-FOR = ("input_as_q_def", "input_shared", "input_exclusive", "browse", "output", "inquire", "set", "fail_if_quiescing")
-_CLOSE_OPTIONS = flags(_words(CloseOption))
-LATER_PUT_OPTIONS = frozenset({"logical_order"})
-LATER_GET_OPTIONS = LATER_PUT_OPTIONS | {
-    *("lock", "unlock", "mark_skip_backout", "complete_msg", "all_msgs_available", "all_segments_available"),
-    "syncpoint_if_persistent",
-}
-LATER_MATCH = frozenset({"group_id", "msg_seq_number", "offset"})
+FOR = bits_by_word(OpenOption)
+_CLOSE_OPTIONS = flags(bits_by_word(CloseOption))
 SETTABLE = {name: a for name, a in ATTRIBUTES[ObjectType.QLOCAL].items() if a.settable}
 
 # Of an attribute that several types have, the last one's words are taken.
 _QUEUES_CHECKED = (ObjectType.QMODEL, ObjectType.QREMOTE, ObjectType.QALIAS, ObjectType.QLOCAL)
 _CHECKED = {a.mqsc: a for table in (*(ATTRIBUTES[kind] for kind in _QUEUES_CHECKED), STATUS) for a in table.values()}
-LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
+LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
@@ -80,7 +66,7 @@ def _open(value: Any, place: Place) -> act.Open:
     queue = fields.need("queue", text)
     return act.Open(
         queue=queue,
-        options=fields.need("for", flags({word: int(OpenOption[word.upper()]) for word in FOR})),
+        options=fields.need("for", flags(FOR)),
         handle=fields.take("handle", text, queue),
         dynamic_q_name=fields.take("dynamic_q_name", text, act.DYNAMIC_Q_NAME),
     )
@@ -100,8 +86,8 @@ def _close(value: Any, place: Place) -> act.Close:
 
 
 def _put(value: Any, place: Place) -> act.Put:
-    keys = ("queue", "handle", "data", "size", "options", *GIVEN)
-    fields = Fields(value, place, "put", keys, later=LATER_GIVEN)
+    keys = ("queue", "handle", "data", "size", "options", "context", *GIVEN)
+    fields = Fields(value, place, "put", keys)
     if "handle" not in fields:
         fields.need("queue", text)
     if "data" in fields and "size" in fields:
@@ -110,26 +96,26 @@ def _put(value: Any, place: Place) -> act.Put:
         queue=fields.take("queue", text, ""),
         handle=fields.take("handle", text, ""),
         data=fields.take("data", text, "").encode() or b"x" * fields.take("size", count, 0),
-        options=fields.take("options", flags(_words(PutOption), later=LATER_PUT_OPTIONS), 0),
+        options=fields.take("options", flags(bits_by_word(PutOption)), 0),
         descriptor=read_descriptor(fields),
+        context=fields.take("context", text, ""),
     )
 
 
 def _get(value: Any, place: Place) -> act.Get:
     fields = Fields(value, place, "get", ("queue", "handle", "options", "wait_interval", "max_length", "match"))
-    options = fields.take("options", flags(_words(GetOption), later=LATER_GET_OPTIONS), 0)
+    options = fields.take("options", flags(bits_by_word(GetOption)), 0)
     # An interval without a word about waiting can only mean to wait that long.
     if "wait_interval" in fields and "no_wait" not in fields.values.get("options", ()):
         options |= GetOption.WAIT
-    match = Fields(fields.values.get("match"), place.at("match"), "match", ("msg_id", "correl_id"), later=LATER_MATCH)
+    match = Fields(fields.values.get("match"), place.at("match"), "match", MATCHED)
     return act.Get(
         handle=_handle(fields),
         options=options,
         wait_interval_ms=fields.take("wait_interval", _wait_interval, 0),
         max_length=fields.take("max_length", count, -1),
         match=sum(MatchOption[key.upper()] for key in match.values),
-        msg_id=match.take("msg_id", mq_id, NO_ID),
-        correl_id=match.take("correl_id", mq_id, NO_ID),
+        matched={key: match.need(key, reader) for key, reader in MATCHED.items() if key in match},
     )
 
 
@@ -139,7 +125,9 @@ def _wait_interval(value: Any, place: Place) -> int:
 
 def _set(value: Any, place: Place) -> act.SetAttributes:
     fields = Fields(value, place, "set", ("queue", "handle", *SETTABLE))
-    given = {name: fields.take(name, _settable(a), None) for name, a in SETTABLE.items() if name in fields}
+    given: dict[str | int, Any] = {
+        name: fields.take(name, _settable(a), None) for name, a in SETTABLE.items() if name in fields
+    }
     if not given:
         raise place.error(f"set names at least one of {', '.join(SETTABLE)}")
     return act.SetAttributes(handle=_handle(fields), attributes=given)

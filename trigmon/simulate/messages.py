@@ -7,9 +7,9 @@ from typing import Any
 
 from trigmon.mq.calls import WasGot
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, PRIORITY_AS_Q_DEF, MessageDescriptor
-from trigmon.mq.enums import ApplType, Feedback, MsgType, Persistence
+from trigmon.mq.enums import ApplType, Feedback, MsgFlag, MsgType, Persistence, ReportOption, bits_by_word
 from trigmon.mq.reasons import Reason
-from trigmon.simulate.fields import Fields, Place, Reader, mq_id, nearest, number, shown, text
+from trigmon.simulate.fields import Fields, Place, Reader, flags, mq_id, nearest, number, shown, text
 
 
 def numbered(words: dict[str, int]) -> Reader[int]:
@@ -25,6 +25,14 @@ def numbered(words: dict[str, int]) -> Reader[int]:
     return read
 
 
+def status(value: Any, place: Place) -> str:
+    """A group's or a segment's status: one character."""
+    said = text(value, place)
+    if said not in (" ", "G", "S", "L"):
+        raise place.error(f"{place.path[-1]} is ' ', G, S or L, not {shown(value)}")
+    return said
+
+
 def _words(*kinds: type[Any]) -> dict[str, int]:
     return {member.name.lower(): int(member) for kind in reversed(kinds) for member in kind}
 
@@ -36,6 +44,8 @@ persistence = numbered(_words(Persistence))
 appl_type = numbered(_words(ApplType))
 expiry = numbered({"unlimited": EXPIRY_UNLIMITED})
 priority = numbered({"as_q_def": PRIORITY_AS_Q_DEF})
+report = flags(bits_by_word(ReportOption))
+msg_flags = flags(bits_by_word(MsgFlag))
 
 GIVEN: dict[str, Reader[Any]] = {
     "msg_type": msg_type,
@@ -50,23 +60,33 @@ GIVEN: dict[str, Reader[Any]] = {
     "correl_id": mq_id,
     "reply_to_q": text,
     "reply_to_q_mgr": text,
-}
-"""The descriptor fields of a put."""
-
-_SEEN: dict[str, Reader[Any]] = {
-    **GIVEN,
-    "backout_count": number,
+    "report": report,
+    "group_id": mq_id,
+    "msg_seq_number": number,
+    "offset": number,
+    "msg_flags": msg_flags,
+    "original_length": number,
     "user_identifier": text,
     "appl_identity_data": text,
     "put_appl_type": appl_type,
     "put_appl_name": text,
     "appl_origin_data": text,
 }
+"""The descriptor fields of a put."""
 
-LATER_GIVEN = frozenset({"report", "group_id", "msg_seq_number", "offset", "msg_flags", "original_length"})
-LATER_RETURNED = LATER_GIVEN | {"group_status", "segment_status"}
+MATCHED: dict[str, Reader[Any]] = {
+    name: GIVEN[name] for name in ("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
+}
+"""The fields that a get may match."""
 
-RETURNED: dict[str, Reader[Any]] = {"data": text, "length": number, **_SEEN}
+RETURNED: dict[str, Reader[Any]] = {
+    "data": text,
+    "length": number,
+    **GIVEN,
+    "backout_count": number,
+    "group_status": status,
+    "segment_status": status,
+}
 """What ``returns`` may name."""
 
 
@@ -78,7 +98,7 @@ def read_descriptor(fields: Fields) -> MessageDescriptor:
 
 def read_returns(value: Any, place: Place) -> dict[str, Any]:
     """What a message got is compared with."""
-    fields = Fields(value, place, "returns", RETURNED, later=LATER_RETURNED)
+    fields = Fields(value, place, "returns", RETURNED)
     return {key: fields.take(key, reader, None) for key, reader in RETURNED.items() if key in fields}
 
 
@@ -91,6 +111,8 @@ def returned(key: str, message: WasGot) -> object:
         "data": lambda: _decoded(message.data),
         "length": lambda: message.data_length,
         "format": lambda: message.descriptor.format.rstrip(),
+        "group_status": lambda: message.group_status,
+        "segment_status": lambda: message.segment_status,
     }
     if key in special:
         return special[key]()

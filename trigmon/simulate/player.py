@@ -169,10 +169,16 @@ class _Play:
     def _as_call(self, done: act.Act, application: _Application) -> Call:
         """The call of a verb that changes nothing in what the play knows. The stage numbers the unit of work."""
         match done:
-            case act.Put(queue, handle, data, options, descriptor):
+            case act.Put(queue, handle):
                 number = application.find(handle).number if handle else application.find_for_output(queue)
-                name = "" if number else queue
-                return calls.Put(handle=number, q_name=name, data=data, options=options, descriptor=descriptor)
+                return calls.Put(
+                    handle=number,
+                    q_name="" if number else queue,
+                    data=done.data,
+                    options=done.options,
+                    descriptor=done.descriptor,
+                    context=application.find(done.context).number if done.context else 0,
+                )
             case act.Get():
                 return calls.Get(
                     handle=application.find(done.handle).number,
@@ -180,8 +186,7 @@ class _Play:
                     wait_interval_ms=done.wait_interval_ms,
                     max_length=done.max_length,
                     match=done.match,
-                    msg_id=done.msg_id,
-                    correl_id=done.correl_id,
+                    **done.matched,
                 )
             case act.SetAttributes(handle, attributes):
                 return calls.Set(handle=application.find(handle).number, attributes=dict(attributes))

@@ -7,11 +7,11 @@ The file's own words are turned into the queue manager's (options to flags, ids 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trigmon.mq.attributes import Attribute
-from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.reasons import Reason
 from trigmon.mqsc.commands import Command
 
@@ -54,19 +54,22 @@ class Put:
     data: bytes
     options: int
     descriptor: MessageDescriptor
+    context: str = ""
 
 
 @dataclass(frozen=True)
 class Get:
-    """Gets from a handle: GetOption and MatchOption bits, milliseconds (-1: without end), bytes (-1: all)."""
+    """Gets from a handle: GetOption and MatchOption bits, milliseconds (-1: without end), bytes (-1: all).
+
+    ``matched`` are the fields that are matched, by name.
+    """
 
     handle: str
     options: int = 0
     wait_interval_ms: int = 0
     max_length: int = -1
     match: int = 0
-    msg_id: bytes = NO_ID
-    correl_id: bytes = NO_ID
+    matched: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class SetAttributes:
     """MQSET through a handle: values by long name."""
 
     handle: str
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str | int, Any]
 
 
 @dataclass(frozen=True)

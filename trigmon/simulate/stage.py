@@ -12,7 +12,7 @@ import msgspec
 
 from trigmon.mq.calls import Backout, Call, Commit, Get, Put, Reply
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import ApplType, PutOption
+from trigmon.mq.enums import ApplType, GetOption, PutOption
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,9 @@ class Stage(Protocol):
 
 def numbered(call: Call, unit: int) -> Call:
     """The call with the number of its connection's unit of work, if it takes part in one."""
-    takes_part = isinstance(call, Commit | Backout) or (
-        # MQPMO and MQGMO give SYNCPOINT the same bit.
-        isinstance(call, Put | Get) and call.options & PutOption.SYNCPOINT
+    takes_part = (
+        isinstance(call, Commit | Backout)
+        or (isinstance(call, Put) and call.options & PutOption.SYNCPOINT)
+        or (isinstance(call, Get) and call.options & (GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT))
     )
     return msgspec.structs.replace(call, unit=unit) if takes_part else call

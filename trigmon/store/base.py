@@ -69,7 +69,7 @@ def can_wait(change: AnyChange) -> bool:
     """
     if isinstance(change, c.AddMessage):
         return bool(change.unit_id) or not change.is_persistent
-    if isinstance(change, c.TakeMessage | c.RemoveMessage):
+    if isinstance(change, c.TakeMessage | c.CarryOver | c.RemoveMessage):
         return not change.message.is_persistent
     return isinstance(change, _STANDS_ONLY) or is_of_temporary_queue(change)
 
@@ -83,7 +83,8 @@ def is_of_temporary_queue(change: AnyChange) -> bool:
 
 
 _STANDS_ONLY = (
-    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.MoveCursor),
+    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.SaveContext),
+    *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
     *(c.StampTrigger, c.Connect, c.DropConnection),
 )
 _ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.WriteRun)

@@ -12,9 +12,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage, fits
+from trigmon.rules.order.place import SEGMENT
+from trigmon.rules.order.wholeness import Item, Whole, has_message, reach
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, BaseStore
 
@@ -122,6 +125,10 @@ class MemoryStore(BaseStore):
                 self._rows.set(Row(_once_more(row.message)))
         self._rows.notes.clear()
 
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """See the port. Nothing here outlives the clock."""
+        return True
+
     def begin(self) -> None:
         """See the port."""
 
@@ -146,32 +153,78 @@ class MemoryStore(BaseStore):
         """See the port."""
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection), expired_count=self._count_expired(selection))
-        rows = self._rows.of.get(selection.q_name, {})
-        order = self._rows.order.get(selection.q_name, [])
-        if selection.at is not None:
-            keys = [(-selection.at.priority, selection.at.number)]
-        elif selection.after is not None:
-            keys = order[bisect_right(order, (-selection.after.priority, selection.after.number)) :]
-        else:
-            keys = order
+        if selection.is_expired:
+            return Found(expired=self._expired(selection))
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
-        for key in keys:
-            row = rows.get(key)
-            if row is None or not _is_chosen(row, selection):
-                continue
+        for row in self._chosen(selection):
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
                     expired.append(row.message)
                 if len(expired) >= SLICE:
                     break
                 continue
-            messages.append(row.message)
+            messages.append(replace(row.message, is_own=True) if row.put_by else row.message)
             size += len(row.message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
+        if selection.gathers and messages:
+            messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
+
+    def _chosen(self, selection: Selection) -> Iterator[Row]:
+        """What the selection names, in get order, expired or not."""
+        rows = self._rows.of.get(selection.q_name, {})
+        keys = self._rows.order.get(selection.q_name, [])
+        if selection.at is not None:
+            keys = [(-selection.at.priority, selection.at.number)]
+        elif selection.after is not None:
+            keys = keys[bisect_right(keys, (-selection.after.priority, selection.after.number)) :]
+        for key in keys:
+            row = rows.get(key)
+            if row is None or not _is_chosen(row, selection) or self._is_locked(row.message.number, selection):
+                continue
+            if self._is_whole(row.message, selection):
+                yield row
+
+    def _is_locked(self, number: int, selection: Selection) -> bool:
+        return self.standing.locks.get(number, selection.handle) != selection.handle
+
+    def _group(self, message: StoredMessage, selection: Selection, now: int) -> list[StoredMessage]:
+        """What is there of a message's group, in the order of the places."""
+        rows = self._rows.of.get(selection.q_name, {}).values()
+        group = [
+            row.message
+            for row in rows
+            if _is_visible(row, selection)
+            and not self._is_locked(row.message.number, selection)
+            and row.message.descriptor.group_id == message.descriptor.group_id
+            and not 0 < row.message.expires_ms <= now
+        ]
+        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
+
+    def _is_whole(self, message: StoredMessage, selection: Selection) -> bool:
+        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        if selection.whole is Whole.NOTHING or message.descriptor.group_id == NO_ID:
+            return True
+        has_expired = 0 < message.expires_ms <= selection.now
+        items = [_item(each) for each in self._group(message, selection, 0 if has_expired else selection.now)]
+        if selection.whole is Whole.GROUP:
+            return reach(items)[1] is Whole.GROUP
+        return has_message(items, message.descriptor.msg_seq_number)
+
+    def _segments(self, first: StoredMessage, selection: Selection) -> list[StoredMessage]:
+        """All segments of the logical message that begins with this one, in their order."""
+        if not first.descriptor.msg_flags & SEGMENT:
+            return [first]
+        segments: list[StoredMessage] = []
+        for each in self._group(first, selection, selection.now):
+            descriptor = each.descriptor
+            place = (first.descriptor.msg_seq_number, sum(len(segment.data) for segment in segments))
+            if (descriptor.msg_seq_number, descriptor.offset) == place:
+                segments.append(each)
+        return segments
 
     def _oldest(self, selection: Selection) -> tuple[StoredMessage, ...]:
         if selection.oldest_from is None:
@@ -185,10 +238,17 @@ class MemoryStore(BaseStore):
         ]
         return tuple(sorted(messages, key=lambda message: message.number)[:1])
 
+    def _expired(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        messages = [
+            row.message
+            for row in self._rows.of.get(selection.q_name, {}).values()
+            if 0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by
+        ]
+        messages.sort(key=lambda message: (message.expires_ms, message.number))
+        return tuple(messages[: selection.limit])
+
     def _count_expired(self, selection: Selection) -> int:
-        rows = self._rows.of.get(selection.q_name, {}).values()
-        count = sum(0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by for row in rows)
-        return min(count, selection.counts_expired)
+        return len(self._expired(replace(selection, limit=selection.counts_expired)))
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""
@@ -225,6 +285,10 @@ class MemoryStore(BaseStore):
     def _take(self, change: c.TakeMessage) -> None:
         row = self._row(change.message)
         self._rows.set(Row(row.message, row.put_by, change.unit_id, row.is_held, row.on_backout))
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        row = self._rows.of[change.message.q_name][-change.message.priority, change.message.number]
+        self._rows.set(Row(row.message, row.put_by, change.unit_id))
 
     def _remove(self, change: c.RemoveMessage) -> None:
         self._rows.drop(self._row(change.message))
@@ -292,13 +356,19 @@ class MemoryStore(BaseStore):
         return chosen[:limit]
 
 
+def _is_visible(row: Row, selection: Selection) -> bool:
+    return not row.taken_by and not row.is_held and row.put_by in (0, selection.unit_id)
+
+
 def _is_chosen(row: Row, selection: Selection) -> bool:
-    if row.taken_by or row.is_held or (row.put_by and row.put_by != selection.unit_id):
+    if row.put_by and selection.own_persistent and not row.message.is_persistent:
         return False
-    descriptor = row.message.descriptor
-    if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
-        return False
-    return selection.correl_id is None or descriptor.correl_id == selection.correl_id
+    return _is_visible(row, selection) and fits(selection, row.message.descriptor)
+
+
+def _item(message: StoredMessage) -> Item:
+    descriptor = message.descriptor
+    return Item(descriptor.msg_seq_number, descriptor.offset, len(message.data), descriptor.msg_flags)
 
 
 def _once_more(message: StoredMessage) -> StoredMessage:
@@ -310,6 +380,7 @@ def _once_more(message: StoredMessage) -> StoredMessage:
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: MemoryStore._add,
     c.TakeMessage: MemoryStore._take,
+    c.CarryOver: MemoryStore._carry_over,
     c.RemoveMessage: MemoryStore._remove,
     c.BeginUnit: MemoryStore._begin_unit,
     c.EndUnit: MemoryStore._end_unit,

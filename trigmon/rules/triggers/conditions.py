@@ -51,14 +51,18 @@ def condition_02_priority_suffices(s: Situation) -> Finding:
 
 
 def condition_03_depth_was_just_below(s: Situation) -> Finding:
-    """The number of such messages before it was zero (FIRST), any (EVERY), or one less than the depth (DEPTH)."""
+    """The number of such messages before it was zero (FIRST), any (EVERY), or one less than the depth (DEPTH).
+
+    A put that arrives in several segments carries the number to the depth or past it: it was less by so many at most.
+    """
     definition = s.queue.definition
     kind = definition.trigger_type
     before = s.queue.waiting(definition.trigger_msg_priority)
     if kind is FIRST:
         return Finding("3", before == 0, before, 0)
     if kind is DEPTH:
-        return Finding("3", before == definition.trigger_depth - 1, before, definition.trigger_depth - 1)
+        below = definition.trigger_depth - 1
+        return Finding("3", below - s.arriving < before <= below, before, below)
     return Finding("3", True, before, None, False)
 
 

@@ -95,7 +95,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     changes: list[AnyChange] = []
     errands: list[Call] = []
     if situation.happened is Happened.PUT and initiation.name == definition.name:
-        placed += 1  # the message that is being put lies on it as well
+        placed += situation.arriving  # what is being put lies on it as well
     why = _why_not(situation.initiation, placed)
     if why is None:
         number = ids.message()

@@ -27,7 +27,8 @@ class Situation(msgspec.Struct, frozen=True):
     """The queue as it is when judged.
 
     For a put ``queue`` is as it was before the message, ``put_priority`` what the message was put with and
-    ``priority`` what it counts as. ``was`` holds the values that a change replaced, by attribute name.
+    ``priority`` what it counts as; ``arriving`` is how many messages it brings, more than one where the queue manager
+    cuts it into segments. ``was`` holds the values that a change replaced, by attribute name.
     ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open. ``oldest_ms`` is when the
     oldest qualifying message arrived, where that was looked for.
     """
@@ -40,6 +41,7 @@ class Situation(msgspec.Struct, frozen=True):
     now: int
     priority: int = 0
     put_priority: int = 0
+    arriving: int = 1
     was: dict[str, object] = {}
     had_readers: int = 0
     had_monitor: int = 0

@@ -101,9 +101,12 @@ def _priority(s: Situation, f: Finding) -> Words:
 def _before(s: Situation, f: Finding) -> Words:
     priority = s.queue.definition.trigger_msg_priority
     seen = f"{f.saw} waiting with priority {priority} or more"
+    if s.arriving > 1:
+        seen += f", this put brings {s.arriving}"
     if s.queue.definition.trigger_type is TriggerType.DEPTH:
         remedy = f"put more messages, or {_alter(s)} TRIGDPTH({s.queue.waiting(priority) + 1})"
-        return seen, f"exactly {f.wanted}", remedy
+        least = max(0, s.queue.definition.trigger_depth - s.arriving)
+        return seen, f"exactly {f.wanted}" if s.arriving == 1 else f"{least} to {f.wanted}", remedy
     if s.queue.definition.trigger_type is TriggerType.FIRST:
         return seen, "none", f"{_start_now(s)}drain the queue, or wait until TRIGINT has passed (condition 11)"
     return seen, "any number", ""

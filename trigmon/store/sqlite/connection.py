@@ -12,11 +12,22 @@ import apsw
 
 from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
     WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;""",
+    2: """DROP INDEX message_ready;
+DROP INDEX message_group;
+CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset, priority DESC)
+    WHERE group_id IS NOT NULL;
+CREATE INDEX message_ready ON message (queue, priority DESC)
+    WHERE put_by IS NULL AND taken_by IS NULL AND head IS NULL;
+CREATE INDEX message_heads ON message (queue, head, priority DESC)
+    WHERE put_by IS NULL AND taken_by IS NULL AND head > 0;
+CREATE INDEX message_rests ON message (queue, priority DESC)
+    WHERE put_by IS NULL AND taken_by IS NULL AND head = 0;
+CREATE INDEX message_of_group ON message (queue, group_id, priority DESC) WHERE group_id IS NOT NULL;""",
 }
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)

@@ -1,8 +1,10 @@
-"""Looking for messages: which statement answers a selection, and what is picked from its rows."""
+"""Looking for messages: which statements answer a selection, and what is picked from their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from typing import Any
 from zlib import crc32
 
@@ -10,49 +12,185 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.rules.facts import SLICE, Selection, StoredMessage
+from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits
+from trigmon.rules.order.place import SEGMENT
+from trigmon.rules.order.wholeness import START, Item, Whole, has_message, reach
 from trigmon.store.sqlite import statements as sql
 
+Row = tuple[Any, ...]
+Statement = tuple[str, tuple[object, ...]]
+Execute = Callable[[str, tuple[object, ...]], Any]
+_PLAIN = ["plain"]
 LOST = MessageDescriptor()
 _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 
 
-def look_ups(selection: Selection, number: int) -> Iterable[tuple[str, tuple[object, ...]]]:
-    """The statements that answer a selection among committed messages, in get order."""
-    if selection.at is not None:
-        yield sql.FIND_AT, (number, selection.at.priority, selection.at.number)
-    elif selection.msg_id is not None and selection.correl_id is not None:
-        correl_id = None if selection.correl_id == NO_ID else selection.correl_id
-        yield sql.FIND_BOTH_IDS, (number, selection.msg_id, correl_id)
-    elif selection.msg_id is not None:
-        yield sql.FIND_MSG_ID, (number, selection.msg_id)
-    elif selection.correl_id == NO_ID:
-        yield sql.FIND_NO_CORREL_ID, (number,)
-    elif selection.correl_id is not None:
-        yield sql.FIND_CORREL_ID, (number, selection.correl_id)
-    elif selection.after is not None:
-        yield sql.FIND_AFTER_SAME, (number, selection.after.priority, selection.after.number)
-        yield sql.FIND_AFTER_LOWER, (number, selection.after.priority)
-    else:
-        yield sql.FIND_FIRST, (number,)
+class Look:
+    """One look for messages. ``execute`` gives a cursor on a statement's rows; ``queue`` is the queue's number.
+
+    ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
+    ``has_own``: the unit of work has put to it.
+    """
+
+    def __init__(
+        self,
+        execute: Execute,
+        selection: Selection,
+        queue: int,
+        locks: Mapping[int, int],
+        *,
+        has_groups: bool,
+        has_own: bool,
+    ) -> None:
+        self._execute = execute
+        self._locks = locks
+        self._selection = selection
+        self._queue = queue
+        self._kinds = _kinds(selection, has_own) if has_groups else _PLAIN
+        self._has_own = has_own
+
+    def found(self) -> Found:
+        """What the selection finds, in get order."""
+        picked = Picked(self._selection, self._locks, self._is_whole)
+        if self._selection.is_expired:
+            rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
+            self._pick(rows, picked, is_own=False)
+            return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
+        self._pick(self._in_order(), picked, is_own=False)
+        if self._has_own:
+            own = self._rows([(sql.FIND_OWN, (self._selection.unit_id, self._queue))])
+            self._pick(own, picked, is_own=True)
+            picked.merge()
+        found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
+        return self._gathered(found) if self._selection.gathers and found.messages else found
+
+    def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
+        """The committed message of at least this priority that arrived first, if any."""
+        firsts: list[StoredMessage] = []
+        for priority in range(lowest_priority, 10):
+            for kind in self._kinds:
+                picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
+                rows = self._rows([(sql.FIND_FIRST_OF[kind], (self._queue, priority))])
+                self._pick(rows, picked, is_own=False)
+                firsts += picked.messages
+        return tuple(sorted(firsts, key=lambda message: message.number)[:1])
+
+    def _pick(self, rows: Generator[Row, None, None], picked: Picked, *, is_own: bool) -> None:
+        """Reads rows until enough are found; no row is read that is not needed."""
+        picked.start(is_own)
+        with closing(rows):
+            for row in rows:
+                if not picked.take(row):
+                    break
+
+    def _in_order(self) -> Generator[Row, None, None]:
+        """The committed rows that may fit, in get order: of one statement, or of several kinds merged."""
+        named = self._by_name()
+        if named is not None:
+            return self._rows([named])
+        streams = [self._rows(self._of_kind(kind)) for kind in self._kinds]
+        return streams[0] if len(streams) == 1 else _merged(streams)
+
+    def _by_name(self) -> Statement | None:
+        """The statement for messages that are named by an id or a place."""
+        selection, queue = self._selection, self._queue
+        if selection.at is not None:
+            return sql.FIND_AT, (queue, selection.at.priority, selection.at.number)
+        if selection.group_id is not None:
+            if selection.msg_seq_number is not None and selection.offset is not None:
+                return sql.FIND_ITEM, (queue, selection.group_id, selection.msg_seq_number, selection.offset)
+            return sql.FIND_GROUP, (queue, selection.group_id)
+        return self._by_ids()
+
+    def _by_ids(self) -> Statement | None:
+        selection, queue = self._selection, self._queue
+        if selection.msg_id is not None and selection.correl_id is not None:
+            correl_id = None if selection.correl_id == NO_ID else selection.correl_id
+            return sql.FIND_BOTH_IDS, (queue, selection.msg_id, correl_id)
+        if selection.msg_id is not None:
+            return sql.FIND_MSG_ID, (queue, selection.msg_id)
+        if selection.correl_id not in (None, NO_ID):
+            return sql.FIND_CORREL_ID, (queue, selection.correl_id)
+        return None
+
+    def _of_kind(self, kind: str) -> list[Statement]:
+        after = self._selection.after
+        if after is None:
+            return [(sql.FIND_FIRST[kind], (self._queue,))]
+        return [
+            (sql.FIND_AFTER_SAME[kind], (self._queue, after.priority, after.number)),
+            (sql.FIND_AFTER_LOWER[kind], (self._queue, after.priority)),
+        ]
+
+    def _rows(self, statements: list[Statement]) -> Generator[Row, None, None]:
+        for statement, values in statements:
+            cursor = self._execute(statement, values)
+            try:
+                yield from cursor
+            finally:
+                cursor.close(True)
+
+    def _is_whole(self, descriptor: MessageDescriptor, now: int) -> bool:
+        """Whether as much of this message's group is there as the selection asks for."""
+        whole = self._selection.whole
+        seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
+        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq)
+        rows = self._rows([(sql.GROUP_FROM, values)])
+        with closing(rows):
+            items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))
+            return reach(items)[1] is whole if whole is Whole.GROUP else has_message(items, seq)
+
+    def _gathered(self, found: Found) -> Found:
+        """All segments of the logical message that was found, in their order."""
+        first = found.messages[0]
+        said = first.descriptor
+        if not said.msg_flags & SEGMENT:
+            return found
+        selection = self._selection
+        values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
+        segments: list[StoredMessage] = []
+        for row in self._rows([(sql.SEGMENTS, values)]):
+            if _is_locked(row[0], selection, self._locks):
+                continue
+            segment = _message(row, selection.q_name)
+            if segment is None:
+                damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
+                return replace(found, messages=(), damaged=(*found.damaged, damaged))
+            if segment.descriptor.offset == sum(len(each.data) for each in segments):
+                segments.append(segment)
+        return replace(found, messages=tuple(segments))
+
+
+def _kinds(selection: Selection, has_own: bool) -> list[str]:
+    """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked."""
+    lowest = Whole.NOTHING if has_own else selection.whole
+    kinds = [*_PLAIN, *(f"head {whole:d}" for whole in Whole if whole >= lowest)]
+    return kinds if selection.starts is Whole.GROUP else [*kinds, "rest"]
+
+
+def _merged(streams: list[Generator[Row, None, None]]) -> Generator[Row, None, None]:
+    try:
+        yield from heapq.merge(*streams, key=lambda row: (-row[1], row[0]))
+    finally:
+        for stream in streams:
+            stream.close()
 
 
 class Picked:
     """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(
+        self, selection: Selection, locks: Mapping[int, int], is_whole: Callable[[MessageDescriptor, int], bool]
+    ) -> None:
         self._selection = selection
+        self._locks = locks
+        self._group_is_whole = is_whole
         self._is_own = False
         self._size = 0
         self._own: list[StoredMessage] = []
         self.messages: list[StoredMessage] = []
         self.expired: list[StoredMessage] = []
         self.damaged: list[StoredMessage] = []
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the look has what it wanted, or met as many expired messages as one slice may hold."""
-        return len(self.messages) >= self._selection.limit or len(self.expired) >= SLICE
 
     def start(self, is_own: bool) -> None:
         """The rows that follow are the unit's own uncommitted puts, or committed messages."""
@@ -61,6 +199,8 @@ class Picked:
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
+        if self._is_hidden(row):
+            return True
         message = _message(row, self._selection.q_name)
         if message is None:
             if self._is_own:
@@ -74,7 +214,7 @@ class Picked:
                 self.expired.append(message)
             return len(self.expired) < SLICE
         picked = self._own if self._is_own else self.messages
-        picked.append(message)
+        picked.append(replace(message, is_own=True) if self._is_own else message)
         self._size += len(message.data)
         return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 
@@ -86,18 +226,39 @@ class Picked:
             own = [message for message in own if _place(message) < _place(self.expired[-1])]
         if own:
             self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
+            if len(self.messages) == self._selection.limit:
+                # What had expired behind the last of them is not for this look to discard.
+                last = _place(self.messages[-1])
+                self.expired = [message for message in self.expired if _place(message) < last]
+
+    def _is_hidden(self, row: tuple[Any, ...]) -> bool:
+        """Whether another handle has locked it, or it is an own one of which only the persistent are asked for."""
+        if _is_locked(row[0], self._selection, self._locks):
+            return True
+        return self._is_own and self._selection.own_persistent and not row[2]
 
     def _fits(self, message: StoredMessage) -> bool:
         selection, descriptor = self._selection, message.descriptor
-        if selection.msg_id is not None and descriptor.msg_id != selection.msg_id:
-            return False
-        if selection.correl_id is not None and descriptor.correl_id != selection.correl_id:
+        if not fits(selection, descriptor) or not self._is_whole(message):
             return False
         place = _place(message)
         if selection.after is not None and place <= (-selection.after.priority, selection.after.number):
             return False
         at = selection.at
         return at is None or place == (-at.priority, at.number)
+
+    def _is_whole(self, message: StoredMessage) -> bool:
+        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        descriptor = message.descriptor
+        if self._selection.whole is Whole.NOTHING or descriptor.group_id == NO_ID:
+            return True
+        has_expired = 0 < message.expires_ms <= self._selection.now
+        return self._group_is_whole(descriptor, 0 if has_expired else self._selection.now)
+
+
+def _is_locked(number: int, selection: Selection, locks: Mapping[int, int]) -> bool:
+    """Whether another handle has locked the message."""
+    return locks.get(number, selection.handle) != selection.handle
 
 
 def _place(message: StoredMessage) -> tuple[int, int]:

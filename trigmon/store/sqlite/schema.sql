@@ -1,5 +1,4 @@
--- Version 2. Columns that later work fills are here from the start, so it needs no rewrite of large tables:
--- group_id to whole belong to groups and segments.
+-- Version 3.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -24,25 +23,35 @@ CREATE TABLE message (
     backout_count INTEGER NOT NULL,
     msg_id BLOB NOT NULL,
     correl_id BLOB,               -- NULL for none
-    group_id BLOB,
+    group_id BLOB,                -- NULL outside groups and segmented messages, and so are the next five
     msg_seq_number INTEGER,
     msg_offset INTEGER,
     msg_flags INTEGER,
-    head INTEGER,
-    whole INTEGER,
+    head INTEGER,                 -- 0 not the first item of its group; 1 the first, 2 and its logical message is
+                                  -- whole, 3 and its group is whole, among what is committed and not got
+    whole INTEGER,                -- of a first item: the place up to which its group is there (statements.place)
     descriptor BLOB NOT NULL,
     data BLOB NOT NULL,
     checksum INTEGER NOT NULL     -- CRC-32 of descriptor and data
 );
 -- An index ends with the row's id by itself, so each that ends with the priority is in get order.
-CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL;
+-- Messages outside groups, first items of groups, and the rest of the groups each have their own, so that nobody
+-- walks over what he does not look for, and a message outside groups pays for one.
+CREATE INDEX message_ready ON message (queue, priority DESC)
+    WHERE put_by IS NULL AND taken_by IS NULL AND head IS NULL;
+CREATE INDEX message_heads ON message (queue, head, priority DESC)
+    WHERE put_by IS NULL AND taken_by IS NULL AND head > 0;
+CREATE INDEX message_rests ON message (queue, priority DESC)
+    WHERE put_by IS NULL AND taken_by IS NULL AND head = 0;
 CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
     WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;
 CREATE INDEX message_put_by ON message (put_by, queue, taken_by, priority DESC) WHERE put_by IS NOT NULL;
 CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL;
 CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC);
 CREATE INDEX message_correl_id ON message (queue, correl_id, priority DESC) WHERE correl_id IS NOT NULL;
-CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset) WHERE group_id IS NOT NULL;
+CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset, priority DESC)
+    WHERE group_id IS NOT NULL;
+CREATE INDEX message_of_group ON message (queue, group_id, priority DESC) WHERE group_id IS NOT NULL;
 CREATE INDEX message_volatile ON message (id) WHERE persistent = 0;
 
 CREATE TABLE outcome (            -- the last two units of work of each client

@@ -8,24 +8,68 @@ ADD_MESSAGE = """
 INSERT INTO message (id, queue, priority, persistent, put_by, held, expires_ms, backout_count, msg_id, correl_id,
                      descriptor, data, checksum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+ADD_ITEM = """
+INSERT INTO message (id, queue, priority, persistent, put_by, held, expires_ms, backout_count, msg_id, correl_id,
+                     descriptor, data, checksum, group_id, msg_seq_number, msg_offset, msg_flags, head, whole)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"""
 SET_ASIDE = "UPDATE message SET queue = -queue WHERE id = ?"
 TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
 REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
 CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
 
-FIND_FIRST = f"SELECT {COLUMNS} FROM message WHERE {_READY} {_ORDER}"
-FIND_FIRST_OF = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? ORDER BY id"
+# In get order, by kind: messages outside groups; first items of groups by what is whole; the rest of the groups.
+# Each is looked at from the start, behind a place (first the same priority, then the lower ones), or at one priority.
+_KINDS = {"plain": "head IS NULL", **{f"head {n}": f"head > 0 AND head = {n}" for n in (1, 2, 3)}, "rest": "head = 0"}
+FIND_FIRST = {k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in _KINDS.items()}
+FIND_FIRST_OF = {
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? ORDER BY id"
+    for k, kind in _KINDS.items()
+}
+FIND_AFTER_SAME = {
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
+    for k, kind in _KINDS.items()
+}
+FIND_AFTER_LOWER = {
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}"
+    for k, kind in _KINDS.items()
+}
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
-FIND_AFTER_SAME = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id > ? ORDER BY id"
-FIND_AFTER_LOWER = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority < ? {_ORDER}"
 FIND_MSG_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? {_ORDER}"
 FIND_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id = ? {_ORDER}"
-FIND_NO_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id IS NULL {_ORDER}"
 FIND_BOTH_IDS = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? AND correl_id IS ? {_ORDER}"
+FIND_GROUP = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? {_ORDER}"
+FIND_ITEM = f"""
+SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? {_ORDER}"""
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
+FIND_EXPIRED = f"""
+SELECT {COLUMNS} FROM message INDEXED BY message_expiring
+WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
 EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
+
+# A group as one who looks finds it: what is committed, and what his own unit put.
+_VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
+GROUP_FROM = f"""
+SELECT msg_seq_number, msg_offset, length(data), msg_flags, id FROM message
+WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number >= ? ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
+SEGMENTS = f"""
+SELECT {COLUMNS} FROM message
+WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number = ? ORDER BY msg_offset, priority DESC, id"""
+HEADS_OF = f"""
+SELECT id, head, whole FROM message
+WHERE {_READY} AND group_id = ? AND msg_seq_number = 1 AND msg_offset = 0"""
+SET_WHOLE = "UPDATE message SET head = ?, whole = ? WHERE id = ?"
+GROUP_OF = "SELECT group_id, msg_seq_number, msg_offset FROM message WHERE id = ? AND group_id IS NOT NULL"
+PUT_BY = """
+SELECT queue, group_id, msg_seq_number, msg_offset FROM message INDEXED BY message_put_by
+WHERE put_by = ? AND group_id IS NOT NULL"""
+TAKEN_BY = """
+SELECT queue, group_id, msg_seq_number, msg_offset FROM message INDEXED BY message_taken_by
+WHERE taken_by = ? AND group_id IS NOT NULL"""
+QUEUES_WITH_GROUPS = "SELECT DISTINCT queue FROM message WHERE group_id IS NOT NULL"
+GROUPS_TO_RECOVER = """
+SELECT DISTINCT queue, group_id FROM message WHERE group_id IS NOT NULL AND (persistent = 0 OR taken_by IS NOT NULL)"""
 
 COMMIT_GETS = "DELETE FROM message WHERE taken_by = ?"
 COMMIT_PUTS = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
@@ -54,9 +98,16 @@ DROP_DELETED = f"DELETE FROM queue WHERE {_DELETED}"
 RECOVER_PUTS = "DELETE FROM message WHERE put_by IS NOT NULL"
 RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0"
 RECOVER_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by IS NOT NULL"
-DEPTHS = """
+DEPTHS = {  # what has its own index has its own count
+    kind: f"""
 SELECT queue, priority, count(*) FROM message
-WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 GROUP BY queue, priority"""
+WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 AND {which} GROUP BY queue, {order}"""
+    for kind, which, order in (
+        ("plain", "head IS NULL", "priority"),
+        ("heads", "head > 0", "head, priority"),
+        ("rest", "head = 0", "priority"),
+    )
+}
 
 WRITE_RUN = """
 INSERT INTO run (run_id, state, q_name, record) VALUES (?, ?, ?, ?)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 from zlib import crc32
@@ -20,13 +21,15 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import Found, QueueFacts, Selection
+from trigmon.rules.order.wholeness import START
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, BaseStore, can_wait, must_last
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sqlite import statements as sql
 from trigmon.store.sqlite.connection import connect, lock_directory
-from trigmon.store.sqlite.looking import Picked, look_ups
+from trigmon.store.sqlite.grouping import Groups
+from trigmon.store.sqlite.looking import Look
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
@@ -53,6 +56,7 @@ class SqliteStore(BaseStore):
             raise
         self._cursor = self._db.cursor()
         self._execute = self._cursor.execute
+        self._groups = Groups(self._execute)
         self._numbers: dict[str, int] = {}
         self._is_full = True
         self._must_sync = False
@@ -81,8 +85,11 @@ class SqliteStore(BaseStore):
             raise AnothersStore(f"{self._directory} holds the data of queue manager {owner}, not of {q_mgr_name}")
         self._execute("BEGIN IMMEDIATE")
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
+        changed = self._groups.start()
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
+        for group in changed:
+            self._groups.changed(group)
         self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
         self._execute(sql.CLEAR_DELETED)
         self._execute(sql.DROP_DELETED)
@@ -98,10 +105,10 @@ class SqliteStore(BaseStore):
     def _load(self) -> None:
         names = {number: name for name, number in self._numbers.items()}
         depths: dict[str, list[int]] = {}
-        for number, priority, count in self._rows(sql.DEPTHS):
+        for number, priority, count in chain.from_iterable(map(self._rows, sql.DEPTHS.values())):
             if number not in names:
                 raise StoreBroken(f"messages lie on queue number {number}, which does not exist")
-            depths.setdefault(names[number], [0] * 10)[priority] = count
+            depths.setdefault(names[number], [0] * 10)[priority] += count
         standing = self.standing
         for kind, text in self._rows(sql.OBJECTS):
             try:
@@ -113,6 +120,18 @@ class SqliteStore(BaseStore):
                 standing.queues[definition.name] = QueueFacts(definition, counted)
             else:
                 standing.define(cast(AnyDefinition, definition))
+
+    def kept_time(self) -> str:
+        """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
+        return str(self._meta("own_time") or "")
+
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """See the port."""
+        if must and not self._in_turn:
+            self._begin_turn(is_full=False)
+        if self._in_turn:
+            self._run_sql(sql.SET_META, ("own_time", said))
+        return self._in_turn
 
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
@@ -223,27 +242,24 @@ class SqliteStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
-        if selection.oldest_from is not None or selection.counts_expired:
-            return Found(self._oldest(selection, number), expired_count=self._count_expired(selection, number))
-        picked = Picked(selection)
-        for statement, values in look_ups(selection, number):
-            self._pick(statement, values, picked)
-            if picked.is_full:
-                break
-        if selection.unit_id and self._has_own(selection):
-            self._pick(sql.FIND_OWN, (selection.unit_id, number), picked, is_own=True)
-            picked.merge()
-        return Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
+        look = Look(
+            self._open_rows,
+            selection,
+            number,
+            self.standing.locks,
+            has_groups=self._groups.has_groups(number),
+            has_own=bool(selection.unit_id) and self._has_own(selection),
+        )
+        try:
+            if selection.oldest_from is not None or selection.counts_expired:
+                oldest = look.oldest(selection.oldest_from) if selection.oldest_from is not None else ()
+                return Found(oldest, expired_count=self._count_expired(selection, number))
+            return look.found()
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
 
-    def _oldest(self, selection: Selection, number: int) -> tuple[StoredMessage, ...]:
-        if selection.oldest_from is None:
-            return ()
-        firsts: list[StoredMessage] = []
-        for priority in range(selection.oldest_from, 10):
-            picked = Picked(selection)
-            self._pick(sql.FIND_FIRST_OF, (number, priority), picked)
-            firsts += picked.messages
-        return tuple(sorted(firsts, key=lambda message: message.number)[:1])
+    def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
+        return self._db.cursor().execute(statement, values)
 
     def _count_expired(self, selection: Selection, number: int) -> int:
         if not selection.counts_expired:
@@ -253,18 +269,6 @@ class SqliteStore(BaseStore):
     def _has_own(self, selection: Selection) -> bool:
         unit = self.standing.units.get(selection.unit_id)
         return unit is not None and any(q_name == selection.q_name for q_name, _ in unit.puts)
-
-    def _pick(self, statement: str, values: tuple[object, ...], picked: Picked, is_own: bool = False) -> None:
-        """Reads rows until enough are found; no row is read that is not needed."""
-        try:
-            rows = self._db.cursor().execute(statement, values)
-            picked.start(is_own)
-            for row in rows:
-                if not picked.take(row):
-                    break
-            rows.close(True)
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
 
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
         return {number: UnitOutcome(outcome) for number, outcome in self._rows(sql.OUTCOMES, (client_id,))}
@@ -346,33 +350,48 @@ class SqliteStore(BaseStore):
             self._execute(sql.SET_META, ("next_id", self._block_end))
             self._must_commit = True
         held = (2 if change.on_backout else 1) if change.is_held else 0
-        self._execute(
-            sql.ADD_MESSAGE,
-            (
-                change.number,
-                self._numbers[change.q_name],
-                change.priority,
-                change.is_persistent,
-                change.unit_id or None,
-                held,
-                change.expires_ms,
-                descriptor.backout_count,
-                descriptor.msg_id,
-                None if descriptor.correl_id == NO_ID else descriptor.correl_id,
-                head,
-                change.data,
-                crc32(change.data, crc32(head)),
-            ),
+        queue = self._numbers[change.q_name]
+        row = (
+            change.number,
+            queue,
+            change.priority,
+            change.is_persistent,
+            change.unit_id or None,
+            held,
+            change.expires_ms,
+            descriptor.backout_count,
+            descriptor.msg_id,
+            None if descriptor.correl_id == NO_ID else descriptor.correl_id,
+            head,
+            change.data,
+            crc32(change.data, crc32(head)),
         )
+        if descriptor.group_id == NO_ID:
+            self._execute(sql.ADD_MESSAGE, row)
+            return
+        seq, offset = descriptor.msg_seq_number, descriptor.offset
+        item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
+        self._execute(sql.ADD_ITEM, (*row, *item))
+        self._groups.came(queue, descriptor.group_id, (seq, offset), change.unit_id)
 
     def _take(self, change: c.TakeMessage) -> None:
+        message = change.message
+        self._execute(sql.TAKE_MESSAGE, (change.unit_id, message.number))
+        self._groups.took(self._numbers[message.q_name], message, change.unit_id)
+
+    def _carry_over(self, change: c.CarryOver) -> None:
         self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
+        self._groups.carried(change.unit_id)
 
     def _remove(self, change: c.RemoveMessage) -> None:
-        self._execute(sql.REMOVE_MESSAGE, (change.message.number,))
+        message = change.message
+        self._execute(sql.REMOVE_MESSAGE, (message.number,))
+        self._groups.took(self._numbers[message.q_name], message, 0)
 
     def _set_aside(self, change: c.SetAside) -> None:
-        self._execute(sql.SET_ASIDE, (change.message.number,))
+        message = change.message
+        self._execute(sql.SET_ASIDE, (message.number,))
+        self._groups.set_aside(self._numbers[message.q_name], message.number)
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         if change.unit_id >= self._block_end:
@@ -390,7 +409,9 @@ class SqliteStore(BaseStore):
         unit = change.unit
         key = (unit.unit_id,)
         ends: tuple[str, ...]
-        if change.outcome is UnitOutcome.COMMITTED:
+        is_commit = change.outcome is UnitOutcome.COMMITTED
+        groups = self._groups.before_end(unit.unit_id, is_commit=is_commit)
+        if is_commit:
             ends = (sql.COMMIT_GETS if unit.gets else "", sql.COMMIT_PUTS if unit.puts else "")
         else:
             ends = (
@@ -401,6 +422,8 @@ class SqliteStore(BaseStore):
         for statement in ends:
             if statement:
                 self._execute(statement, key)
+        for group, place in groups.items():
+            self._groups.changed(group, place)
         self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
         self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
         self._begun[unit.client_id] = unit.number
@@ -434,6 +457,7 @@ class SqliteStore(BaseStore):
 _WRITE: dict[type[c.Change], Any] = {
     c.AddMessage: SqliteStore._add,
     c.TakeMessage: SqliteStore._take,
+    c.CarryOver: SqliteStore._carry_over,
     c.RemoveMessage: SqliteStore._remove,
     c.SetAside: SqliteStore._set_aside,
     c.BeginUnit: SqliteStore._begin_unit,

@@ -1,0 +1,159 @@
+"""Both stores find the same in groups, whatever was put, got, committed, backed out, expired or lost in a crash."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import product
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.descriptors import MessageDescriptor, padded_id
+from trigmon.mq.enums import MsgFlag, ObjectType, UnitOutcome
+from trigmon.rules import changes as c
+from trigmon.rules.facts import ConnectionFacts, Cursor, Selection
+from trigmon.rules.order.wholeness import Whole
+from trigmon.store.memory import MemoryStore
+from trigmon.store.sqlite.store import SqliteStore
+
+NOW, SIZE = 1000, 4
+GROUPS = [padded_id("g"), padded_id("h")]
+FLAGS = [
+    0,
+    MsgFlag.MSG_IN_GROUP,
+    MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP,
+    MsgFlag.MSG_IN_GROUP | MsgFlag.SEGMENT,
+    MsgFlag.MSG_IN_GROUP | MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT,
+    MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP | MsgFlag.SEGMENT,
+    MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP | MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT,
+    MsgFlag.SEGMENT,
+    MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT,
+]
+puts = st.tuples(
+    st.just("put"),
+    st.sampled_from([*GROUPS, bytes(24)]),
+    st.integers(1, 3),  # sequence number
+    st.sampled_from([0, SIZE]),  # offset
+    st.sampled_from([int(flags) for flags in FLAGS]),
+    st.integers(0, 1),  # priority
+    st.booleans(),  # persistent
+    st.sampled_from([0, 0, 0, NOW]),  # expires
+    st.booleans(),  # in a unit of work
+)
+others = st.tuples(st.sampled_from(["take", "remove", "commit", "backout", "crash"]), st.integers(0, 5))
+SELECTIONS = [
+    Selection("Q", NOW, limit=limit, starts=starts, whole=whole, unit_id=unit_id, after=after)
+    for (starts, whole), (unit_id, after, limit) in product(
+        product(Whole, Whole), [(0, None, 1), (1, None, 100), (1, Cursor(1, 3), 1), (0, Cursor(0, 2), 100)]
+    )
+]
+SELECTIONS += [
+    Selection("Q", NOW, starts=starts, whole=Whole.MESSAGE, gathers=True, unit_id=1)
+    for starts in (Whole.MESSAGE, Whole.GROUP)
+]
+SELECTIONS += [
+    Selection("Q", NOW, group_id=group, msg_seq_number=seq, offset=offset, whole=whole, unit_id=1)
+    for group, seq, offset, whole in product(GROUPS, (None, 1, 2), (None, 0, SIZE), (Whole.NOTHING, Whole.MESSAGE))
+]
+
+
+class House:
+    """Two stores that are told the same."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.stores = [MemoryStore(), SqliteStore(directory)]
+        self.numbers = 0
+        self.start()
+        self.apply(c.SetDefinition(ObjectType.QLOCAL, LocalQueue(name="Q")))
+        self.units = 0
+        self.places: set[tuple[bytes, int, int]] = set()
+        self.expiring: set[tuple[bytes, int, int]] = set()
+
+    def start(self) -> None:
+        for store in self.stores:
+            store.open("QM", NOW)
+        self.apply(c.Connect(ConnectionFacts(1, "c", "app", "u", 1)))
+        self.in_unit = False
+
+    def apply(self, *changes: c.AnyChange) -> None:
+        for store in self.stores:
+            store.begin()
+            store.mark()
+            store.apply(changes, False)
+            store.end()
+
+    def unit(self) -> None:
+        if not self.in_unit:
+            self.units += 1
+            self.apply(c.BeginUnit(1, 1, self.units, "c", NOW))
+            self.in_unit = True
+
+    def put(self, group_id, seq, offset, flags, priority, persistent, expires, in_unit) -> None:
+        if in_unit:
+            self.unit()
+        self.numbers += 1
+        if group_id == bytes(24):
+            seq, offset, flags = 1, 0, 0
+        # Of two items in one place the marks follow the first, expired or not: where one may expire stands no other.
+        place = (group_id, seq, offset)
+        if place in self.expiring or (expires and place in self.places):
+            return
+        self.places.add(place)
+        if expires:
+            self.expiring.add(place)
+        descriptor = MessageDescriptor(group_id=group_id, msg_seq_number=seq, offset=offset, msg_flags=flags)
+        self.apply(
+            c.AddMessage("Q", self.numbers, priority, persistent, descriptor, b"d" * SIZE, expires, int(in_unit))
+        )
+
+    def end(self, outcome: UnitOutcome) -> None:
+        if self.in_unit:
+            unit = self.stores[0].standing.units[1]
+            self.apply(c.EndUnit(unit, outcome, NOW))
+            self.in_unit = False
+
+    def do(self, verb: str, number: int) -> None:
+        if verb in ("take", "remove"):
+            found = self.found(Selection("Q", NOW, limit=100, unit_id=int(self.in_unit))).messages
+            if found:
+                message = found[number % len(found)]
+                if verb == "take":
+                    self.unit()
+                own = {row.message.number for row in self.stores[0]._rows.all() if row.put_by}
+                if verb == "take":
+                    self.apply(c.TakeMessage(message, 1))
+                elif message.number not in own:
+                    self.apply(c.RemoveMessage(message))
+        elif verb == "commit":
+            self.end(UnitOutcome.COMMITTED)
+        elif verb == "backout":
+            self.end(UnitOutcome.BACKED_OUT)
+        else:
+            self.stores[1].idle()  # what may wait is written, so that both lose the same
+            self.stores[1].abandon()
+            self.stores[1] = SqliteStore(self.directory)
+            self.start()
+
+    def found(self, selection: Selection):
+        first, second = (store.find(selection) for store in self.stores)
+        assert first == second, selection
+        return first
+
+
+@given(st.lists(puts | others, min_size=1, max_size=14))
+@settings(max_examples=60, deadline=None)
+@example([("put", GROUPS[0], 2, 0, 0x18, 1, True, 0, False), ("put", GROUPS[0], 1, 0, 0x8, 0, True, 0, True)])
+def test_stores_find_the_same_in_groups(script):
+    with tempfile.TemporaryDirectory() as directory:
+        house = House(Path(directory))
+        for verb, *arguments in script:
+            if verb == "put":
+                house.put(*arguments)
+            else:
+                house.do(verb, *arguments)
+            for selection in SELECTIONS:
+                house.found(selection)
+        house.stores[1].close()
