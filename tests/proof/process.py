@@ -49,6 +49,7 @@ class Process:
     def __init__(
         self,
         loop: Loop,
+        clock: SystemClock,
         store: Store,
         note: Any,
         puts_allowed: Callable[[], bool],
@@ -58,7 +59,6 @@ class Process:
         self.store = store
         self.loop = ProcessLoop(loop)
         self.links: list[Link] = []
-        clock = SystemClock()
         self.manager = QueueManager("QM1", store, clock, Told(note), puts_allowed)
         self._operator = self.manager.connect(Identity(client_id="", administrator=True))
         self.manager.turn([(self._operator, number, call) for number, call in enumerate(defines, 1)])
@@ -71,6 +71,7 @@ class Process:
             )
         finally:
             asyncio._set_running_loop(None)
+        self.turns.go_on_scanning()
         self._chore(1.0, self.turns.look_after)
         for job in JOBS:
             self._chore(job.period_ms / 1000, lambda job=job: self.turns.work(job))

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import apsw
 
@@ -24,14 +23,14 @@ from tests.proof.history import Event
 from tests.proof.house import ARMED, INITIATION_Q, definitions
 from tests.proof.images import POWER_CUTS, kept
 from tests.proof.lives import WAITED_ON, listening, triggered, waiting
-from tests.proof.loop import Loop
+from tests.proof.loop import Loop, Machine
 from tests.proof.network import Faults, Link
 from tests.proof.process import Process
 from tests.proof.rules import problems
 from tests.proof.steps import STEPS
 from tests.proof.vfs import VFS
 from trigmon.mq.calls import Alter, Define
-from trigmon.qmgr import clock
+from trigmon.qmgr.clock import SystemClock
 from trigmon.store.memory import MemoryStore
 from trigmon.store.port import Store, StoreBroken
 from trigmon.store.sqlite.store import SqliteStore
@@ -44,7 +43,7 @@ WORKERS = 4
 WAITING = 3
 FIRST, DEPTH = "T.FIRST", "T.DEPTH"
 TRIGGER_DEPTH = 3
-THREE_DAYS_S = 3 * 86_400
+THREE_DAYS_MS = 3 * 86_400_000
 NETWORK_FAULTS = {"lose": 0.003, "repeat": 0.003, "swap": 0.003, "cut": 0.003, "slow": 0.01, "half_open_ms": 2000}
 ALL_QUEUES = (*QUEUES, COUNTED, WAITED_ON, FIRST, DEPTH)
 
@@ -66,6 +65,8 @@ class Simulation:
     def __init__(self, directory: Path, seed: int, only: Collection[str] = ()) -> None:
         self.chance = random.Random(seed)
         self.loop = Loop()
+        self._machine = Machine(self.loop)
+        self._kept_time = ""
         self.events: list[Event] = []
         self.happened: Counter[str] = Counter()
         self.is_calm = False
@@ -103,15 +104,14 @@ class Simulation:
 
     def run(self) -> list[str]:
         """Everything; what is wrong."""
-        with mock.patch.object(clock, "time", self.loop):
-            try:
-                return self._run()
-            except AssertionError as error:
-                return [*self._bugs, f"refused: {error}"]
-            finally:
-                if self._process is not None:
-                    self._disk.is_dead = True
-                    self._process.store.abandon()
+        try:
+            return self._run()
+        except AssertionError as error:
+            return [*self._bugs, f"refused: {error}"]
+        finally:
+            if self._process is not None:
+                self._disk.is_dead = True
+                self._process.store.abandon()
 
     def _run(self) -> list[str]:
         self._start()
@@ -191,14 +191,21 @@ class Simulation:
     def _start(self) -> None:
         if self._process is not None:
             return
-        self.loop.wall_jump_s = 0
         store: Store = self._memory
         try:
             if self._uses_sqlite:
                 VFS.disk = self._disk
-                store = SqliteStore(self._directory, VFS.name)
+                store = sqlite = SqliteStore(self._directory, VFS.name)
+                self._kept_time = sqlite.kept_time()
+            self._clock = SystemClock(self._kept_time, self._machine)
             self._process = Process(
-                self.loop, store, self.note("queue manager"), lambda: not self._is_full, self._defines, self._broke
+                self.loop,
+                self._clock,
+                store,
+                self.note("queue manager"),
+                lambda: not self._is_full,
+                self._defines,
+                self._broke,
             )
         except StoreBroken:
             self._disk.is_dead = True
@@ -227,10 +234,14 @@ class Simulation:
     def _crashed(self, how: str, image: Callable[..., dict[str, bytes]]) -> None:
         if self._uses_sqlite:
             self._disk = Disk(kept(self._disk) if image is kept else image(self._disk, self.chance))
+        if how == "power":
+            self._machine.boot()
         self._restart(how)
 
     def _restart(self, how: str) -> None:
         """The process is gone, and comes again."""
+        if not self._uses_sqlite:
+            self._kept_time = self._clock.kept()
         self.happened[how] += 1
         self.note("")("crash", how=how)
         self.loop.after(self.chance.randint(50, 1000), self._start)
@@ -300,9 +311,9 @@ class Simulation:
             self._disk.fault = fault
 
     def _jump(self) -> None:
-        """The wall clock jumps, and is put right before the next start."""
+        """The wall clock jumps, and stays so over restarts."""
         self.happened["wall clock jumped"] += 1
-        self.loop.wall_jump_s = self.chance.choice((-THREE_DAYS_S, THREE_DAYS_S, -3600, 3600))
+        self._machine.wall_jump_ms = self.chance.choice((-THREE_DAYS_MS, THREE_DAYS_MS, -3_600_000, 3_600_000))
 
     def _fill_disk(self) -> None:
         self.happened["disk filled"] += 1
