@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.proof.clients import COUNTED, OUTCOMES, QUEUES
+from tests.proof.clients import LOADED, OUTCOMES
 from tests.proof.history import BACKED_OUT, UNKNOWN, Event, Left
 from trigmon.mq.calls import (
     Call,
@@ -71,7 +71,7 @@ class Aftermath:
         """See :func:`settled`."""
         return settled(events, self._outcome)
 
-    def left(self, queues: Sequence[str] = (*QUEUES, COUNTED)) -> Left:
+    def left(self, queues: Sequence[str] = LOADED) -> Left:
         """Takes everything off the queues, and reads what clients wrote."""
         opened = self._do(*(Open(object_name=name, options=int(OpenOption.INPUT_EXCLUSIVE)) for name in queues))
         messages = []

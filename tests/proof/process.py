@@ -11,7 +11,7 @@ from typing import Any
 from tests.proof.house import Told
 from tests.proof.loop import Loop, ProcessLoop
 from tests.proof.network import Link
-from trigmon.mq.calls import Call, Define
+from trigmon.mq.calls import Call
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
 from trigmon.qmgr.manager import QueueManager
@@ -53,7 +53,7 @@ class Process:
         store: Store,
         note: Any,
         puts_allowed: Callable[[], bool],
-        defines: list[Define],
+        defines: list[Call],
         on_broken: Callable[[BaseException], None],
     ) -> None:
         self.store = store
