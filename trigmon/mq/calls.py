@@ -102,17 +102,20 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
 
 
 class Inquire(Call, frozen=True, array_like=True, kw_only=True, tag="inquire"):
-    """MQINQ by long names; none means every attribute. Answered by Values."""
+    """MQINQ by long names, MQSC words or selectors; none means every attribute. Answered by Values.
+
+    What only another type of queue has is -1, or asterisks for text, and the warning is 2068.
+    """
 
     handle: int
-    names: list[str] = []
+    names: list[str | int] = []
 
 
 class Set(Call, frozen=True, array_like=True, kw_only=True, tag="set"):
-    """MQSET by long names. Answered by Done."""
+    """MQSET by long names, MQSC words or selectors; of one named twice the last counts. Answered by Done."""
 
     handle: int
-    attributes: dict[str, Any]
+    attributes: dict[str | int, Any]
 
 
 class Commit(Call, frozen=True, array_like=True, kw_only=True, tag="commit"):
@@ -175,6 +178,15 @@ class Clear(Call, frozen=True, array_like=True, kw_only=True, tag="clear"):
     """CLEAR QLOCAL: refused while open (2042) or with uncommitted work (2055). Answered by Counted."""
 
     q_name: str
+
+
+class Refresh(Call, frozen=True, array_like=True, kw_only=True, tag="refresh"):
+    """REFRESH QMGR TYPE(EXPIRY): expired messages on the queues of a generic name are discarded, slice by slice.
+
+    It goes on behind the answer, which is Counted: how many queues are looked through.
+    """
+
+    name: str = "*"
 
 
 class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
@@ -476,6 +488,7 @@ AnyCall = (
     | DeadLetters
     | RetryDeadLetters
     | DiscardDeadLetters
+    | Refresh
     | Display
     | DisplayHandles
     | Status

@@ -140,6 +140,13 @@ class SetPlace(Change, frozen=True):
     unit_id: int = 0
 
 
+class SaveContext(Change, frozen=True):
+    """The context of the message last got through a handle is kept for those who pass it on; None: there is none."""
+
+    handle: int
+    context: MessageDescriptor | None
+
+
 class SetDefinition(Change, frozen=True):
     """An object is defined or altered; its messages and handles stay."""
 
@@ -203,6 +210,7 @@ AnyChange = (
     | LockMessage
     | UnlockMessage
     | SetPlace
+    | SaveContext
     | SetDefinition
     | DropDefinition
     | DeleteLogically

@@ -11,12 +11,42 @@ from trigmon.rules.facts import StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):
-    """A message with its context as it is, onto a queue: moved there by an operator."""
+    """A message with its context as it is, onto a queue: moved there by an operator, or the queue manager's own."""
 
     q_name: str
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Report(Call, frozen=True, kw_only=True):
+    """A report, to the queue and the queue manager (blank: this one) that its sender named."""
+
+    q_name: str
+    q_mgr_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Undelivered(Call, frozen=True, kw_only=True):
+    """A message that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
+
+    q_name: str
+    q_mgr_name: str
+    reason: int
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Expire(Call, frozen=True, kw_only=True):
+    """A look through a queue for messages that have expired. Answered by Counted."""
+
+    q_name: str
 
 
 class DeadLetter(Call, frozen=True, kw_only=True):

@@ -13,13 +13,14 @@ ids, the group, what is left of its time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Done, Get, GetMany, Refused, Reply
+from trigmon.mq.calls import Call, Done, Get, GetMany, Refused, Reply
 from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, NO_ID, MessageDescriptor
-from trigmon.mq.enums import BackoutRequeue, GetOption, Inhibit, ReportOption
-from trigmon.mq.errors import MQError, ObjectNameError, PutInhibited
+from trigmon.mq.enums import BackoutRequeue, GetOption, ReportOption
+from trigmon.mq.errors import MQError, ObjectNameError
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetPlace, met_on_the_way
 from trigmon.rules.dead_letter import header, why_not
@@ -29,7 +30,8 @@ from trigmon.rules.facts import Facts, Found, QueueFacts, Selection, StoredMessa
 from trigmon.rules.get import MOST_MESSAGES, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.get import decide_get as decide_one
 from trigmon.rules.order.place import Side
-from trigmon.rules.put import decide_deliver
+from trigmon.rules.put import check_puts_allowed, decide_deliver
+from trigmon.rules.reports import exception_report, expiration_reports
 from trigmon.rules.resolving import base_queue
 
 _BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
@@ -48,19 +50,19 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     """
     queue = facts.queue
     if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
-        threshold = queue.definition.backout_threshold
+        threshold, messages = queue.definition.backout_threshold, found.messages
         bad = [
             place
-            for place, message in enumerate(found.messages)
+            for place, message in enumerate(messages)
             if message.descriptor.backout_count >= threshold and message.number != spared
         ]
         if bad and isinstance(call, GetMany):
-            if not bad[0]:
-                return _aside(call, found.messages[:1], queue, _before(found, 0), facts)
             found = _before(found, bad[0])
+            if not bad[0]:
+                return _aside(call, messages[:1], queue, found, facts, now)
         elif bad and not spared:
             # Several that were found for one get are segments, and one message.
-            return _aside(call, found.messages, queue, found, facts)
+            return _aside(call, messages, queue, found, facts, now)
     if isinstance(call, GetMany):
         return decide_get_many(call, facts, found, now, ids)
     return decide_one(call, facts, found, now, ids)
@@ -88,12 +90,13 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
     why = next((each for each in tried if isinstance(each, str)), "") or _no_room(len(messages), facts)
     if not why:
         leaves: list[AnyChange] = [call.leaves] if call.leaves is not None else []
+        reports = [] if call.to_q_name else _reports(messages, facts, now)
         if len(messages) > 1:
             parts = [PutPart(message=message, to_q_name=call.to_q_name, why=call.why) for message in messages]
-            return Decision(changes=leaves, errands=list(parts))
+            return Decision(changes=leaves, errands=[*parts, *reports])
         (only,) = tried
         assert isinstance(only, Decision)
-        return replace(only, changes=[*only.changes, *leaves])
+        return replace(only, changes=[*only.changes, *leaves], errands=[*only.errands, *reports])
     if call.to_q_name:
         # Not a failure of the get, whose caller did not ask for this.
         return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
@@ -138,9 +141,7 @@ def moved(
     queue, _ = base_queue(to_q_name, facts)
     if queue.definition.name == message.q_name:
         raise ObjectNameError(f"{to_q_name} is the queue that it lies on")
-    for definition in (facts.alias, facts.remote, queue.definition):
-        if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
-            raise PutInhibited(definition.name)
+    check_puts_allowed(facts, queue)
     deliver = Deliver(q_name=to_q_name, descriptor=descriptor, data=data, expires_ms=message.expires_ms)
     delivered = decide_deliver(deliver, facts, None, now, ids)
     return replace(delivered, changes=[RemoveMessage(message), *delivered.changes])
@@ -179,7 +180,7 @@ def _order(message: StoredMessage) -> tuple[int, int]:
 
 
 def _aside(
-    call: Get | GetMany, messages: tuple[StoredMessage, ...], queue: QueueFacts, found: Found, facts: Facts
+    call: Get | GetMany, messages: tuple[StoredMessage, ...], queue: QueueFacts, found: Found, facts: Facts, now: int
 ) -> Decision:
     errand = PutAside(
         messages=messages,
@@ -187,7 +188,8 @@ def _aside(
         to_q_name=queue.definition.backout_requeue_q_name,
         leaves=_leaves(call, messages[0], facts),
     )
-    return Decision(_look_again(), met_on_the_way(found), [errand], gather=_what_came_of_it)
+    reports = expiration_reports(found.expired, facts, now)
+    return Decision(_look_again(), met_on_the_way(found), [errand, *reports], gather=_what_came_of_it)
 
 
 def _leaves(call: Get | GetMany, message: StoredMessage, facts: Facts) -> SetPlace | None:
@@ -245,6 +247,11 @@ def _dead_letter(
     done = moved(message, to_q_name, dead, data, facts, now, ids)
     dropped = tuple(Dropped(to_q_name, "a dead letter has no dead letter") for _ in done.errands)
     return _told(replace(done, errands=[], told=(*done.told, *dropped)), to_q_name, message, why)
+
+
+def _reports(messages: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:
+    """What the senders hear who asked to (MQRO_EXCEPTION): their messages did not get where they were meant to go."""
+    return [errand for message in messages for errand in exception_report(message, _REACHED.value, facts, now)]
 
 
 def _no_room(count: int, facts: Facts) -> str:

@@ -22,6 +22,7 @@ from trigmon.rules.defining import (
     look_for_clear,
     look_for_move,
 )
+from trigmon.rules.delivering import decide_report, decide_undelivered
 from trigmon.rules.displaying import (
     checked_where,
     decide_change_run,
@@ -38,6 +39,7 @@ from trigmon.rules.errands import (
     Awake,
     DeadLetter,
     Deliver,
+    Expire,
     Forget,
     HandOut,
     MakeQueue,
@@ -45,9 +47,12 @@ from trigmon.rules.errands import (
     PutPart,
     Reap,
     Rearmed,
+    Report,
     SendBack,
     Tend,
+    Undelivered,
 )
+from trigmon.rules.expiry import decide_expire, decide_refresh, look_for_expire
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
@@ -95,6 +100,10 @@ def _by_handle_or_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name, None, call.handle)
 
 
+def _put(call: calls.Put, connection: int) -> Wants:
+    return Wants(connection, call.q_name, None, call.handle, context=call.context)
+
+
 def _by_handle(call: Any, connection: int) -> Wants:
     return Wants(connection, handle=call.handle)
 
@@ -130,8 +139,12 @@ def _definition(call: Any, connection: int) -> Wants:
     return Wants(connection, call.name, object_type, like=like, everything=True)
 
 
-def _dead_letter(call: DeadLetter, connection: int) -> Wants:
+def _dead_letter(call: Any, connection: int) -> Wants:
     return Wants(connection, dead_letter=True)
+
+
+def _report(call: Report, connection: int) -> Wants:
+    return Wants(connection, call.q_name, q_mgr_name=call.q_mgr_name)
 
 
 def _put_aside(call: PutAside | PutPart, connection: int) -> Wants:
@@ -169,7 +182,7 @@ def _runs(call: calls.Runs, connection: int) -> Wants:
 VERBS: dict[type[calls.Call], Verb] = {
     calls.Open: Verb(_open, decide_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
-    calls.Put: Verb(_by_handle_or_name, decide_put),
+    calls.Put: Verb(_put, decide_put),
     calls.PutMany: Verb(_nothing, decide_put_many),
     calls.Get: Verb(_by_handle, decide_get, look_for_get),
     calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many),
@@ -194,6 +207,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.DiscardDeadLetters: Verb(
         _dead_letters, decide_discard, look_for_dead_letters, is_wide=True, is_administrative=True
     ),
+    calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
@@ -203,6 +217,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
+    Report: Verb(_report, decide_report),
+    Undelivered: Verb(_dead_letter, decide_undelivered),
+    Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
     PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
     PutPart: Verb(_put_aside, decide_put_part),

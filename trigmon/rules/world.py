@@ -32,6 +32,7 @@ from trigmon.rules.facts import (
     Marked,
     Neighbour,
     QueueFacts,
+    StoredMessage,
     Transmission,
     UnitFacts,
     Wants,
@@ -93,9 +94,7 @@ class Standing:
     def facts(self, wants: Wants) -> Facts:
         """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved to what it means."""
         connection = self.connections[wants.connection]
-        handle = self.handles.get(wants.handle)
-        if handle is not None and handle.connection != wants.connection:
-            handle = None
+        handle = self._own(wants.handle, wants.connection)
         queue = alias = process = initiation = remote = model = transmission = None
         target_exists = False
         name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
@@ -105,6 +104,10 @@ class Standing:
                 alias = self.aliases.get(handle.object_name)
                 if handle.route is not None:
                     remote = self.remotes.get(handle.route.definition)
+        elif wants.q_mgr_name not in ("", self.q_mgr[""].name):
+            remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=wants.q_mgr_name)
+            transmission = self._transmission(remote)
+            queue = self.queues.get(transmission.q_name)
         elif name:
             queue = self.queues.get(name)
             if queue is None:
@@ -137,7 +140,13 @@ class Standing:
             model,
             transmission,
             tuple(self.deleted) if self.deleted else (),
+            context=self._own(wants.context, wants.connection) if wants.context else None,
         )
+
+    def _own(self, number: int, connection: int) -> HandleFacts | None:
+        """A connection's handle; another's is none."""
+        handle = self.handles.get(number)
+        return handle if handle is not None and handle.connection == connection else None
 
     def _transmission(self, remote: RemoteQueue) -> Transmission:
         """The queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
@@ -156,9 +165,8 @@ class Standing:
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
-            route = facts.handle.route
-            object_type = facts.handle.object_type
-            name = route.definition if route is not None else facts.handle.q_name or facts.handle.object_name
+            # An alias is inquired of and set itself, whatever it was opened for besides.
+            object_type, name = facts.handle.object_type, facts.handle.object_name
         return replace(
             facts,
             named=self.definition(object_type, name) if object_type is not None else None,
@@ -275,7 +283,7 @@ class Standing:
                 count=unit.count + 1,
                 is_durable=unit.is_durable or message.is_persistent,
                 gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
-                marked=Marked(message.number, *key, message.is_persistent) if change.is_marked else unit.marked,
+                marked=_marked(message) if change.is_marked else unit.marked,
             ),
         )
 
@@ -387,6 +395,9 @@ class Standing:
                 self._write(self.units, unit.unit_id, replace(unit, places=before))
         self._write(self.handles, change.handle, with_place(handle, change.side, change.place))
 
+    def _save_context(self, change: c.SaveContext) -> None:
+        self._write(self.handles, change.handle, replace(self.handles[change.handle], context=change.context))
+
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
         if isinstance(definition, LocalQueue):
@@ -436,6 +447,10 @@ class Standing:
         """Runs are rows of the store, nothing of them stands here."""
 
 
+def _marked(message: StoredMessage) -> Marked:
+    return Marked(message.number, message.q_name, message.priority, message.is_persistent, message.is_own)
+
+
 _FOLLOW: dict[type[c.Change], Any] = {
     c.AddMessage: Standing._add_message,
     c.TakeMessage: Standing._take_message,
@@ -451,6 +466,7 @@ _FOLLOW: dict[type[c.Change], Any] = {
     c.LockMessage: Standing._lock_message,
     c.UnlockMessage: Standing._unlock_message,
     c.SetPlace: Standing._set_place,
+    c.SaveContext: Standing._save_context,
     c.SetDefinition: Standing._set_definition,
     c.DropDefinition: Standing._drop_definition,
     c.DeleteLogically: Standing._delete_logically,

@@ -52,6 +52,10 @@ class Look:
     def found(self) -> Found:
         """What the selection finds, in get order."""
         picked = Picked(self._selection, self._locks, self._is_whole)
+        if self._selection.is_expired:
+            rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
+            self._pick(rows, picked, is_own=False)
+            return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
         self._pick(self._in_order(), picked, is_own=False)
         if self._has_own:
             own = self._rows([(sql.FIND_OWN, (self._selection.unit_id, self._queue))])
@@ -210,7 +214,7 @@ class Picked:
                 self.expired.append(message)
             return len(self.expired) < SLICE
         picked = self._own if self._is_own else self.messages
-        picked.append(message)
+        picked.append(replace(message, is_own=True) if self._is_own else message)
         self._size += len(message.data)
         return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 

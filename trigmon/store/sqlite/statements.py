@@ -43,6 +43,9 @@ SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
+FIND_EXPIRED = f"""
+SELECT {COLUMNS} FROM message INDEXED BY message_expiring
+WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
 EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
 
 # A group as one who looks finds it: what is committed, and what his own unit put.
