@@ -101,9 +101,9 @@ CHANGES = (
     {"backout_requeue": "qmgr"},
 )
 
+OF_POISON = ({"backout_requeue_q_name": ""}, {"inhibit_put": "inhibited"}, {"backout_threshold": 2})
 # A message of a group, its last, a segment, a last one, a segment in a group, one that may be cut.
 GROUPED = (0x8, 0x10, 0x2, 0x4, 0xA, 0x1)
-OF_POISON = ({"backout_requeue_q_name": ""}, {"inhibit_put": "inhibited"}, {"backout_threshold": 2})
 
 app = st.sampled_from(APPS)
 queue = st.sampled_from(QUEUES)
