@@ -8,6 +8,7 @@ history finds everything. Each event has ``event``, ``who``, ``at`` (its place i
 - ``refused``: the put of ``body`` was refused;
 - ``asks``: before a get: ``work``, ``queue``, ``n`` messages at most;
 - ``seen``: a get of ``work`` (a browse: of none) returned ``body`` of ``queue`` with ``count``, its backout count;
+- ``carried``: the backout of ``source`` has left ``body`` in ``work``, the unit behind it;
 - ``heard``: the last call of ``work`` was answered;
 - ``write``: before the call that writes ``value`` under ``key`` (a definition, a run) in ``work``;
 - ``ends``: before the commit or backout of a unit, or the call itself outside of one: ``work``;
@@ -157,6 +158,14 @@ class History:
         self.takes.append(take)
         if work is not None:
             work.takes.append(take)
+
+    def _carried(self, event: Event, place: int) -> None:
+        work, source = self._work(event, place), self.works[event["source"]]
+        (take,) = (take for take in source.takes if take.body == event["body"])
+        source.takes.remove(take)
+        take.work = work
+        work.takes.append(take)
+        work.has_done = True
 
     def _heard(self, event: Event, place: int) -> None:
         work = self._work(event, place)

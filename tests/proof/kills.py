@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.daemons import Daemon
-from tests.proof.clients import COUNTED, QUEUES
+from tests.proof.clients import LOADED
 from tests.proof.found import Found
 from tests.proof.history import COMMITTED, Event, Left, read
 from tests.proof.house import definitions
@@ -68,7 +68,7 @@ def _start(one: Daemon, who: str) -> subprocess.Popen[str]:
 
 def _left(qm: Connection) -> Left:
     messages = []
-    for name in (*QUEUES, COUNTED):
+    for name in LOADED:
         with qm.open(name, "input_exclusive") as q:
             messages += [(name, m.text, m.descriptor.priority, m.backout_count) for m in q.drain()]
     shown = [qm.ask(Display(object_type="QLOCAL", name=name), Listing).rows for name in ("ALTER.*", "MADE.*")]
