@@ -111,6 +111,12 @@ def odd_calls(kind: type[Call]) -> Iterator[Call]:
             for name in inner.__struct_fields__:
                 for value in EDGES[fields[name]]:
                     yield kind(**{**right, outer: inner(**{name: value})})
+                    if inner is MessageDescriptor:
+                        # Fields of groups mean something beside these flags only: a segment in a group.
+                        grouped = {"msg_flags": 0xA, "group_id": b"G" * 24, name: value}
+                        yield kind(**{**right, outer: inner(**grouped)})
+    if "descriptor" in hints:
+        yield kind(**{**right, "options": 0x8000, "descriptor": MessageDescriptor(msg_flags=8)})
 
 
 class Client:

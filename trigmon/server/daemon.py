@@ -103,8 +103,7 @@ class Daemon:
         self._say_ready()
         self._compare_clocks()
         self._turns.go_on_scanning()
-        status = await self._over
-        await self._end(status, child)
+        status = await self._end(await self._over, child)
         bell.stop()
         return status
 
@@ -236,19 +235,28 @@ class Daemon:
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)
 
-    async def _end(self, status: int, child: MonitorChild | None) -> None:
-        """Lets go of everything, in order: the doors, the monitor while it can still speak to us, the clients."""
+    async def _end(self, status: int, child: MonitorChild | None) -> int:
+        """Lets go of everything, in order: the doors, the monitor while it can still speak to us, the clients.
+
+        The exit status: the store may fail at its very end, too.
+        """
         self._service.stopping()
         self._acceptor.close()
         if child:
             await child.stop()
         if status == STOPPED:
-            self._turns.stop()
-            await self._see_off()
+            try:
+                self._turns.stop()
+            except StoreBroken as error:
+                status = STORE_BROKEN
+                self._broken(error)
+            else:
+                await self._see_off()
         if self._unix:
             self._unix.remove()
         self._log.info("stopped", exit_status=status)
         self._service.close()
+        return status
 
     async def _see_off(self) -> None:
         """Gives the peers time to take the replies they are owed."""

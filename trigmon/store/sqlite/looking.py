@@ -139,7 +139,7 @@ class Look:
         """Whether as much of this message's group is there as the selection asks for."""
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
-        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq)
+        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq, 0)
         rows = self._rows([(sql.GROUP_FROM, values)])
         with closing(rows):
             items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))

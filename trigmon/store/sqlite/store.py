@@ -43,13 +43,17 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class SqliteStore(BaseStore):
-    """One directory, one file, one connection."""
+    """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, vfs: str | None = None) -> None:
         super().__init__()
         self._directory = directory
         self._lock = lock_directory(directory)
-        self._db = connect(directory / FILE_NAME)
+        try:
+            self._db = connect(directory / FILE_NAME, vfs)
+        except BaseException:
+            os.close(self._lock)
+            raise
         self._cursor = self._db.cursor()
         self._execute = self._cursor.execute
         self._groups = Groups(self._execute)
@@ -330,9 +334,12 @@ class SqliteStore(BaseStore):
 
     def _sync(self) -> None:
         """Makes last what was committed without sync: the next commit's sync covers what stands before it."""
-        self._begin_turn(is_full=True)
-        self._execute(sql.SET_META, ("synced", 1))
-        self._execute("COMMIT")
+        try:
+            self._begin_turn(is_full=True)
+            self._execute(sql.SET_META, ("synced", 1))
+            self._execute("COMMIT")
+        except apsw.Error as error:
+            raise StoreBroken(f"the sync of a turn: {error}") from error
         self._in_turn = False
 
     def _add(self, change: c.AddMessage) -> None:
