@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from trigmon.mq.calls import Call, Define, Display, Open, Put, Refused, Reply
@@ -25,6 +26,7 @@ class Collected(Telling):
     def __init__(self) -> None:
         self.triggers: list[TriggerMessage] = []
         self.dropped: list[tuple[str, str]] = []
+        self.lost: list[tuple[str, str]] = []
         self.damaged: list[tuple[str, int]] = []
         self.aside: list[Aside] = []
         self.not_aside: list[NotAside] = []
@@ -35,6 +37,9 @@ class Collected(Telling):
 
     def trigger_dropped(self, q_name: str, why: str) -> None:
         self.dropped.append((q_name, why))
+
+    def message_lost(self, q_name: str, why: str) -> None:
+        self.lost.append((q_name, why))
 
     def message_damaged(self, q_name: str, number: int) -> None:
         self.damaged.append((q_name, number))
@@ -52,7 +57,8 @@ class Collected(Telling):
 class World:
     """One queue manager, its clock and its connections by name."""
 
-    def __init__(self, kind: str, directory: Path) -> None:
+    def __init__(self, kind: str, directory: Path, puts_allowed: Callable[[], bool] = lambda: True) -> None:
+        self._puts_allowed = puts_allowed
         self.kind = kind
         self.directory = directory
         self.clock = VirtualClock()
@@ -66,7 +72,7 @@ class World:
 
     def _start(self) -> None:
         self.store = self._memory if self.kind == "memory" else SqliteStore(self.directory)
-        self.qm = QueueManager("QM1", self.store, self.clock, self.telling)
+        self.qm = QueueManager("QM1", self.store, self.clock, self.telling, self._puts_allowed)
 
     def restart(self) -> None:
         """An orderly end and a new start; connections are lost."""
@@ -92,6 +98,9 @@ class World:
         self._sequence += 1
         session = self.session(as_)
         answers = self.qm.turn([(session, self._sequence, call)])
+        # A get that met more expired messages than a turn discards goes on in the next.
+        while (deadline := self.qm.next_deadline_ms()) is not None and deadline <= self.clock.now():
+            answers += self.qm.turn([])
         if self.telling.bugs:
             raise self.telling.bugs[0]
         mine = [a.reply for a in answers if a.sequence == self._sequence and a.session is session]

@@ -362,3 +362,37 @@ def test_a_remote_queue_is_put_to_by_its_name_and_lies_on_its_transmission_queue
         assert [m.data[428:] for m in waiting.drain()] == [b"one", b"two"]
     with pytest.raises(trigmon.OptionNotValidForType):
         qm.open(f"{q_name}.R", "input_shared")
+
+
+def test_a_receipt_says_where_in_its_group_a_message_stands(queue):
+    one = queue.put(b"one", logical_order=True, msg_flags="msg_in_group")
+    two = queue.put(b"two", logical_order=True, msg_flags=["msg_in_group", "segment"])
+    three = queue.put(b"three", logical_order=True, msg_flags=["last_segment", "msg_in_group"])
+    end = queue.put(b"end", logical_order=True, msg_flags="last_msg_in_group")
+    assert [(r.msg_seq_number, r.offset) for r in (one, two, three, end)] == [(1, 0), (2, 0), (2, 3), (3, 0)]
+    assert len({r.group_id for r in (one, two, three, end)}) == 1
+    alone = queue.put(b"alone")
+    assert (alone.group_id, alone.msg_seq_number, alone.offset) == (bytes(24), 1, 0)
+    assert [queue.get().group_id for _ in range(5)] == [one.group_id] * 4 + [bytes(24)]
+
+
+def test_a_receipt_warns_of_a_group_that_is_left_unfinished(queue):
+    queue.put(b"one", logical_order=True, msg_flags="msg_in_group")
+    with pytest.raises(trigmon.IncompleteGroup):
+        queue.put(b"alone", logical_order=True)
+    assert queue.put(b"alone").warning is Reason.INCOMPLETE_GROUP
+    assert queue.put(b"alone", priority=12).warning is Reason.PRIORITY_EXCEEDS_MAXIMUM
+
+
+def test_a_close_returns_its_warning_and_the_object_is_closed(qm, q_name):
+    queue = qm.open(q_name, "output")
+    queue.put(b"one", logical_order=True, msg_flags="msg_in_group")
+    assert queue.close() is Reason.INCOMPLETE_GROUP
+    assert queue.close() is Reason.NONE
+    with pytest.raises(trigmon.HobjError):
+        queue.put(b"two")
+    with qm.open(q_name, "output") as queue:
+        queue.put(b"one", logical_order=True, msg_flags="segment")
+    with qm.open(q_name, "output") as queue:
+        queue.put(b"one")
+        assert queue.close() is Reason.NONE

@@ -11,8 +11,10 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.enums import (
     ApplType,
+    CapExpiry,
     DefinitionType,
     DefInputOpenOption,
+    ExpiryInterval,
     HardenGetBackout,
     Inhibit,
     MsgDeliverySequence,
@@ -48,6 +50,7 @@ QLOCAL = [
     ("TRIGDATA", "trigger_data", 2023, ""),
     ("PROCESS", "process_name", 2012, ""),
     ("INITQ", "initiation_q_name", 2008, ""),
+    ("CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
     ("DEFTYPE", "definition_type", 7, DefinitionType.PREDEFINED),
 ]
 QMODEL = [*QLOCAL[:-1], ("DEFTYPE", "definition_type", 7, DefinitionType.TEMPORARY_DYNAMIC)]
@@ -59,6 +62,7 @@ QREMOTE = [
     ("PUT", "inhibit_put", 10, Inhibit.ALLOWED),
     ("DEFPRTY", "def_priority", 6, 0),
     ("DEFPSIST", "def_persistence", 5, Persistence.NOT_PERSISTENT),
+    ("CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
 ]
 PROCESS = [
     ("DESCR", "description", 2013, ""),
@@ -76,6 +80,7 @@ QMGR = [
     ("MAXHANDS", "max_handles", 11, 256),
     ("MAXMSGL", "max_msg_length", 13, 4_194_304),
     ("MAXPRTY", "max_priority", 14, 9),
+    ("EXPRYINT", "expiry_interval", 39, ExpiryInterval.OFF),
 ]
 
 
@@ -86,7 +91,10 @@ QMGR = [
     + [(ObjectType.QREMOTE, *row) for row in QREMOTE]
     + [(ObjectType.PROCESS, *row) for row in PROCESS]
     + [(ObjectType.QMGR, *row) for row in QMGR]
-    + [(ObjectType.QALIAS, "TARGET", "base_q_name", 2002, "")],
+    + [
+        (ObjectType.QALIAS, "TARGET", "base_q_name", 2002, ""),
+        (ObjectType.QALIAS, "CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
+    ],
 )
 def test_an_attribute_has_mqs_word_selector_and_default(which, word, name, selector, default):
     attribute = find_attribute(which, word)
@@ -298,3 +306,20 @@ def test_times_of_definition_are_no_attributes_one_may_name():
     for which in KINDS:
         with pytest.raises(SelectorError):
             find_attribute(which, "created_ms")
+
+
+@pytest.mark.parametrize(
+    ("which", "word", "off", "most"),
+    [(ObjectType.QLOCAL, "CAPEXPRY", "NOLIMIT", 999_999_999), (ObjectType.QMGR, "EXPRYINT", "OFF", 99_999_999)],
+)
+def test_a_number_that_has_one_word_is_read_and_written_either_way(which, word, off, most):
+    attribute = find_attribute(which, word)
+    for said in (off, off.lower(), int(attribute.default)):
+        assert attribute.read(said, "") == attribute.default
+    assert attribute.write(attribute.default) == off
+    assert attribute.plain(attribute.default) == off.lower()
+    assert [attribute.read(said, "") for said in ("600", 600, most)] == [600, 600, most]
+    assert (attribute.write(600), attribute.plain(600)) == ("600", 600)
+    for wrong in (most + 1, -2, "never", "1.5"):
+        with pytest.raises(AttrValueError, match=rf"{word}.*must be {off} or 1 to {most}"):
+            attribute.read(wrong, "")

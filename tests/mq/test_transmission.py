@@ -2,11 +2,22 @@
 
 import struct
 
+import msgspec
 import pytest
 
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import ExpiryError, XqhError
-from trigmon.mq.transmission import MD_LENGTH, XQH_LENGTH, aged, check_xqh, pack_md, pack_xqh
+from trigmon.mq.transmission import (
+    MD_LENGTH,
+    MDE_LENGTH,
+    XQH_LENGTH,
+    aged,
+    check_xqh,
+    has_extension,
+    pack_md,
+    pack_mde,
+    pack_xqh,
+)
 
 MD = MessageDescriptor(
     report=0x80,
@@ -137,7 +148,7 @@ class TestTheTimeSpentOnTheQueue:
     )
     def test_is_taken_off_down_to_zero(self, expiry, passed_ms, left):
         raw = header(expiry=expiry) + b"data"
-        got = aged(message(put_ms=5000), raw, 5000 + passed_ms)
+        got = aged(message(), raw, passed_ms)
         assert struct.unpack("<i", got[120:124]) == (left,)
         assert (got[:120], got[124:]) == (raw[:120], raw[124:])
 
@@ -147,3 +158,48 @@ class TestTheTimeSpentOnTheQueue:
     def test_it_is_written_in_the_messages_encoding(self):
         raw = bytes(120) + (600).to_bytes(4, "big")
         assert aged(message(encoding=0x111), raw, 1000)[120:] == (590).to_bytes(4, "big")
+
+
+GROUPED = msgspec.structs.replace(
+    MD, group_id=bytes(range(48, 72)), msg_seq_number=3, offset=16, msg_flags=0x0B, original_length=99
+)
+
+
+def test_an_extension_has_72_bytes_with_each_field_at_its_offset():
+    raw = pack_mde(GROUPED)
+    assert len(raw) == MDE_LENGTH == 72
+    for offset, expected in [
+        (0, b"MDE "),
+        (4, struct.pack("<i", 2)),
+        (8, struct.pack("<i", 72)),
+        (12, struct.pack("<i", 0x222)),
+        (16, struct.pack("<i", 819)),
+        (20, b"MQSTR   "),
+        (28, struct.pack("<i", 0)),
+        (32, bytes(range(48, 72))),
+        (56, struct.pack("<i", 3)),
+        (60, struct.pack("<i", 16)),
+        (64, struct.pack("<i", 0x0B)),
+        (68, struct.pack("<i", 99)),
+    ]:
+        assert (offset, raw[offset : offset + len(expected)]) == (offset, expected)
+
+
+def test_the_descriptor_before_an_extension_tells_of_it_and_the_extension_of_the_data():
+    raw = pack_xqh("ORDERS", "QM9", GROUPED)
+    assert len(raw) == XQH_LENGTH + MDE_LENGTH
+    assert raw[104 + 32 : 104 + 40] == b"MQHMDE  "
+    assert raw[104 + 28 : 104 + 32] == struct.pack("<i", 1208)  # the extension's characters are the queue manager's
+    assert raw[428:] == pack_mde(GROUPED)
+    plain = pack_xqh("ORDERS", "QM9", MD)
+    assert raw[:128] == plain[:128]
+    assert raw[144:428] == plain[144:]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [{"group_id": b"g" * 24}, {"msg_seq_number": 2}, {"offset": 1}, {"msg_flags": 1}, {"original_length": 0}],
+)
+def test_each_field_that_only_the_second_version_has_calls_for_the_extension(field):
+    assert not has_extension(MD)
+    assert has_extension(msgspec.structs.replace(MD, **field))

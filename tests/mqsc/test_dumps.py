@@ -100,7 +100,8 @@ def test_what_is_here_is_what_the_dump_says():
     assert orders["trigger_control"] == "on"
     assert orders["trigger_data"] == "recipe=std line=1"
     assert (orders["backout_threshold"], orders["backout_requeue_q_name"]) == (3, "PLANT.ORDERS.BO")
-    assert row(qm, "PLANT.BATCH")["trigger_depth"] == 50
+    batch = row(qm, "PLANT.BATCH")
+    assert (batch["trigger_depth"], batch["cap_expiry"], orders["cap_expiry"]) == (50, 36_000, "nolimit")
     lower = row(qm, "plant.lower.case")
     assert (lower["shareability"], lower["msg_delivery_sequence"]) == ("not_shareable", "fifo")
     assert row(qm, "ORDERS")["base_q_name"] == "PLANT.ORDERS.IN"
@@ -121,7 +122,6 @@ def test_what_is_not_here_is_listed_at_the_end_and_where_it_stood():
     text = text_of("plant1.mqsc").split("\n")
     for typed, told in (
         ("   CLUSTER('PLANTS') +", "QLOCAL(PLANT.ORDERS.IN) CLUSTER('PLANTS'): there are no clusters here"),
-        ("   CAPEXPRY(36000) +", "QLOCAL(PLANT.BATCH) CAPEXPRY(36000): comes with a later release of trigmon"),
         (
             "DEFINE LISTENER('PLANT1.TCP') +",
             "DEFINE LISTENER('PLANT1.TCP'): where the queue manager listens is in its settings",
@@ -144,7 +144,7 @@ def test_what_stands_at_mqs_default_is_one_line_for_each_object():
     _, _, said = load("plant1.mqsc")
     (line,) = [line for line in end_of(said) if "QLOCAL(PLANT.ORDERS.BO)" in line]
     assert re.match(r"   lines \d+ to \d+: QLOCAL\(PLANT\.ORDERS\.BO\) at MQ's default, without meaning here: ", line)
-    assert "ACCTQ CAPEXPRY CLCHNAME CLUSNL CLUSTER" in line
+    assert "ACCTQ CLCHNAME CLUSNL CLUSTER" in line
 
 
 def test_a_script_as_people_write_it_is_read():

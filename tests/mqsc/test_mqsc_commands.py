@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trigmon.mq.calls import Alter, Clear, Define, Delete, Display, DisplayHandles, Ping
+from trigmon.mq.calls import Alter, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
 from trigmon.mq.errors import (
     AttrValueError,
     FunctionNotSupported,
@@ -154,10 +154,15 @@ def test_what_must_not_be_left_undone_in_silence_is_refused_by_name(text: str, w
 
 
 @pytest.mark.parametrize(
-    "text", ["REFRESH QMGR TYPE(EXPIRY)", "REF QMGR TYPE(EXPIRY) OBJECT(A*)", "REFRESH QMGR TYPE(EXPIRY) CMDSCOPE(' ')"]
+    ("text", "name"),
+    [
+        ("REFRESH QMGR TYPE(EXPIRY)", "*"),
+        ("REF QMGR TYPE(EXPIRY) OBJECT(A*)", "A*"),
+        ("REFRESH QMGR TYPE(EXPIRY) CMDSCOPE(' ')", "*"),
+    ],
 )
-def test_the_refresh_of_expiry_is_accepted(text: str):
-    assert (one(text).error, one(text).verb, one(text).calls) == (None, "REFRESH", ())
+def test_the_refresh_of_expiry_names_the_queues_to_look_through(text: str, name: str):
+    assert (one(text).error, one(text).verb, one(text).calls) == (None, "REFRESH", (Refresh(name=name),))
 
 
 @pytest.mark.parametrize(

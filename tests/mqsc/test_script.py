@@ -163,7 +163,7 @@ def test_a_script_of_nothing_is_well(qm: InProcess):
         ("DIS QS(Q) TYPE(HANDLE)", "AMQ8565W: Queue status not found."),
         (
             "REFRESH QMGR TYPE(EXPIRY)",
-            "CSQ9022I: REFRESH QMGR normal completion; expired messages go when a get meets them.",
+            "CSQ9022I: REFRESH QMGR normal completion; expired messages are being discarded.",
         ),
         ("DIS CHANNEL(*)", "AMQ8101E: trigmon error 2298 has occurred."),
         ("DIS QL(*) WHERE(CURDEPTH LK 1*)", "AMQ8569E: Error in filter specification."),

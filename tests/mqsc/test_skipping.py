@@ -48,13 +48,13 @@ def test_nothing_of_ours_is_among_it():
     [
         (
             "QLOCAL(A)",
-            "ACCTQ CAPEXPRY CFSTRUCT CLUSTER CUSTOM DEFBIND INDXTYPE QDEPTHHI QSVCINT SCOPE STGCLASS STREAMQ",
+            "ACCTQ CFSTRUCT CLUSTER CUSTOM DEFBIND INDXTYPE QDEPTHHI QSVCINT SCOPE STGCLASS STREAMQ",
         ),
-        ("QALIAS(A)", "CAPEXPRY CLUSNL DEFREADA PROPCTL SCOPE"),
+        ("QALIAS(A)", "CLUSNL DEFREADA PROPCTL SCOPE"),
         ("QREMOTE(A)", "CLUSTER CLWLPRTY DEFPRESP SCOPE"),
         ("QMODEL(A)", "DISTL MONQ NPMCLASS RETINTVL"),
         ("PROCESS(A)", "CMDSCOPE QSGDISP"),
-        ("QMGR", "ACCTINT CHLAUTH CLWLLEN CONNAUTH EXPRYINT MARKINT PSMODE REPOS SSLKEYR STATINT SUITEB XRCAP"),
+        ("QMGR", "ACCTINT CHLAUTH CLWLLEN CONNAUTH MARKINT PSMODE REPOS SSLKEYR STATINT SUITEB XRCAP"),
     ],
 )
 def test_an_attribute_that_is_not_here_is_skipped_and_the_rest_is_done(noun: str, words_of_mq: str):
@@ -76,8 +76,8 @@ def test_an_attribute_that_is_not_here_is_skipped_and_the_rest_is_done(noun: str
         ("CLUSTER(C)", False),
         ("MAXFSIZE(DEFAULT)", True),
         ("MAXFSIZE(2)", False),
-        ("CAPEXPRY(nolimit)", True),
-        ("CAPEXPRY(600)", False),
+        ("INDXTYPE(none)", True),
+        ("INDXTYPE(MSGID)", False),
         ("CUSTOM('CAPEXPRY(600)')", False),
     ],
 )

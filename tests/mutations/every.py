@@ -7,7 +7,9 @@ from tests.mutations import (
     faults_of_counting,
     faults_of_effects,
     faults_of_extensions,
+    faults_of_poison,
     faults_of_puts_and_closes,
+    faults_of_putting,
     faults_of_requirements,
     faults_of_skipping,
     faults_of_stamps,
@@ -20,11 +22,13 @@ PAGES = (
     faults_of_requirements,
     faults_of_counting,
     faults_of_puts_and_closes,
+    faults_of_putting,
     faults_of_changes,
     faults_of_stamps,
     faults_of_effects,
     faults_of_extensions,
     faults_of_units,
     faults_of_skipping,
+    faults_of_poison,
 )
 FAULTS = {fault.name: fault for page in PAGES for fault in page.FAULTS}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Clear, Get, Open, Put, Refused, Reply
+from trigmon.mq.calls import Alter, Call, Clear, Get, GetMany, Open, Put, Refused, Reply, Sieve
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 
@@ -44,13 +44,29 @@ EDGES: dict[Any, list[Any]] = {
     bool: [False, True],
     bytes: [b"", b"x", b"\0" * 24, b"\xff" * 24, b"x" * 25, b"x" * 70_000],
     list[str]: [[], ["current_q_depth"], ["none"], ["\0"], ["trigger_type"] * 300],
+    list[str | int]: [[], [3], [2016, 28], [0], [-1], [2**31], ["current_q_depth", 3], ["none"], [28] * 300],
     list[bytes]: [[], [b""], [b"x"] * 300],
     dict[str, Any]: [
         {},
         *({name: v} for v in ANY for name in ("trigger_control", "max_q_depth", "description", "state", "q_name", "")),
     ],
+    dict[str | int, Any]: [
+        {},
+        *({name: v} for v in ANY for name in ("trigger_control", 24, 28, 29, 2023, 9, 0, 2**31, "max_q_depth", "")),
+    ],
+    list[int]: [[], [0], [5, 1], [0, 2**63 - 1], [0, 2**63], [2**64 - 1, -1], [1, 2, 3], [1] * 300],
     MessageDescriptor: [],
+    Sieve: [],
 }
+NESTED: tuple[type[msgspec.Struct], ...] = (MessageDescriptor, Sieve)
+
+
+TOGETHER: dict[Any, list[int]] = {
+    # Syncpoint, a mark, syncpoint if persistent, browses that lock, unlock; and what does not go together.
+    Get: [0x2, 0x82, 0x1000, 0x220, 0x400, 0x1082],
+    GetMany: [0x2, 0x1000, 0x82],
+}
+"""Options that a call says together with each odd field, besides saying none."""
 
 
 def base(kind: type[Call]) -> dict[str, Any]:
@@ -73,6 +89,8 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "fields": {"state": "ended"},
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
+    if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:
+        needed.append("q_name")  # blank means DEADQ, which is blank too
     return {name: right[name] for name in needed}
 
 
@@ -85,12 +103,20 @@ def odd_calls(kind: type[Call]) -> Iterator[Call]:
         for value in EDGES[hints[name]]:
             yield kind(**{**right, name: value})
             if {"options", "unit"} <= set(kind.__struct_fields__):
-                yield kind(**{**right, "options": 0x2, "unit": 1, name: value})
+                for options in TOGETHER.get(kind, [0x2]):
+                    yield kind(**{**right, "options": options, "unit": 1, name: value})
+    for outer, inner in hints.items():
+        if inner in NESTED:
+            fields = get_type_hints(inner)
+            for name in inner.__struct_fields__:
+                for value in EDGES[fields[name]]:
+                    yield kind(**{**right, outer: inner(**{name: value})})
+                    if inner is MessageDescriptor:
+                        # Fields of groups mean something beside these flags only: a segment in a group.
+                        grouped = {"msg_flags": 0xA, "group_id": b"G" * 24, name: value}
+                        yield kind(**{**right, outer: inner(**grouped)})
     if "descriptor" in hints:
-        fields = get_type_hints(MessageDescriptor)
-        for name in MessageDescriptor.__struct_fields__:
-            for value in EDGES[fields[name]]:
-                yield kind(**{**right, "descriptor": MessageDescriptor(**{name: value})})
+        yield kind(**{**right, "options": 0x8000, "descriptor": MessageDescriptor(msg_flags=8)})
 
 
 class Client:

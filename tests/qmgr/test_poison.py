@@ -6,9 +6,10 @@ import pytest
 
 from tests.worlds import World
 from trigmon.mq.calls import Alter, Backout, Commit, Get, GetMany, Refused, WasGot
-from trigmon.mq.descriptors import DLH_LENGTH, unpack_dlh
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.descriptors import DLH_LENGTH, MessageDescriptor, unpack_dlh
+from trigmon.mq.enums import GetOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.rules.errands import Deliver
 
 IN, SYNC, WAIT = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value, GetOption.WAIT.value
 
@@ -157,3 +158,53 @@ def test_a_unit_of_work_is_not_made_longer_by_what_is_put_aside(world, q):
     world.did(Alter(object_type="QMGR", name="", attributes={"max_uncommitted_msgs": 1}))
     assert many(world, q, unit=2) == [b"good"]
     world.did(Commit(unit=2))
+
+
+def segments(world: World, *bodies: bytes) -> None:
+    """One logical message, put by its segments."""
+    offset = 0
+    for body in bodies:
+        flags = MsgFlag.SEGMENT | (MsgFlag.LAST_SEGMENT if body == bodies[-1] else 0)
+        descriptor = MessageDescriptor(
+            group_id=b"g" * 24, msg_flags=int(flags), offset=offset, priority=0, persistence=0, msg_id=b"m" * 24
+        )
+        world.did(Deliver(q_name="Q", descriptor=descriptor, data=body))
+        offset += len(body)
+
+
+COMPLETE = GetOption.COMPLETE_MSG.value
+
+
+def test_a_message_in_segments_is_put_aside_whole(world, q):
+    segments(world, b"one ", b"two ", b"three")
+    whole = Get(handle=q, options=SYNC | COMPLETE, unit=1)
+    assert world.did(whole).data == b"one two three"
+    world.did(Backout(unit=1))
+    world.put("Q", b"good")
+    assert world.did(Get(handle=q, options=COMPLETE)).data == b"good"
+    assert world.queue_depth("Q") == 0
+    aside = world.open("ASIDE", IN, as_="looker")
+    assert world.did(Get(handle=aside, options=COMPLETE), "looker").data == b"one two three"
+
+
+def test_a_message_in_segments_that_can_go_nowhere_is_handed_out_whole(world, q):
+    segments(world, b"one ", b"two ", b"three")
+    world.did(Alter(object_type="QLOCAL", name="ASIDE", attributes={"inhibit_put": "inhibited"}))
+    for unit in (1, 2, 3):
+        assert world.did(Get(handle=q, options=SYNC | COMPLETE, unit=unit)).data == b"one two three"
+        world.did(Backout(unit=unit))
+    assert world.queue_depth("Q") == 3
+    world.did(Get(handle=q, options=SYNC | COMPLETE, unit=4))
+    world.did(Commit(unit=4))
+    assert (world.queue_depth("Q"), world.queue_depth("ASIDE")) == (0, 0)
+
+
+def test_segments_that_have_no_room_together_are_not_torn(world, q):
+    segments(world, b"one ", b"two ", b"three")
+    world.did(Get(handle=q, options=SYNC | COMPLETE, unit=1))
+    world.did(Backout(unit=1))
+    world.did(Alter(object_type="QLOCAL", name="ASIDE", attributes={"max_q_depth": 2}))
+    assert world.did(Get(handle=q, options=COMPLETE)).data == b"one two three"
+    assert (world.queue_depth("Q"), world.queue_depth("ASIDE")) == (0, 0)
+    (kept,) = world.telling.not_aside
+    assert "ASIDE: MAXDEPTH(2), and 3 go together" in kept.why

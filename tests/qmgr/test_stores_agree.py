@@ -2,11 +2,13 @@
 
 The world begins armed and watched (a monitor listens, queues of every type), so that scripts reach triggering; what
 a wrong rule does alike on both stores is the scenarios' business. A second property needs no other store: what was
-put and committed is got once, and the depth is the number of messages.
+put and committed is got once, and the depth is the number of messages. After every step what stands is what a count
+of the rows gives.
 """
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -21,6 +23,7 @@ from trigmon.mq.calls import (
     Backout,
     Close,
     Commit,
+    DeadLetters,
     Disconnect,
     Display,
     DisplayHandles,
@@ -34,12 +37,14 @@ from trigmon.mq.calls import (
     Put,
     PutMany,
     Refused,
+    RetryDeadLetters,
     Set,
     WasGot,
     WereGot,
 )
 from trigmon.mq.descriptors import DLH_LENGTH, FORMAT_DEAD_LETTER, MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.enums import GetOption, OpenOption, Persistence
+from trigmon.store.memory import MemoryStore
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")
 MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make
@@ -60,7 +65,19 @@ GETS = (
     GetOption.BROWSE_MSG_UNDER_CURSOR,
     GetOption.MSG_UNDER_CURSOR,
     GetOption.ACCEPT_TRUNCATED_MSG,
+    GetOption.BROWSE_FIRST | GetOption.LOCK,
+    GetOption.BROWSE_NEXT | GetOption.LOCK,
+    GetOption.BROWSE_NEXT | GetOption.LOCK | GetOption.WAIT,
+    GetOption.BROWSE_MSG_UNDER_CURSOR | GetOption.LOCK,
+    GetOption.UNLOCK,
+    GetOption.MARK_SKIP_BACKOUT,
+    GetOption.MARK_SKIP_BACKOUT | GetOption.WAIT,
+    GetOption.MARK_SKIP_BACKOUT | GetOption.MSG_UNDER_CURSOR,
+    GetOption.SYNCPOINT_IF_PERSISTENT,
+    GetOption.SYNCPOINT_IF_PERSISTENT | GetOption.WAIT,
 )
+NEVER_IN_A_UNIT = GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR | GetOption.UNLOCK
+LOCKING = GetOption.LOCK | GetOption.UNLOCK | GetOption.BROWSE_NEXT
 CHANGES = (
     {"trigger_control": "on"},
     {"trigger_control": "off"},
@@ -79,9 +96,14 @@ CHANGES = (
     {"max_wait_s": 1},
     {"backout_threshold": 1},
     {"backout_threshold": 2},
+    {"backout_requeue_q_name": ""},
     {"backout_requeue": "appl"},
     {"backout_requeue": "qmgr"},
 )
+
+OF_POISON = ({"backout_requeue_q_name": ""}, {"inhibit_put": "inhibited"}, {"backout_threshold": 2})
+# A message of a group, its last, a segment, a last one, a segment in a group, one that may be cut.
+GROUPED = (0x8, 0x10, 0x2, 0x4, 0xA, 0x1)
 
 app = st.sampled_from(APPS)
 queue = st.sampled_from(QUEUES)
@@ -92,16 +114,21 @@ step = st.one_of(
     st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.sampled_from([-1, 5])),
     st.tuples(st.just("put"), app, queue, st.booleans(), st.booleans(), st.integers(0, 2), st.just(-1)),
     st.tuples(st.just("put_many"), app, queue, st.booleans(), st.integers(1, 4)),
+    st.tuples(st.just("group"), app, pick, st.sampled_from(GROUPED), st.booleans(), st.booleans()),
     st.tuples(st.just("get"), app, pick, st.sampled_from(GETS), st.booleans()),
     st.tuples(st.just("get"), app, pick, st.just(0), st.booleans()),
+    st.tuples(st.just("get"), app, pick, st.just(GetOption.MARK_SKIP_BACKOUT), st.just(True)),
     st.tuples(st.just("get_many"), app, pick, st.booleans()),
+    st.tuples(st.just("fail"), app, st.sampled_from(("B", "B", "D", "E", "T")), st.booleans(), st.booleans()),
     st.tuples(st.just("commit"), app),
     st.tuples(st.just("backout"), app),
     st.tuples(st.just("set"), app, pick, st.sampled_from(CHANGES)),
     st.tuples(st.just("alter"), queue, st.sampled_from(CHANGES)),
+    st.tuples(st.just("alter"), st.sampled_from(("B", "E")), st.sampled_from(OF_POISON)),
     st.tuples(st.just("monitor"), st.booleans()),
     st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
     st.tuples(st.just("tend")),
+    st.tuples(st.just("retry"), st.sampled_from(("", "E", "T"))),
     st.tuples(st.just("disconnect"), app),
     st.tuples(st.just("lose"), app),
     st.tuples(st.just("restart")),
@@ -109,6 +136,32 @@ step = st.one_of(
 )
 scripts = st.lists(step, min_size=1, max_size=30)
 long_scripts = st.lists(step, min_size=30, max_size=120)
+
+
+def traffic(seed: int, steps: int = 80) -> list[tuple]:
+    """Two readers of one queue, with messages, units of work, marks and locks: what a free script seldom comes to."""
+    dice = random.Random(seed)
+    script: list[tuple] = [("open", name, "F", IN | BROWSE) for name in APPS]
+    for _ in range(steps):
+        name, yes = dice.choice(APPS), dice.random() < 0.5
+        happening = dice.choices(("put", "get", "mark", "end", "browse", "time", "leave"), (6, 5, 3, 4, 5, 1, 0.3))[0]
+        match happening:
+            case "put":
+                script.append(("put", name, "F", yes, dice.random() < 0.7, dice.randrange(2), -1))
+            case "get":
+                script.append(("get", name, 0, dice.choice(GETS), yes))
+            case "mark":
+                script.append(("get", name, 0, GetOption.MARK_SKIP_BACKOUT, True))
+            case "end":
+                script.append(("commit" if dice.random() < 0.3 else "backout", name))
+            case "browse":
+                script.append(("get", name, 0, dice.choice([option for option in GETS if option & LOCKING]), False))
+            case "time":
+                script.append(("advance", 1000))
+            case "leave":
+                script.append(dice.choice([("lose", name), ("disconnect", name), ("crash",), ("restart",)]))
+                script += [("open", each, "F", IN | BROWSE) for each in APPS]
+    return script
 
 
 class Script:
@@ -128,7 +181,7 @@ class Script:
         world.define("PROC", "PROCESS", appl_id="/bin/true")
         armed = {"trigger_control": "on", "initiation_q_name": "INITQ", "process_name": "PROC"}
         world.define("F", def_persistence="persistent", **armed)
-        world.define("E", trigger_type="every", max_q_depth=6, **armed)
+        world.define("E", trigger_type="every", max_q_depth=6, max_msg_length=16, **armed)
         world.define("D", trigger_type="depth", trigger_depth=2, def_persistence="persistent", **armed)
         # What is poison on B goes to E while that has room, else to D behind a header, else nowhere.
         world.define("B", backout_requeue="qmgr", backout_threshold=1, backout_requeue_q_name="E", **armed)
@@ -143,7 +196,8 @@ class Script:
     def _reset(self) -> None:
         self.handles: dict[str, list[tuple[int, str]]] = {name: [] for name in APPS}
         self.units = dict.fromkeys(APPS, 1)
-        self.waiting: dict[str, bool] = {}  # by name whether the get is in a unit of work
+        self.waiting: dict[str, GetOption | int] = {}  # by name the options of the get
+        self.marked: dict[str, bytes | None] = dict.fromkeys(APPS)
         self.pending = {name: ([], []) for name in APPS}
         self.monitor_handle = 0
 
@@ -163,6 +217,7 @@ class Script:
             getattr(self, "_" + step[0])(*step[1:])
             self._note_ended_waits(self.world.ended_waits)
             self.world.ended_waits.clear()
+            check_counts(self.world.store)
             self.seen.append(self.world.fired())
             self.seen.append(self.world.did(Display(object_type="queue", limit=99), "operator").rows)
         self.seen.append(self.world.did(DisplayHandles(), "operator").rows)
@@ -201,46 +256,61 @@ class Script:
             else:
                 self.committed[body] += 1
 
+    def _group(self, name, which, flags, in_unit, in_order) -> None:
+        """One that may be cut is too long for queue E."""
+        put = Put(
+            handle=self._handle(name, which),
+            data=b"long enough to be cut in three pieces" if flags == 1 else b"g",
+            descriptor=MessageDescriptor(msg_flags=flags, group_id=bytes(24) if in_order else b"G" * 24),
+            options=2 * in_unit | 0x8000 * in_order,
+            unit=self.units[name] if in_unit else 0,
+        )
+        self._call(name, put)
+
     def _put_many(self, name, q_name, in_unit, count) -> None:
         unit = self.units[name] if in_unit else 0
         self._call(name, PutMany(q_name=q_name, bodies=[b"many"] * count, options=2 * in_unit, unit=unit))
 
-    def _note(self, name, message, in_unit) -> None:
-        if in_unit:
+    def _note(self, name, message, options) -> None:
+        if options & NEVER_IN_A_UNIT or len(message.data) < message.data_length:
+            return
+        is_persistent = message.descriptor.persistence == Persistence.PERSISTENT
+        if options & GetOption.SYNCPOINT or (options & GetOption.SYNCPOINT_IF_PERSISTENT and is_persistent):
             self.pending[name][1].append(body_of(message))
         else:
             self.got[body_of(message)] += 1
+        if options & GetOption.MARK_SKIP_BACKOUT:
+            self.marked[name] = body_of(message)
 
     def _get(self, name, which, option, in_unit) -> None:
-        browses = option & (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
-        in_unit = in_unit and not browses
+        options = int(option) | 2 * (in_unit and not option & (NEVER_IN_A_UNIT | GetOption.SYNCPOINT_IF_PERSISTENT))
         get = Get(
             handle=self._handle(name, which),
-            options=int(option) | 2 * in_unit,
+            options=options,
             wait_interval_ms=500,
             max_length=1 if option == GetOption.ACCEPT_TRUNCATED_MSG else -1,
-            unit=self.units[name] if in_unit else 0,
+            unit=0 if options & NEVER_IN_A_UNIT else self.units[name],
         )
         reply = self._call(name, get)
         if reply is None:
-            self.waiting[name] = in_unit
-        elif isinstance(reply, WasGot) and not browses and len(reply.data) == reply.data_length:
-            self._note(name, reply, in_unit)
+            self.waiting[name] = options
+        elif isinstance(reply, WasGot):
+            self._note(name, reply, options)
 
     def _note_ended_waits(self, answers) -> None:
         for answer in answers:
             name = answer.session.identity.application
-            in_unit = self.waiting.pop(name)
+            options = self.waiting.pop(name)
             self.seen.append((name, answer.reply))
             if isinstance(answer.reply, WasGot):
-                self._note(name, answer.reply, in_unit)
+                self._note(name, answer.reply, options)
 
     def _get_many(self, name, which, in_unit) -> None:
         unit = self.units[name] if in_unit else 0
         reply = self._call(name, GetMany(handle=self._handle(name, which), count=3, options=2 * in_unit, unit=unit))
         if isinstance(reply, WereGot):
             for message in reply.messages:
-                self._note(name, message, in_unit)
+                self._note(name, message, 2 * in_unit)
 
     def _end(self, name, call, committed) -> None:
         puts, gets = self.pending[name]
@@ -248,6 +318,9 @@ class Script:
             self.committed.update(puts)
             self.got.update(gets)
         self.pending[name] = ([], [])
+        marked, self.marked[name] = self.marked[name], None
+        if call is Backout and marked is not None:
+            self.pending[name][1].append(marked)  # it skips the backout
         if call is not None:
             self._call(name, call(unit=self.units[name]))
             self.units[name] += 1
@@ -259,6 +332,15 @@ class Script:
         self._end(name, Backout, False)
         unit = self.units[name] - 1
         self._call(name, Outcome(client_id=f"client-{name}", unit=unit))
+
+    def _fail(self, name, q_name, persistent, in_unit) -> None:
+        """A message that a program gets twice, and the first time backs out: on B that makes it poison."""
+        self._open(name, q_name, IN)
+        self._put(name, q_name, False, persistent, 2, -1)
+        last = len(self.handles[name]) - 1
+        self._get(name, last, 0, True)
+        self._backout(name)
+        self._get(name, last, 0, in_unit)
 
     def _set(self, name, which, change) -> None:
         self._call(name, Set(handle=self._handle(name, which), attributes=change))
@@ -274,6 +356,10 @@ class Script:
 
     def _tend(self) -> None:
         self._note_ended_waits(self.world.qm.tend())
+
+    def _retry(self, q_name) -> None:
+        self.seen.append(self.world.do(RetryDeadLetters(q_name=q_name), "operator"))
+        self.seen.append(self.world.do(DeadLetters(q_name=q_name, with_data=True), "operator"))
 
     def _disconnect(self, name) -> None:
         self._end(name, None, True)
@@ -296,6 +382,36 @@ class Script:
     def _crash(self) -> None:
         self.world.crash()
         self._reset()
+
+
+def check_counts(store) -> None:
+    """What stands is what a count of the rows gives, wherever rows can be counted by themselves."""
+    if not isinstance(store, MemoryStore):
+        return
+    standing, rows = store.standing, list(store._rows.all())
+    lies, puts, gets, of_units = Counter(), Counter(), Counter(), Counter()
+    for row in rows:
+        place = (row.message.q_name, row.message.priority)
+        lies[place] += not row.taken_by
+        puts[place[0]] += bool(row.put_by)
+        gets[place[0]] += bool(row.taken_by)
+        of_units[row.put_by, "puts", place] += 1
+        of_units[row.taken_by, "gets", place] += 1
+    for name, queue in standing.queues.items():
+        assert queue.depths == tuple(lies[name, priority] for priority in range(10))
+        assert (queue.uncommitted_puts, queue.uncommitted_gets) == (puts[name], gets[name])
+    there = {key: count for key, count in of_units.items() if key[0]}
+    told = {
+        (unit.unit_id, kind, place): count
+        for unit in standing.units.values()
+        for kind in ("puts", "gets")
+        for place, count in getattr(unit, kind).items()
+    }
+    assert told == there
+    for unit in standing.units.values():
+        assert unit.count == sum(unit.puts.values()) + sum(unit.gets.values())
+        assert unit.marked is None or any(row.taken_by == unit.unit_id for row in rows)
+    assert standing.locks == {number: h.handle for h in standing.handles.values() for number in h.locked}
 
 
 def body_of(message) -> bytes:
@@ -321,7 +437,9 @@ def check_that_nothing_is_lost_or_doubled(script):
         world = played.world
         world.restart()
         for q_name in ("F", "E", "D", "B", "INITQ"):
-            world.did(Alter(object_type="QLOCAL", name=q_name, attributes={"inhibit_get": "allowed"}), "operator")
+            # What is poison is to be counted where it lies.
+            plain = {"inhibit_get": "allowed", "backout_requeue": "appl"}
+            world.did(Alter(object_type="QLOCAL", name=q_name, attributes=plain), "operator")
             handle = world.open(q_name, IN, as_="last")
             row = next(r for r in world.did(Display(object_type="QLOCAL", name=q_name)).rows)
             left = []
@@ -344,6 +462,12 @@ def test_both_stores_give_the_same_replies_triggers_and_state(script):
 @given(scripts)
 def test_what_was_committed_is_got_once_and_nothing_else(script):
     check_that_nothing_is_lost_or_doubled(script)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_stores_keep_marks_and_locks_alike(seed):
+    check_that_stores_agree(traffic(seed))
+    check_that_nothing_is_lost_or_doubled(traffic(seed))
 
 
 @pytest.mark.slow

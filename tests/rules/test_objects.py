@@ -3,8 +3,9 @@
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Alter, Close, Get, Inquire, Open, Put, Refused, Set
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.mq.calls import Alter, Backout, Close, Get, Inquire, Open, Put, Refused, Set
+from trigmon.mq.enums import GetOption, ObjectType, OpenOption
 from trigmon.mq.reasons import Reason
 
 IN, OUT, INQUIRE, SET = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.INQUIRE, OpenOption.SET
@@ -98,9 +99,13 @@ class TestInquireAndSet:
             (OUT, Inquire(handle=0), Reason.NOT_OPEN_FOR_INQUIRE),
             (OUT, Set(handle=0, attributes={}), Reason.NOT_OPEN_FOR_SET),
             (INQUIRE, Inquire(handle=0, names=["no_such"]), Reason.SELECTOR_ERROR),
-            (INQUIRE, Inquire(handle=0, names=["appl_id"]), Reason.SELECTOR_NOT_FOR_TYPE),
+            (INQUIRE, Inquire(handle=0, names=["appl_id"]), Reason.SELECTOR_ERROR),
+            (INQUIRE, Inquire(handle=0, names=[2001]), Reason.SELECTOR_ERROR),
+            (INQUIRE, Inquire(handle=0, names=[0]), Reason.SELECTOR_ERROR),
             (SET, Set(handle=0, attributes={"no_such": 1}), Reason.SELECTOR_ERROR),
-            (SET, Set(handle=0, attributes={"appl_id": "x"}), Reason.SELECTOR_NOT_FOR_TYPE),
+            (SET, Set(handle=0, attributes={"appl_id": "x"}), Reason.SELECTOR_ERROR),
+            (SET, Set(handle=0, attributes={15: 1}), Reason.SELECTOR_ERROR),
+            (SET, Set(handle=0, attributes={9: 7}), Reason.INHIBIT_VALUE_ERROR),
             (SET, Set(handle=0, attributes={"max_q_depth": 1}), Reason.SELECTOR_ERROR),
             (SET, Set(handle=0, attributes={"trigger_control": "maybe"}), Reason.TRIGGER_CONTROL_ERROR),
             (SET, Set(handle=0, attributes={"trigger_type": 99}), Reason.TRIGGER_TYPE_ERROR),
@@ -123,6 +128,63 @@ class TestInquireAndSet:
         world.did(Set(handle=alias, attributes={"inhibit_get": "inhibited"}))
         assert world.did(Inquire(handle=alias, names=["inhibit_get"])).values == {"inhibit_get": "inhibited"}
         assert world.did(Inquire(handle=base, names=["inhibit_get"])).values == {"inhibit_get": "allowed"}
+
+    def test_an_alias_opened_for_messages_too_is_still_inquired_of_itself(self, world):
+        world.define("LOW", "QALIAS", base_q_name="Q", def_priority=3)
+        handle = world.open("LOW", IN, OUT, INQUIRE, SET)
+        assert world.did(Inquire(handle=handle, names=["name", "q_type", "def_priority", "base_q_name"])).values == {
+            "name": "LOW",
+            "q_type": "alias",
+            "def_priority": 3,
+            "base_q_name": "Q",
+        }
+        world.did(Set(handle=handle, attributes={"inhibit_put": "inhibited"}))
+        assert refusal(world, Put(handle=handle)) == Reason.PUT_INHIBITED
+        world.put("Q")
+        assert refusal(world, Set(handle=handle, attributes={"trigger_control": "on"})) == Reason.SELECTOR_ERROR
+
+    def test_what_only_another_type_of_queue_has_is_not_applicable_and_a_warning(self, world):
+        reply = world.did(Inquire(handle=world.open("ALIAS", INQUIRE), names=["max_q_depth", 2008, "CURDEPTH", 2016]))
+        assert reply.warning == Reason.SELECTOR_NOT_FOR_TYPE
+        wanted = {"max_q_depth": -1, "initiation_q_name": "*" * 48, "current_q_depth": -1, "name": "ALIAS"}
+        assert reply.values == wanted
+        reply = world.did(Inquire(handle=world.open("Q", INQUIRE), names=["TARGET", "trigger_data"]))
+        assert (reply.values, reply.warning) == ({"base_q_name": "*" * 48, "trigger_data": ""}, 2068)
+
+    def test_every_attribute_is_inquired_by_ibms_selector_as_by_its_name(self, world):
+        world.define("P", "PROCESS", appl_id="/bin/true")
+        world.define("REMOTE", "QREMOTE", remote_q_name="X")
+        for name, kind in {"Q": "QLOCAL", "ALIAS": "QALIAS", "REMOTE": "QREMOTE", "P": "PROCESS", "": "QMGR"}.items():
+            handle = world.did(Open(object_name=name, object_type=kind, options=INQUIRE)).handle
+            values = world.did(Inquire(handle=handle)).values
+            numbered = [a for a in ATTRIBUTES[ObjectType[kind]].values() if a.selector]
+            assert numbered
+            for attribute in numbered:
+                said = world.did(Inquire(handle=handle, names=[attribute.selector])).values
+                assert said == {attribute.name: values[attribute.name]}
+
+    def test_of_an_attribute_named_twice_the_last_value_is_set(self, world):
+        handle = world.open("Q", INQUIRE, SET)
+        world.did(Set(handle=handle, attributes={"trigger_depth": 3, "TRIGDPTH": 4, 29: 5}))
+        assert world.did(Inquire(handle=handle, names=[29])).values == {"trigger_depth": 5}
+
+    def test_what_is_set_is_no_part_of_a_unit_of_work_and_alters_no_date(self, world):
+        handle = world.open("Q", INQUIRE, SET)
+        before = world.did(Inquire(handle=handle, names=["altered_ms"])).values
+        world.clock.advance(5000)
+        world.put("Q", unit=1)
+        world.did(Set(handle=handle, attributes={"trigger_data": "new"}))
+        world.did(Backout(unit=1))
+        assert world.did(Inquire(handle=handle, names=["trigger_data"])).values == {"trigger_data": "new"}
+        assert world.did(Inquire(handle=handle, names=["altered_ms"])).values == before
+
+    def test_a_model_queue_opened_to_set_sets_the_queue_it_makes(self, world):
+        world.define("M", "QMODEL")
+        opened = world.did(Open(object_name="M", options=SET | INQUIRE | IN))
+        world.did(Set(handle=opened.handle, attributes={"trigger_depth": 7}))
+        assert world.did(Inquire(handle=opened.handle, names=["trigger_depth"])).values == {"trigger_depth": 7}
+        model = world.did(Open(object_name="M", object_type="QMODEL", options=INQUIRE))
+        assert world.did(Inquire(handle=model.handle, names=["trigger_depth"])).values == {"trigger_depth": 1}
 
     def test_an_unknown_handle_is_no_handle(self, world):
         for call in (Inquire(handle=99), Set(handle=99, attributes={}), Close(handle=99), Get(handle=99)):

@@ -152,10 +152,9 @@ def test_a_handle_says_the_transmission_queue_and_inquires_of_the_remote_one(wor
     assert opened.q_name == "XQ"
     values = world.did(Inquire(handle=opened.handle)).values
     assert (values["name"], values["q_type"], values["remote_q_mgr_name"]) == ("R", "remote", "QM9")
-    assert refusal(world, Inquire(handle=opened.handle, names=["current_q_depth"])) == Reason.SELECTOR_NOT_FOR_TYPE
-    assert refusal(world, Set(handle=opened.handle, attributes={"inhibit_get": "inhibited"})) == (
-        Reason.SELECTOR_NOT_FOR_TYPE
-    )
+    reply = world.did(Inquire(handle=opened.handle, names=["current_q_depth"]))
+    assert (reply.values, reply.warning) == ({"current_q_depth": -1}, Reason.SELECTOR_NOT_FOR_TYPE)
+    assert refusal(world, Set(handle=opened.handle, attributes={"inhibit_get": "inhibited"})) == Reason.SELECTOR_ERROR
     world.did(Set(handle=opened.handle, attributes={"inhibit_put": "inhibited"}))
     assert refusal(world, Put(handle=opened.handle, data=b"m")) == Reason.PUT_INHIBITED
     assert [row["name"] for row in world.did(DisplayHandles(q_name="XQ")).rows] == ["XQ"]
@@ -195,3 +194,39 @@ def test_definitions_survive_a_restart_and_lead_the_same_way(world):
     world.restart()
     world.put("R", b"after")
     assert got(world).data[428:] == b"after"
+
+
+def test_what_a_message_is_in_its_group_follows_the_header_and_not_the_separate_descriptor(world):
+    receipt = world.put("R", b"hello", format="MQSTR", group_id=b"g" * 24, msg_seq_number=7, msg_flags=8)
+    assert (receipt.group_id, receipt.msg_seq_number, receipt.offset) == (b"g" * 24, 7, 0)
+    message = got(world)
+    md = message.descriptor
+    assert (md.group_id, md.msg_seq_number, md.offset, md.msg_flags) == (NO_ID, 1, 0, 0)
+    assert message.data[136:144] == b"MQHMDE  "
+    extension = (
+        b"MDE "
+        + struct.pack("<4i", 2, 72, 546, 1208)
+        + b"MQSTR   "
+        + struct.pack("<i", 0)
+        + b"g" * 24
+        + struct.pack("<4i", 7, 0, 8, -1)
+    )
+    assert message.data[428:] == extension + b"hello"
+
+
+def test_a_group_put_to_a_remote_queue_is_counted_on_like_any_other(world):
+    handle = world.open("R", OUT)
+    group = MessageDescriptor(msg_flags=8)
+    replies = [world.did(Put(handle=handle, descriptor=group, options=0x8000, data=b"x")) for _ in range(3)]
+    assert [reply.msg_seq_number for reply in replies] == [1, 2, 3]
+    assert len({reply.group_id for reply in replies}) == 1
+
+
+def test_a_message_of_a_group_that_is_moved_takes_its_place_in_the_group_along(world):
+    world.define("FROM")
+    world.put("FROM", b"hello", group_id=b"g" * 24, msg_seq_number=7, msg_flags=8)
+    world.did(Move(q_name="FROM", to_q_name="R"), "operator")
+    data = got(world).data
+    assert data[136:144] == b"MQHMDE  "
+    assert data[460:484] == b"g" * 24
+    assert data[500:] == b"hello"

@@ -1,6 +1,7 @@
 """A disk that is nearly full refuses puts in good time, and everything else goes on."""
 
 import os
+import resource
 import subprocess
 
 import pytest
@@ -65,3 +66,16 @@ def test_the_disk_is_looked_at_once_a_turn_and_changes_are_told(tmp_path):
         assert reserve.puts_allowed() == reserve.puts_allowed() == (free > 100)
     assert told == [(False, 100), (True, 101)]
     assert len(looked) == 4
+
+
+def test_a_store_that_fails_at_the_orderly_end_is_said_to_have_failed(daemon):
+    one = daemon()
+    with one.connect() as qm:
+        define(qm, "Q", def_persistence="persistent")
+        qm.put("Q", b"kept")
+    # No file of the daemon may grow over what its log needs: the last checkpoint fails as on a broken disk.
+    resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (16_384, resource.RLIM_INFINITY))
+    assert one.stop() == 70
+    assert one.events("the store failed; what became of the last calls is unknown")
+    with one.start().connect() as qm, qm.open("Q", "input_shared") as q:
+        assert [message.data for message in q.drain()] == [b"kept"]

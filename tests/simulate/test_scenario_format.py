@@ -125,7 +125,7 @@ def test_what_comes_later_is_refused_by_its_name(tmp_path, text, said):
     ("text", "said"),
     [
         ("DEFINE QLOCAL(A) CLUSTER(C)", "2: setup: near CLUSTER(C): there are no clusters here"),
-        ("DEFINE QLOCAL(A) CAPEXPRY(600)", "2: setup: near CAPEXPRY(600): comes with a later release of trigmon"),
+        ("DEFINE QLOCAL(A) INDXTYPE(MSGID)", "2: setup: near INDXTYPE(MSGID): comes with a later release of trigmon"),
         ("DEFINE CHANNEL(A) CHLTYPE(SDR)", "2: setup: near DEFINE CHANNEL(A): there are no channels here"),
     ],
 )

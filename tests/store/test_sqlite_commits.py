@@ -3,9 +3,17 @@
 import apsw
 import pytest
 
+from tests.proof.disk import Disk
+from tests.proof.vfs import VFS
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Outcome, PutMany, Refused
+from trigmon.mq.calls import Backout, Commit, Get, Outcome, Put, PutMany, Refused
+from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
+from trigmon.qmgr.clock import VirtualClock
+from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.sessions import Identity
+from trigmon.store.port import StoreBroken
+from trigmon.store.sqlite.store import SqliteStore
 
 IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT
 
@@ -85,6 +93,29 @@ def test_a_call_of_many_that_is_refused_in_the_middle_leaves_nothing(world):
     world.did(Backout(unit=1))
     world.crash()
     assert list(drained(world)) == []
+
+
+def test_a_sync_that_fails_behind_a_commit_without_one_breaks_the_store_as_any_error_does(tmp_path):
+    VFS.disk = Disk()
+    store = SqliteStore(tmp_path, VFS.name)
+    manager = QueueManager("QM1", store, VirtualClock())
+    session = manager.connect(Identity(client_id="c", administrator=True))
+    volatile, lasting = (
+        Put(q_name="SYSTEM.DEFAULT.LOCAL.QUEUE", descriptor=MessageDescriptor(persistence=p)) for p in (0, 1)
+    )
+    asked = []
+
+    def fault(kind):
+        asked.append(kind)
+        if kind == "sync":
+            raise apsw.exception_for(apsw.SQLITE_IOERR_FSYNC)
+
+    VFS.disk.fault = fault
+    with pytest.raises(StoreBroken):
+        manager.turn([(session, 1, volatile), (session, 2, lasting)])
+    assert asked.count("sync") == 1
+    VFS.disk.is_dead = True
+    store.abandon()
 
 
 def drained(world):

@@ -79,3 +79,10 @@ def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):
     with pytest.raises(AnothersStore, match="queue manager QM1, not of QM2"):
         QueueManager("QM2", store, world.clock)
     store.abandon()
+
+
+def test_a_store_that_cannot_be_opened_leaves_its_directory_free(tmp_path):
+    (tmp_path / "qm.db").write_bytes(b"no database" * 100)
+    for _ in range(2):
+        with pytest.raises(StoreBroken, match="not a database"):
+            SqliteStore(tmp_path)

@@ -367,20 +367,16 @@ def test_a_lost_connection_that_waits_is_forgotten(world):
     assert names(world, "Q") == ["x"]
 
 
-def test_an_alias_opened_for_messages_is_inquired_and_set_as_its_base(world):
+@pytest.mark.parametrize("options", [(), (OpenOption.INPUT_SHARED,)])
+def test_an_alias_is_inquired_and_set_as_itself_whatever_else_it_is_opened_for(world, options):
     world.define("BASE")
     world.define("ALIAS", "QALIAS", base_q_name="BASE")
-    handle = world.open("ALIAS", OpenOption.INPUT_SHARED, OpenOption.INQUIRE, OpenOption.SET)
-    world.did(Set(handle=handle, attributes={"trigger_control": "on"}))
-    values = world.did(Inquire(handle=handle)).values
-    assert (values["name"], values["trigger_control"]) == ("BASE", "on")
-
-
-def test_an_alias_opened_for_nothing_else_is_inquired_as_itself(world):
-    world.define("BASE")
-    world.define("ALIAS", "QALIAS", base_q_name="BASE")
-    handle = world.open("ALIAS", OpenOption.INQUIRE)
-    assert world.did(Inquire(handle=handle, names=["base_q_name"])).values == {"base_q_name": "BASE"}
+    handle = world.open("ALIAS", OpenOption.INQUIRE, OpenOption.SET, *options)
+    world.did(Set(handle=handle, attributes={"inhibit_put": "inhibited"}))
+    names = ["base_q_name", "inhibit_put"]
+    wanted = {"base_q_name": "BASE", "inhibit_put": "inhibited"}
+    assert world.did(Inquire(handle=handle, names=names)).values == wanted
+    assert world.do(Set(handle=handle, attributes={"trigger_control": "on"})).reason == Reason.SELECTOR_ERROR
 
 
 def test_one_reply_carries_no_more_than_it_has_room_for(world):

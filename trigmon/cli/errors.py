@@ -41,6 +41,8 @@ _UNKNOWN_NAME, _NOT_AUTHORIZED = 2085, 2035
 _LISTS = {
     "": "trigmon queue list shows what there is",
     "PROCESS": "trigmon process list shows what there is",
+    "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or say --queue",
+    "MESSAGE": "trigmon dlq list shows what there is",
     "RUN": "trigmon runs list --all shows what there is",
 }
 """Where the names are that would be known, by the kind of object."""
@@ -77,10 +79,15 @@ def exit_code(error: Exception) -> int:
 def sentence(error: Exception) -> str:
     """The reason, the object and, where there is one, the remedy."""
     reason, about = int(getattr(error, "reason", 0)), str(getattr(error, "about", ""))
-    remedy = _LISTS.get(about.partition("(")[0], _LISTS[""]) if reason == _UNKNOWN_NAME else _REMEDIES.get(reason)
+    named = re.match(r"(?:[A-Z]+\()?([A-Za-z0-9./_%]+)", about)
+    remedy = remedy_of(reason, named[1] if named else "QUEUE")
+    if reason == _UNKNOWN_NAME:
+        remedy = _LISTS.get(about.partition("(")[0], _LISTS[""])
     if reason == _NOT_AUTHORIZED and " needs a" in about:  # who was not let in at all hears another remedy
         remedy = "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may"
-    if not remedy:
-        return str(error)
-    named = re.match(r"(?:[A-Z]+\()?([A-Za-z0-9./_%]+)", about)
-    return f"{error}; {remedy.replace('{name}', named[1] if named else 'QUEUE')}"
+    return f"{error}; {remedy}" if remedy else str(error)
+
+
+def remedy_of(reason: int, name: str) -> str:
+    """What to do about a reason that concerns an object of this name, "" where nothing general can be said."""
+    return _REMEDIES.get(reason, "").replace("{name}", name)

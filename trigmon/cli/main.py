@@ -24,6 +24,7 @@ COMMANDS = {
     "get": "trigmon.cli.get:get",
     "browse": "trigmon.cli.get:browse",
     "runs": "trigmon.cli.runs:runs",
+    "dlq": "trigmon.cli.dlq:dlq",
     "status": "trigmon.cli.status:status",
     "explain": "trigmon.cli.explain:explain",
     "lint": "trigmon.cli.lint:lint",
@@ -33,7 +34,7 @@ COMMANDS = {
     "config": "trigmon.cli.config:config",
     "completion": "trigmon.cli.completion:completion",
 }
-LATER = ("dlq", "group", "spark")
+LATER = ("group", "spark")
 """Commands of the interface that later releases bring."""
 
 

@@ -108,6 +108,7 @@ _INSTANTS = {
         "trigger_stamp",
         "at",
         "since",
+        "dead",
     )
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -200,13 +200,21 @@ class Queue:
             yield Message(reply)
             step = _BROWSE_NEXT
 
-    def set(self, **attributes: Any) -> None:
-        """Changes attributes (MQSET) by long name: ``trigger_control="on"``. Raises InhibitValueError, ..."""
-        self._checked()
-        self.connection.call(Set(handle=self.handle, attributes=attributes))
+    def set(self, selectors: Mapping[str | int, Any] | None = None, /, **attributes: Any) -> None:
+        """Changes attributes (MQSET) by long name: ``trigger_control="on"``. Raises InhibitValueError, ...
 
-    def inquire(self, *names: str) -> dict[str, Any]:
-        """Attribute values by long name, enumerations as words; without names all there are."""
+        ``selectors`` names them by IBM's numbers, or in any other way.
+        """
+        self._checked()
+        given: dict[str | int, Any] = dict(selectors or {})
+        given.update(attributes)
+        self.connection.call(Set(handle=self.handle, attributes=given))
+
+    def inquire(self, *names: str | int) -> dict[str, Any]:
+        """Attribute values by long name, enumerations as words; without names all there are.
+
+        Names are long names, MQSC's words or IBM's selectors. What only another type of queue has is -1, or asterisks.
+        """
         self._checked()
         return self.connection.ask(Inquire(handle=self.handle, names=list(names)), Values).values
 
@@ -231,6 +239,7 @@ def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 
         data=words.as_bytes(data),
         options=bits,
         unit=connection.unit if bits & words.SYNCPOINT else 0,
+        context=words.handle_of(options),
     )
     return receipt(connection.ask(call, WasPut, is_sound=bool(handle)))
 

@@ -8,7 +8,7 @@ TypeError, as for any Python call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn, Protocol, TypedDict
 
 from trigmon.client.fields import READERS
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor
@@ -38,8 +38,17 @@ Id = bytes | str
 Words = str | Iterable[str]
 
 
+class Opened(Protocol):
+    """Something that is open, by its handle."""
+
+    handle: int
+
+
 class PutWords(TypedDict, total=False):
-    """What may stand beside the data of a put. ``expiry_tenths`` and ``expiry`` are the same field."""
+    """What may stand beside the data of a put. ``expiry_tenths`` and ``expiry`` are the same field.
+
+    ``context`` is the queue whose saved context is passed on: the one that was opened with ``save_all_context``.
+    """
 
     syncpoint: bool
     no_syncpoint: bool
@@ -79,6 +88,7 @@ class PutWords(TypedDict, total=False):
     put_appl_name: str | None
     put_ms: int | None
     appl_origin_data: str | None
+    context: Opened | int | None
 
 
 class GetWords(TypedDict, total=False):
@@ -197,11 +207,17 @@ def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescripto
         if reader is not None:
             if value is not None:
                 fields["expiry" if said == "expiry_tenths" else said] = reader(said, value)
-        elif said not in _LATER_PUT or value:
+        elif said != "context" and (said not in _LATER_PUT or value):
             _unknown("put", said, [*_PUT, *READERS], _LATER_PUT)
     if "expiry" in given and "expiry_tenths" in given:
         raise TypeError("put takes expiry or expiry_tenths, not both: they are one field")
     return MessageDescriptor(**fields) if fields else _PLAIN, bits
+
+
+def handle_of(given: PutWords) -> int:
+    """The handle that a context comes from, 0 for none."""
+    context = given.get("context")
+    return context if isinstance(context, int) else context.handle if context is not None else 0
 
 
 def as_bytes(data: Data) -> bytes:

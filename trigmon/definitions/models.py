@@ -42,8 +42,8 @@ LATER_KEYS = {
         *("account", "memory_max", "cpu_quota", "environment"),
     ),
     "process": (),
-    "qlocal": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "capexpry", "indxtype"),
-    "qmodel": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "capexpry", "indxtype"),
+    "qlocal": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "indxtype"),
+    "qmodel": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "indxtype"),
 }
 """Keys that belong to a later release: refused by name, never silently accepted."""
 

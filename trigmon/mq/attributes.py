@@ -20,8 +20,10 @@ import msgspec
 from trigmon.mq.enums import (
     ApplType,
     BackoutRequeue,
+    CapExpiry,
     DefinitionType,
     DefInputOpenOption,
+    ExpiryInterval,
     HardenGetBackout,
     Inhibit,
     MsgDeliverySequence,
@@ -172,6 +174,7 @@ DefPersistence = Annotated[
         words=MappingProxyType({"NO": Persistence.NOT_PERSISTENT, "YES": Persistence.PERSISTENT}),
     ),
 ]
+CapExpiryTenths = Annotated[int, Attribute("CAPEXPRY", 276, words=_words(CapExpiry), user_range=True, low=1)]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
 DEFINITION_TYPES = _words(DefinitionType, PERMANENT_DYNAMIC="PERMDYN", TEMPORARY_DYNAMIC="TEMPDYN")
 When = Annotated[int, Attribute("", read_only=True, high=2**62)]
@@ -224,6 +227,7 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     trigger_data: Annotated[str, Attribute("TRIGDATA", 2023, length=64, settable=True)] = ""
     process_name: Annotated[str, Attribute("PROCESS", 2012, is_name=True)] = ""
     initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
+    cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
     rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
     backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
     max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
@@ -267,6 +271,7 @@ class RemoteQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     inhibit_put: PutInhibited = Inhibit.ALLOWED
     def_priority: DefPriority = 0
     def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+    cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
 
 
 class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -278,6 +283,7 @@ class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     inhibit_put: PutInhibited = Inhibit.ALLOWED
     def_priority: DefPriority = 0
     def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
+    cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
 
 
 class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -315,6 +321,9 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
     max_uncommitted_msgs: Annotated[int, Attribute("MAXUMSGS", 33, low=1)] = 10_000
     max_handles: Annotated[int, Attribute("MAXHANDS", 11)] = 256
     max_msg_length: Annotated[int, Attribute("MAXMSGL", 13, low=32_768, high=104_857_600)] = 4_194_304
+    expiry_interval: Annotated[
+        int, Attribute("EXPRYINT", 39, words=_words(ExpiryInterval), user_range=True, low=1, high=99_999_999)
+    ] = ExpiryInterval.OFF
     max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
 
 
@@ -363,13 +372,18 @@ def is_dynamic(row: Mapping[str, Any]) -> bool:
     return bool(row["object_type"] == "QLOCAL" and row.get("definition_type", "predefined") != "predefined")
 
 
-def find_attribute(which: ObjectType, name: str) -> Attribute:
-    """The attribute that a long name or an MQSC word (in either case) means for this kind of object.
+def find_attribute(which: ObjectType, name: str | int) -> Attribute:
+    """The attribute that a long name, an MQSC word (in either case) or IBM's selector means for this kind of object.
 
     ``default_persistence`` and its like are ``def_persistence``. ``NOTRIGGER`` and its like are no names of
     attributes; MQSC's own reader knows them. Raises SelectorError.
     """
     table = ATTRIBUTES[which]
+    if isinstance(name, int):
+        by_selector = next((a for a in table.values() if name and a.selector == name), None)
+        if by_selector is None:
+            raise SelectorError(f"{which.name} has no attribute of selector {name}")
+        return by_selector
     found = table.get(re.sub("^default_", "def_", name.lower()))
     if found is None:
         said = "TARGET" if name.upper() == "TARGQ" else name.upper()

@@ -102,17 +102,20 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
 
 
 class Inquire(Call, frozen=True, array_like=True, kw_only=True, tag="inquire"):
-    """MQINQ by long names; none means every attribute. Answered by Values."""
+    """MQINQ by long names, MQSC words or selectors; none means every attribute. Answered by Values.
+
+    What only another type of queue has is -1, or asterisks for text, and the warning is 2068.
+    """
 
     handle: int
-    names: list[str] = []
+    names: list[str | int] = []
 
 
 class Set(Call, frozen=True, array_like=True, kw_only=True, tag="set"):
-    """MQSET by long names. Answered by Done."""
+    """MQSET by long names, MQSC words or selectors; of one named twice the last counts. Answered by Done."""
 
     handle: int
-    attributes: dict[str, Any]
+    attributes: dict[str | int, Any]
 
 
 class Commit(Call, frozen=True, array_like=True, kw_only=True, tag="commit"):
@@ -177,12 +180,70 @@ class Clear(Call, frozen=True, array_like=True, kw_only=True, tag="clear"):
     q_name: str
 
 
+class Refresh(Call, frozen=True, array_like=True, kw_only=True, tag="refresh"):
+    """REFRESH QMGR TYPE(EXPIRY): expired messages on the queues of a generic name are discarded, slice by slice.
+
+    It goes on behind the answer, which is Counted: how many queues are looked through.
+    """
+
+    name: str = "*"
+
+
 class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
     """Moves messages from queue to queue, oldest first, one unit a slice. Answered by Counted."""
 
     q_name: str
     to_q_name: str
     count: int = 256
+
+
+class Sieve(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """Which dead letters are meant: all that fit in everything that is said here; 0 and blank say nothing.
+
+    ``since_ms`` and ``before_ms`` are about when a message came to the dead-letter queue by its MQDLH or, where it has
+    none, about when it was put.
+    """
+
+    reason: int = 0
+    dest_q_name: str = ""
+    msg_id: bytes = b""
+    since_ms: int = 0
+    before_ms: int = 0
+
+
+class DeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="dead_letters"):
+    """Looks through a slice of the dead-letter queue, or of ``q_name``, in get order. Answered by Sifted.
+
+    ``after`` is the last answer's: it goes on from there. ``with_data`` has each row hold the message's data too.
+    """
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+    with_data: bool = False
+
+
+class RetryDeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="retry_dead_letters"):
+    """Returns what fits in a slice to where it came from, or to ``to_q_name``, each in one step. Answered by Sifted.
+
+    One that its queue does not take stays where it is.
+    """
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
+    to_q_name: str = ""
+
+
+class DiscardDeadLetters(Call, frozen=True, array_like=True, kw_only=True, tag="discard_dead_letters"):
+    """Deletes what fits in a slice. Answered by Sifted."""
+
+    q_name: str = ""
+    where: Sieve = Sieve()
+    after: list[int] = []
+    limit: int = 256
 
 
 class Display(Call, frozen=True, array_like=True, kw_only=True, tag="display"):
@@ -323,6 +384,23 @@ class Counted(Reply, frozen=True, array_like=True, kw_only=True, tag="counted"):
     more: bool = False
 
 
+class Sifted(Reply, frozen=True, array_like=True, kw_only=True, tag="sifted"):
+    """A slice of a queue, looked through: ``count`` of its ``looked_at`` messages were listed, returned or deleted.
+
+    ``refused`` tells of those that could not be returned: reason, reason_name, to_q_name, about, count. While there is
+    ``more``, the same call goes on behind ``after``. ``depth`` is CURDEPTH before this slice.
+    """
+
+    q_name: str
+    count: int
+    rows: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    looked_at: int = 0
+    depth: int = 0
+    after: list[int] = []
+    more: bool = False
+
+
 class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome_was"):
     """What became of the unit of work."""
 
@@ -407,6 +485,10 @@ AnyCall = (
     | Delete
     | Clear
     | Move
+    | DeadLetters
+    | RetryDeadLetters
+    | DiscardDeadLetters
+    | Refresh
     | Display
     | DisplayHandles
     | Status
@@ -417,6 +499,20 @@ AnyCall = (
     | Runs
 )
 
+AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
+
 AnyReply = (
-    Done | Opened | WasPut | WerePut | WasGot | WereGot | Values | Listing | Counted | OutcomeWas | Explained | Refused
+    Done
+    | Opened
+    | WasPut
+    | WerePut
+    | WasGot
+    | WereGot
+    | Values
+    | Listing
+    | Counted
+    | Sifted
+    | OutcomeWas
+    | Explained
+    | Refused
 )

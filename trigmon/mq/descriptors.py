@@ -229,6 +229,21 @@ def unpack_dlh(data: bytes) -> tuple[DeadLetterHeader, bytes]:
 _DAY_MS = 86_400_000
 
 
+def moment_of(date: str, time: str) -> int:
+    """Milliseconds since 1970 of PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT; 0 where they are none."""
+    said = date + time
+    if len(date) != 8 or len(time) != 8 or not (said.isascii() and said.isdigit()):
+        return 0
+    year, month, day = int(date[:4]), int(date[4:6]), int(date[6:])
+    hours, minutes, seconds, hundredths = (int(time[at : at + 2]) for at in range(0, 8, 2))
+    if not (1 <= month <= 12 and 1 <= day <= 31 and hours < 24 and minutes < 60 and seconds < 60):
+        return 0
+    era, year_of_era = divmod(year - (month <= 2), 400)
+    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    return max(0, days * _DAY_MS + ((hours * 60 + minutes) * 60 + seconds) * 1000 + hundredths * 10)
+
+
 def date_and_time(ms: int) -> tuple[str, str]:
     """PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT, of milliseconds since 1970.
 

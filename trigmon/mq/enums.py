@@ -281,6 +281,18 @@ class ReportOption(IntFlag):
     DEAD_LETTER_Q = 0
 
 
+class CapExpiry(IntEnum):
+    """``MQCEX_*``: the limit that an object sets to how long a message lives; others are tenths of a second."""
+
+    NOLIMIT = -1
+
+
+class ExpiryInterval(IntEnum):
+    """``MQEXPI_*``: how often expired messages are looked for; others are seconds."""
+
+    OFF = 0
+
+
 class UnitOutcome(IntEnum):
     """What became of a unit of work, as the queue manager remembers it."""
 

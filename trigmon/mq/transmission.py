@@ -21,10 +21,12 @@ from trigmon.mq.descriptors import (
     EXPIRY_UNLIMITED,
     FORMAT_MD_EXTENSION,
     FORMAT_XMIT_Q_HEADER,
+    ID_LENGTH,
     MessageDescriptor,
     chars,
     date_and_time,
 )
+from trigmon.mq.enums import ApplType
 from trigmon.mq.errors import ExpiryError, XqhError
 
 _XQH = struct.Struct("<4si48s48s")
@@ -34,6 +36,8 @@ XQH_LENGTH = _XQH.size + MD_LENGTH
 _MDE = struct.Struct("<4s4i8si24s4i")
 MDE_LENGTH = _MDE.size
 _EXPIRY_AT = _XQH.size + 16
+_MSG_ID_AT = _XQH.size + 48
+_CORREL_ID_AT = _MSG_ID_AT + ID_LENGTH
 _LITTLE_ENDIAN = 0x2
 _INTEGERS = 0xF
 
@@ -77,7 +81,8 @@ def pack_mde(md: MessageDescriptor) -> bytes:
 
 def pack_md(md: MessageDescriptor) -> bytes:
     """MQMD version 1, 324 bytes. The queue manager's own character set is named, since it leaves here."""
-    put_date, put_time = date_and_time(md.put_ms)
+    has_context = md.put_appl_type != ApplType.NO_CONTEXT
+    put_date, put_time = date_and_time(md.put_ms) if has_context else (" " * 8, " " * 8)
     return _MD.pack(
         b"MD  ",
         1,
@@ -124,7 +129,14 @@ def check_xqh(descriptor: MessageDescriptor, data: bytes) -> None:
         raise ExpiryError(f"expiry {descriptor.expiry} is inconsistent with the {expiry} in the MQXQH")
 
 
-def aged(descriptor: MessageDescriptor, data: bytes, now: int) -> bytes:
+def ids_in_xqh(data: bytes) -> tuple[bytes, bytes] | None:
+    """MsgId and CorrelId of the message behind an MQXQH; None where there is none."""
+    if len(data) < XQH_LENGTH or data[:4] != b"XQH ":
+        return None
+    return data[_MSG_ID_AT:_CORREL_ID_AT], data[_CORREL_ID_AT : _CORREL_ID_AT + ID_LENGTH]
+
+
+def aged(descriptor: MessageDescriptor, data: bytes, waited_ms: int) -> bytes:
     """The data as it is got: the MQXQH's expiry less the time since the put, 0 once that has elapsed.
 
     Data too short to hold the field, and a field that is not above 0, stay as they are.
@@ -135,7 +147,7 @@ def aged(descriptor: MessageDescriptor, data: bytes, now: int) -> bytes:
     expiry = _expiry(data, order)
     if expiry <= 0:
         return data
-    left_ms = expiry * 100 - (now - descriptor.put_ms)
+    left_ms = expiry * 100 - waited_ms
     left = max(1, left_ms // 100) if left_ms > 0 else 0
     return data[:_EXPIRY_AT] + left.to_bytes(4, order, signed=True) + data[_EXPIRY_AT + 4 :]
 

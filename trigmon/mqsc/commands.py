@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_attributes
-from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping
+from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
 from trigmon.mqsc import elsewhere, words
@@ -140,17 +140,16 @@ def _ping(reading: Reading, command: Command) -> Command:
 
 
 def _refresh(reading: Reading, command: Command) -> Command:
-    """REFRESH QMGR TYPE(EXPIRY): nothing scans for expired messages yet, a get that meets one discards it."""
+    """REFRESH QMGR TYPE(EXPIRY) OBJECT(generic name): expired messages are discarded now."""
     found = reading.take("TYPE")
     if found is None or not found.values:
         raise reading.error(found or _noun_of(reading), "REFRESH QMGR needs TYPE(EXPIRY)", ParmMissing)
     if [value.text.upper() for value in found.values] != ["EXPIRY"]:
         raise NotHereError(f"{reading.what} {found.near.strip()}", elsewhere.QMGR_ACTS["REFRESH"])
     named = reading.take("OBJECT")
-    if named is not None:
-        object_name(reading, named, generic=True)
+    name = object_name(reading, named, generic=True) if named is not None else "*"
     nothing_more(reading)
-    return command
+    return replace(command, calls=(Refresh(name=name),))
 
 
 def _noun_of(reading: Reading) -> Parameter:

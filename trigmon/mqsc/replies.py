@@ -64,7 +64,7 @@ def done(command: Command) -> str:
     """The line that says the command did what it was asked to."""
     if command.verb == "REFRESH":
         # MQ has this on z/OS only, so the answer is the one that is given there.
-        return "CSQ9022I: REFRESH QMGR normal completion; expired messages go when a get meets them."
+        return "CSQ9022I: REFRESH QMGR normal completion; expired messages are being discarded."
     number, sentence = _DONE[command.verb, command.noun]
     return f"AMQ{number}I: {sentence}"
 

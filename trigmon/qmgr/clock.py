@@ -1,9 +1,21 @@
-"""The queue manager's own time, handed in: milliseconds since 1970."""
+"""The queue manager's own time, handed in: milliseconds since 1970.
+
+Own time is the wall clock's at the very first start and goes on with the time since boot, which no change of the wall
+clock touches and which counts while a machine sleeps. What it takes to go on is kept in the store. A restart within one
+boot continues as if there had been none; after a boot it is the wall clock's again, but never behind where it was.
+"""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
+
+import msgspec
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""A new one at each boot (random(4))."""
 
 
 class Clock(Protocol):
@@ -12,16 +24,71 @@ class Clock(Protocol):
     def now(self) -> int:
         """Milliseconds since 1970; never goes back."""
 
+    def kept(self) -> str:
+        """What the next start needs to go on from here; empty where nothing does."""
+
+
+class Machine:
+    """The clocks of this machine, in milliseconds."""
+
+    def wall_ms(self) -> int:
+        """What everybody calls the time; people and programs move it."""
+        return time.time_ns() // 1_000_000
+
+    def boot_ms(self) -> int:
+        """The time since boot, sleep included; nobody moves it."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+    def boot_id(self) -> str:
+        """Which boot that is, empty where the system does not say."""
+        with suppress(OSError):
+            return BOOT_ID.read_text().strip()
+        return ""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Own time as a store remembers it: the boot, how far it was ahead of the time since then, and how late it was."""
+
+    boot_id: str
+    ahead_ms: int
+    own_ms: int
+
+
+def ahead_of_boot(kept: Kept | None, boot_id: str, wall_ms: int, boot_ms: int) -> int:
+    """How far own time is ahead of the time since boot, from what was kept and the clocks at a start."""
+    if kept is None:
+        return wall_ms - boot_ms
+    goes_on_ms = kept.ahead_ms + boot_ms
+    if boot_id and kept.boot_id == boot_id and goes_on_ms >= kept.own_ms:
+        return kept.ahead_ms
+    return max(wall_ms, kept.own_ms) - boot_ms
+
 
 class SystemClock:
-    """Wall time at the start, advanced by the monotonic clock: no jump of the wall clock moves a deadline."""
+    """Own time on a machine. ``kept`` is what :meth:`kept` said before the last end; empty at a first start."""
 
-    def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+    def __init__(self, kept: str = "", machine: Machine | None = None) -> None:
+        self._machine = machine or Machine()
+        self._boot_id = self._machine.boot_id()
+        self._ahead_ms = ahead_of_boot(_read(kept), self._boot_id, self._machine.wall_ms(), self._machine.boot_ms())
 
     def now(self) -> int:
         """See :class:`Clock`."""
-        return int((self._offset + time.monotonic()) * 1000)
+        return self._ahead_ms + self._machine.boot_ms()
+
+    def kept(self) -> str:
+        """See :class:`Clock`."""
+        return msgspec.json.encode(Kept(self._boot_id, self._ahead_ms, self.now())).decode()
+
+    def off_wall_ms(self) -> int:
+        """How far own time is ahead of the wall clock; negative when it is behind."""
+        return self.now() - self._machine.wall_ms()
+
+
+def _read(kept: str) -> Kept | None:
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(kept, type=Kept)
+    return None
 
 
 class VirtualClock:
@@ -33,6 +100,10 @@ class VirtualClock:
     def now(self) -> int:
         """See :class:`Clock`."""
         return self._now_ms
+
+    def kept(self) -> str:
+        """See :class:`Clock`. It outlives its queue managers."""
+        return ""
 
     def advance(self, ms: int) -> None:
         """Lets time pass."""

@@ -24,6 +24,7 @@ class Job(msgspec.Struct, frozen=True):
 JOBS: tuple[Job, ...] = (
     Job("upkeep of the store", 1000, QueueManager.idle, can_rest=True),
     Job("what time brings to queues", 1000, QueueManager.tend),
+    Job("expired messages", 1000, QueueManager.expire),
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.calls import (
     Call,
     Disconnect,
@@ -25,6 +25,7 @@ from trigmon.mq.calls import (
     LostConnection,
     Put,
     PutMany,
+    Refresh,
     Refused,
     Reply,
     Status,
@@ -37,12 +38,13 @@ from trigmon.mq.reasons import Reason
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.looks import Looks
+from trigmon.qmgr.scanning import Scan
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Decision, Dropped, Fired, NotAside
+from trigmon.rules.decision import Aside, Decision, Dropped, Fired, Lost, NotAside, ToScan
 from trigmon.rules.errands import Awake, Deliver, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
@@ -50,7 +52,10 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
-DEEPEST_ERRAND = 3
+DEEPEST_ERRAND = 5
+"""A get, poison aside, to the dead-letter queue instead, each of its group, the report on it, a dead letter of that."""
+
+KEEP_TIME_MS = 1000
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
@@ -90,6 +95,12 @@ class QueueManager:
         self._tended: set[str] = set()
         self._noted: list[Decision] = []
         self._looks = Looks()
+        self._scan = Scan()
+        self._kept_ms = self.started_ms
+        # What the gets of a turn may still discard, and whether the last of them found that used up.
+        self._room = SLICE
+        self._goes_on = False
+        self._store.keep_time(clock.kept(), must=True)
         self._define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
@@ -99,7 +110,13 @@ class QueueManager:
         number = self._ids.handle()
         session = Session(number, identity)
         facts = ConnectionFacts(
-            number, identity.client_id, identity.application, identity.user, identity.pid, identity.run_id
+            number,
+            identity.client_id,
+            identity.application,
+            identity.user,
+            identity.pid,
+            identity.run_id,
+            is_administrator=identity.administrator,
         )
         self._store.apply([c.Connect(facts)], False)
         self._sessions[number] = session
@@ -119,6 +136,7 @@ class QueueManager:
             session.is_gone = True
             self._waiters.release(session)
         self._sessions.clear()
+        self._store.keep_time(self.clock.kept(), must=True)
         self._store.close()
         return answers
 
@@ -130,6 +148,7 @@ class QueueManager:
         Raises StoreBroken: then the outcome is unknown and nothing may be answered any more.
         """
         answers: list[Answer] = []
+        self._room = SLICE
         self._store.begin()
         now = self.clock.now()
         for session, sequence, call in requests:
@@ -138,6 +157,8 @@ class QueueManager:
                 self._wake(now, answers)
         for session in self._waiters.due(now):
             self._run_out(session, now, answers)
+        if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
+            self._kept_ms = now
         self._store.end()
         told, self._told = self._told, []
         for tell in told:
@@ -155,8 +176,8 @@ class QueueManager:
 
     @property
     def watches_the_clock(self) -> bool:
-        """Whether any queue has to be tended."""
-        return bool(self._tended)
+        """Whether time brings anything: a queue has to be tended, or expired messages looked for."""
+        return bool(self._tended) or self._scan.interval_ms > 0
 
     def tend(self) -> list[Answer]:
         """Looks at the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them a turn."""
@@ -168,18 +189,36 @@ class QueueManager:
             answers += self.turn([(session, 0, call) for call in (*looks, Disconnect())])
         return answers
 
+    @property
+    def is_scanning(self) -> bool:
+        """Whether queues are still to be looked through for expired messages: then :meth:`scan` goes on."""
+        return self._scan.is_under_way
+
+    def scan(self) -> list[Answer]:
+        """Discards expired messages, a slice of them, from the queues that are to be looked through."""
+        return self._scan.go_on(self, self.connect(_ITSELF))
+
+    def expire(self) -> list[Answer]:
+        """Begins to look for expired messages when EXPRYINT has passed since it last did."""
+        if not self._scan.is_due(self.clock.now()):
+            return []
+        session = self.connect(_ITSELF)
+        return self.turn([(session, 0, Refresh()), (session, 0, Disconnect())])
+
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
         if session.is_gone:
+            return
+        if self._room <= 0 and isinstance(call, Get | GetMany):
+            # Gets before it discarded this turn's slice, and it may meet more.
+            self._goes_on = True
+            self._park(session, sequence, call, now)
             return
         if isinstance(call, LostConnection):
             self._waiters.release(session)
         reply = self._answer(session, call, now)
-        if isinstance(call, Get | GetMany) and may_wait(reply):
-            wait = wait_of(call)
-            if wait:
-                deadline = None if wait < 0 else now + wait
-                self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline))
-                return
+        if isinstance(call, Get | GetMany) and may_wait(reply) and (self._goes_on or wait_of(call)):
+            self._park(session, sequence, call, now)
+            return
         if sequence:
             answers.append(Answer(session, sequence, reply))
 
@@ -187,6 +226,7 @@ class QueueManager:
         """The call performed, or taken back whole and refused."""
         self._store.mark()
         self._noted.clear()
+        self._goes_on = False
         try:
             reply = self._perform(call, session, now).reply
         except MQError as error:
@@ -234,8 +274,13 @@ class QueueManager:
             self._noted.append(decision)
             if decision.errands:
                 decision = self._run_errands(decision, call, session, now, depth)
-            # Only messages were met that are not given out, and more may lie behind them: the same call looks again.
+            # Only messages were met that are not given out, and more may lie behind them: the same call looks again,
+            # in the next turn where this one has discarded its slice.
             if not (did_something and may_wait(decision.reply)):
+                return decision
+            self._room -= max(1, len(decision.changes))
+            if self._room <= 0:
+                self._goes_on = True
                 return decision
 
     def _run_errands(self, decision: Decision, call: Call, session: Session, now: int, depth: int) -> Decision:
@@ -258,6 +303,10 @@ class QueueManager:
                     self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
                 case Dropped():
                     self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
+                case Lost():
+                    self._told.append(partial(telling.message_lost, told.q_name, told.why))
+                case ToScan():
+                    self._scan.add(told.q_names)
                 case Aside():
                     self._told.append(partial(telling.message_put_aside, told))
                 case NotAside():
@@ -290,6 +339,8 @@ class QueueManager:
                     self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:
+        if isinstance(change.definition, QueueManagerDefinition):
+            self._scan.interval_ms = change.definition.expiry_interval * 1000
         if isinstance(change.definition, LocalQueue):
             self._tended.discard(change.definition.name)
             if watches_the_clock(change.definition):
@@ -338,21 +389,47 @@ class QueueManager:
         parked = session.parked
         if parked is None:
             return True
+        if self._room <= 0:
+            self._park_again(session, parked, now)
+            return True
         reply = self._answer(session, parked.call, now)
         if may_wait(reply):
-            return False
+            if self._goes_on:
+                self._park_again(session, parked, now)
+            return self._goes_on
         self._waiters.release(session)
         answers.append(Answer(session, parked.sequence, reply))
         return True
 
     def _run_out(self, session: Session, now: int, answers: list[Answer]) -> None:
-        """A wait is over: the call is performed a last time, and whatever it answers is the answer."""
+        """A wait is over: the call is performed a last time, and whatever it answers is the answer.
+
+        One that was in the middle of what had expired goes on, and may have time left to wait.
+        """
         parked = session.parked
         if parked is None:
             return
+        if self._room <= 0:
+            self._park_again(session, parked, now)
+            return
         reply = self._answer(session, parked.call, now)
+        may_go_on = parked.until_ms is None or parked.until_ms > now
+        if may_wait(reply) and (self._goes_on or may_go_on):
+            self._park_again(session, parked, now if self._goes_on else parked.until_ms)
+            return
         self._waiters.release(session)
         answers.append(Answer(session, parked.sequence, reply))
+
+    def _park(self, session: Session, sequence: int, call: Get | GetMany, now: int) -> None:
+        """The call waits for a message, or for the next turn where it goes on then."""
+        wait = wait_of(call)
+        until = None if wait < 0 else now + wait
+        deadline = now if self._goes_on else until
+        self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline, until))
+
+    def _park_again(self, session: Session, parked: Parked, deadline_ms: int | None) -> None:
+        self._waiters.release(session)
+        self._waiters.park(session, replace(parked, deadline_ms=deadline_ms))
 
     def _q_name(self, call: Get | GetMany, session: Session) -> str:
         handle = self._store.facts(Wants(session.connection, handle=call.handle), False).handle
@@ -362,7 +439,11 @@ class QueueManager:
         """Defines what is missing; what an operator changed stays as it is."""
         session = self.connect(_ITSELF)
         self.turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
-        awake = self.turn([(session, 1, Awake()), (session, 0, Disconnect())])
+        facts = self._store.facts(Wants(session.connection), False)
+        self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
+        # Every start looks for expired messages, whatever EXPRYINT says; it goes on when calls are answered already.
+        awake = self.turn([(session, 1, Awake()), (session, 0, Refresh()), (session, 0, Disconnect())])
+        self._scan.began(self.started_ms)
         for answer in awake:
             if isinstance(answer.reply, Listing):
                 self._tended = {str(row["name"]) for row in answer.reply.rows}

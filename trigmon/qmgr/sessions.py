@@ -26,12 +26,16 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parked(msgspec.Struct):
-    """A get that waits: performed again when its queue changes, until its time has come (None: never)."""
+    """A get that waits: performed again when its queue changes, and when its deadline has come (None: never).
+
+    ``until_ms`` is how long it may wait, None for ever: later than the deadline where it only goes on looking.
+    """
 
     sequence: int
     call: Get | GetMany
     q_name: str
     deadline_ms: int | None
+    until_ms: int | None
 
 
 class Session:

@@ -26,6 +26,9 @@ class Telling:
     def trigger_dropped(self, q_name: str, why: str) -> None:
         """A trigger message found no place, not even on the dead-letter queue."""
 
+    def message_lost(self, q_name: str, why: str) -> None:
+        """A report, or a message that was to be a dead letter, found no place."""
+
     def message_put_aside(self, told: Aside) -> None:
         """A message that was backed out too often was moved to another queue, or discarded as it asked to be."""
 

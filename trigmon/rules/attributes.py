@@ -7,7 +7,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq import errors
-from trigmon.mq.attributes import ATTRIBUTES, STATUS, AliasQueue, LocalQueue, RemoteQueue, find_attribute
+from trigmon.mq.attributes import (
+    ATTRIBUTES,
+    OBJECT_TYPES,
+    STATUS,
+    AliasQueue,
+    Attribute,
+    LocalQueue,
+    RemoteQueue,
+    find_attribute,
+)
 from trigmon.mq.calls import Done, Inquire, Set, Values
 from trigmon.mq.enums import ObjectType, OpenOption, QType, word
 from trigmon.mq.errors import (
@@ -17,8 +26,9 @@ from trigmon.mq.errors import (
     NotOpenForInquire,
     NotOpenForSet,
     SelectorError,
-    SelectorNotForType,
 )
+from trigmon.mq.names import NAME_LENGTH
+from trigmon.mq.reasons import Reason
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision, Ids
@@ -43,16 +53,35 @@ _Q_TYPES = {
 }
 
 
+NOT_APPLICABLE = -1
+"""``MQIAV_NOT_APPLICABLE``: what MQINQ gives for a number that this type of queue does not have; text is asterisks."""
+
+# Selectors of names: MQCA_Q_NAME, MQCA_PROCESS_NAME, MQCA_Q_MGR_NAME.
+_NAME_SELECTORS = {ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015, **dict.fromkeys(_Q_TYPES, 2016)}
+
+
 def decide_inquire(call: Inquire, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQINQ: the named attributes, or all of them."""
+    """MQINQ: the named attributes, or all of them. Of an alias they are its own, not its base queue's."""
     handle = _opened(call.handle, facts)
     if not handle.options & OpenOption.INQUIRE:
         raise NotOpenForInquire(handle.object_name)
     if facts.named is None:
         raise HobjError(f"handle {call.handle}")
-    row = shown(handle.object_type, facts.named, facts.queue)
-    names = [_inquired(handle, name, row) for name in call.names] or list(row)
-    return Decision(Values(values={name: row[name] for name in names}))
+    kind = OBJECT_TYPES[type(facts.named)]
+    row = shown(kind, facts.named, facts.queue)
+    if not call.names:
+        return Decision(Values(values=row))
+    values: dict[str, Any] = {}
+    warning = 0
+    for asked in call.names:
+        name = _inquired(kind, asked, row)
+        if name is None:
+            attribute = _of_another_queue(kind, asked)
+            values[attribute.name] = "*" * _length(attribute) if attribute.is_text else NOT_APPLICABLE
+            warning = int(Reason.SELECTOR_NOT_FOR_TYPE)
+        else:
+            values[name] = row[name]
+    return Decision(Values(values=values, warning=warning))
 
 
 def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = None) -> dict[str, Any]:
@@ -80,10 +109,11 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
     definition = facts.named
     if not isinstance(definition, LocalQueue | AliasQueue | RemoteQueue):
         raise HobjError(f"handle {call.handle}")
-    values = dict(_settable(handle, name, value) for name, value in call.attributes.items())
+    kind = OBJECT_TYPES[type(definition)]
+    values = dict(_settable(kind, name, value, definition.name) for name, value in call.attributes.items())
     changed = replace(definition, **values)
     if not isinstance(changed, LocalQueue):
-        return Decision(Done(), [SetDefinition(handle.object_type, changed)])
+        return Decision(Done(), [SetDefinition(kind, changed)])
     if "trigger_control" in values:
         changed = replace(changed, is_disarmed=False)
     if facts.queue is None:
@@ -99,31 +129,46 @@ def _opened(number: int, facts: Facts) -> HandleFacts:
     return facts.handle
 
 
-def _inquired(handle: HandleFacts, name: str, row: dict[str, Any]) -> str:
-    if name in row:
-        return name
+def _inquired(kind: ObjectType, asked: str | int, row: dict[str, Any]) -> str | None:
+    """The long name in an object's row that a name, a word or a selector means, if the object has it."""
+    if asked in row:
+        return str(asked)
+    if asked == _NAME_SELECTORS[kind]:
+        return "name"
     for attribute in STATUS.values():
-        if name.upper() == attribute.mqsc and attribute.name in row:
+        if attribute.name in row and asked in (attribute.selector or None, attribute.mqsc, attribute.mqsc.lower()):
             return attribute.name
     try:
-        return find_attribute(handle.object_type, name).name
+        return find_attribute(kind, asked).name
     except SelectorError:
-        if name in STATUS or any(name in table for table in ATTRIBUTES.values()):
-            raise SelectorNotForType(f"{handle.object_name} has no {name}") from None
-        raise
+        return None
 
 
-def _settable(handle: HandleFacts, name: str, value: object) -> tuple[str, Any]:
-    """A value MQSET may write. Raises SelectorError, SelectorNotForType, or the reason of that attribute."""
-    try:
-        attribute = find_attribute(handle.object_type, name)
-    except SelectorError:
-        if any(name in table for table in ATTRIBUTES.values()):
-            raise SelectorNotForType(f"{handle.object_type.name}({handle.object_name}) {name}") from None
-        raise
+def _of_another_queue(kind: ObjectType, asked: str | int) -> Attribute:
+    """What only queues of another type have. Raises SelectorError (2067) for what none has, or no queue."""
+    if kind in _Q_TYPES:
+        for other in _Q_TYPES:
+            try:
+                return find_attribute(other, asked)
+            except SelectorError:
+                pass
+        for attribute in STATUS.values():
+            if asked in (attribute.name, attribute.selector or None, attribute.mqsc, attribute.mqsc.lower()):
+                return attribute
+    raise SelectorError(f"{kind.name} has no {asked}")
+
+
+def _length(attribute: Attribute) -> int:
+    return attribute.length or NAME_LENGTH
+
+
+def _settable(kind: ObjectType, name: str | int, value: object, object_name: str) -> tuple[str, Any]:
+    """A value MQSET may write. Raises SelectorError, also for what another type has, or that attribute's own reason."""
+    attribute = find_attribute(kind, name)
+    where = f"{kind.name}({object_name})"
     if not attribute.settable:
-        raise SelectorError(f"{name} cannot be set by MQSET; ALTER can")
+        raise SelectorError(f"{where} {name} cannot be set by MQSET; ALTER can")
     try:
-        return attribute.name, attribute.read(value, f"{handle.object_type.name}({handle.object_name})")
+        return attribute.name, attribute.read(value, where)
     except AttrValueError as error:
         raise _SET_ERRORS.get(attribute.name, SelectorError)(error.about) from None

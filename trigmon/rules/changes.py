@@ -40,12 +40,12 @@ class AddMessage(Change, frozen=True):
 class TakeMessage(Change, frozen=True):
     """A message is got under a unit of work: hidden now, removed when the unit commits.
 
-    ``is_marked``: the application's backout of that unit is to skip it (seed 002).
+    ``marked``: the application's backout of that unit is to skip it (seed 002).
     """
 
     message: StoredMessage
     unit_id: int
-    is_marked: bool = False
+    marked: Marked | None = None
 
 
 class RemoveMessage(Change, frozen=True):
@@ -140,6 +140,13 @@ class SetPlace(Change, frozen=True):
     unit_id: int = 0
 
 
+class SaveContext(Change, frozen=True):
+    """The context of the message last got through a handle is kept for those who pass it on; None: there is none."""
+
+    handle: int
+    context: MessageDescriptor | None
+
+
 class SetDefinition(Change, frozen=True):
     """An object is defined or altered; its messages and handles stay."""
 
@@ -203,6 +210,7 @@ AnyChange = (
     | LockMessage
     | UnlockMessage
     | SetPlace
+    | SaveContext
     | SetDefinition
     | DropDefinition
     | DeleteLogically

@@ -58,14 +58,16 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
     return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped), judged=effects.judged)
 
 
-def header(reason: int, dest_q_name: str, descriptor: MessageDescriptor, q_mgr_name: str, now: int) -> bytes:
-    """The MQDLH that this queue manager puts before a message; its own descriptor says then what it is."""
+def header(
+    reason: int, dest_q_name: str, descriptor: MessageDescriptor, q_mgr_name: str, now: int, dest_q_mgr_name: str = ""
+) -> bytes:
+    """The MQDLH that this queue manager puts before a message, meant for a queue of its own unless another is named."""
     put_date, put_time = date_and_time(now)
     return pack_dlh(
         DeadLetterHeader(
             reason=int(reason),
             dest_q_name=dest_q_name,
-            dest_q_mgr_name=q_mgr_name,
+            dest_q_mgr_name=dest_q_mgr_name or q_mgr_name,
             encoding=descriptor.encoding,
             coded_char_set_id=descriptor.coded_char_set_id,
             format=descriptor.format,

@@ -53,6 +53,19 @@ class Dropped(msgspec.Struct, frozen=True):
     why: str
 
 
+class Lost(msgspec.Struct, frozen=True):
+    """A message for this queue that nothing could take: a report, or another's that was to be a dead letter."""
+
+    q_name: str
+    why: str
+
+
+class ToScan(msgspec.Struct, frozen=True):
+    """Queues that are to be looked through for expired messages, slice by slice, behind what is done now."""
+
+    q_names: tuple[str, ...]
+
+
 class Aside(msgspec.Struct, frozen=True):
     """A message backed out too often was put onto another queue; blank: it was discarded, as it asked to be.
 
@@ -75,8 +88,8 @@ class NotAside(msgspec.Struct, frozen=True):
     why: str
 
 
-Told = Fired | Dropped | Aside | NotAside
-"""What is for the log."""
+Told = Fired | Dropped | Lost | ToScan | Aside | NotAside
+"""What is for the log, and for the housekeeper."""
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -28,6 +28,7 @@ from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Deliver
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
 from trigmon.rules.programs import check_process
+from trigmon.rules.reports import expiration_reports
 from trigmon.rules.resolving import check_alive, object_type_of
 
 DEFAULT_OBJECTS = {
@@ -130,7 +131,7 @@ def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: 
         return Decision(Counted(count=0))
     changes = [*map(RemoveMessage, found.messages), *met_on_the_way(found)]
     more = facts.queue is not None and facts.queue.depth > len(changes)
-    return Decision(Counted(count=len(changes), more=more), changes)
+    return Decision(Counted(count=len(changes), more=more), changes, expiration_reports(found.expired, facts, now))
 
 
 def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
@@ -159,6 +160,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
     ]
     more = facts.queue is not None and facts.queue.depth > len(changes)
     reply = Counted(count=len(moved), more=more and bool(moved))
+    errands += expiration_reports(found.expired, facts, now) if found is not None else []
     return Decision(reply, changes, errands)
 
 

@@ -6,16 +6,47 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
+from trigmon.rules.changes import SetPlace
 from trigmon.rules.facts import StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):
-    """A message with its context as it is, onto a queue: moved there by an operator."""
+    """A message with its context as it is, onto a queue: moved there by an operator, or the queue manager's own."""
 
     q_name: str
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Report(Call, frozen=True, kw_only=True):
+    """A report, to the queue and the queue manager (blank: this one) that its sender named."""
+
+    q_name: str
+    q_mgr_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Undelivered(Call, frozen=True, kw_only=True):
+    """A message that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
+
+    q_name: str
+    q_mgr_name: str
+    reason: int
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Expire(Call, frozen=True, kw_only=True):
+    """A look through a queue for messages that have expired. Answered by Counted."""
+
+    q_name: str
 
 
 class DeadLetter(Call, frozen=True, kw_only=True):
@@ -31,15 +62,25 @@ class DeadLetter(Call, frozen=True, kw_only=True):
 
 
 class PutAside(Call, frozen=True, kw_only=True):
-    """A message that was backed out too often, from its queue onto another; blank: onto the dead-letter queue.
+    """Messages backed out too often, from their queue onto another, all or none; blank: onto the dead-letter queue.
 
-    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one.
+    ``messages`` are what the ``get`` met: one, or the segments of one. ``leaves`` is how its handle stands when they
+    have gone, and ``why`` what hindered the way tried before this one.
     """
 
-    message: StoredMessage
+    messages: tuple[StoredMessage, ...]
     get: Get | GetMany
     to_q_name: str
+    leaves: SetPlace | None = None
     why: str = ""
+
+
+class PutPart(Call, frozen=True, kw_only=True):
+    """One of several messages that go together, onto the queue that was found to have room for all."""
+
+    message: StoredMessage
+    to_q_name: str
+    why: str
 
 
 class HandOut(Call, frozen=True, kw_only=True):
@@ -47,6 +88,15 @@ class HandOut(Call, frozen=True, kw_only=True):
 
     get: Get | GetMany
     number: int
+
+
+class SendBack(Call, frozen=True, kw_only=True):
+    """A dead letter, as it was before it became one, to a queue. Answered by Done, or Refused where it stays."""
+
+    message: StoredMessage
+    to_q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
 
 
 class MakeQueue(Call, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from trigmon.mq.attributes import (
     QueueManagerDefinition,
     RemoteQueue,
 )
-from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 from trigmon.rules.order.place import LAST_SEGMENT, SEGMENT, Place, Side
 from trigmon.rules.order.wholeness import Whole
@@ -91,6 +91,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what. ``options`` are resolved OpenOption bits.
 
     ``q_name`` is the local queue it leads to: behind a remote queue, by its ``route``, the transmission queue.
+    ``context`` is the descriptor of the message last got, with SAVE_ALL_CONTEXT.
     ``is_creator``: it was opened by the open of a model queue that made the queue. The places are where its last put,
     its last destructive get and its last browse left it in a group. ``locked`` are the numbers of the message it has
     locked, more than one where it is of segments.
@@ -105,6 +106,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     cursor: Cursor | None = None
     route: Route | None = None
     is_creator: bool = False
+    context: MessageDescriptor | None = None
     put_place: Place | None = None
     get_place: Place | None = None
     browse_place: Place | None = None
@@ -135,12 +137,19 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 
 
 class Marked(msgspec.Struct, frozen=True):
-    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it."""
+    """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it.
+
+    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped. ``handle`` is the one
+    whose place in a group its get moved, first in that unit, to ``place``; 0 where it did not.
+    """
 
     number: int
     q_name: str
     priority: int
     is_persistent: bool
+    is_own: bool
+    handle: int = 0
+    place: Place | None = None
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
@@ -174,10 +183,14 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     handles: tuple[int, ...] = ()
     unit_id: int = 0
     unit_number: int = 0
+    is_administrator: bool = False
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never."""
+    """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never.
+
+    ``is_own``: the unit of work that looks has put it, and not committed yet.
+    """
 
     number: int
     q_name: str
@@ -186,6 +199,17 @@ class StoredMessage(msgspec.Struct, frozen=True):
     descriptor: MessageDescriptor
     data: bytes
     expires_ms: int = 0
+    is_own: bool = False
+
+    def waited_ms(self, now: int) -> int:
+        """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
+        if self.expires_ms:
+            return self.descriptor.expiry * 100 - (self.expires_ms - now)
+        return now - self.descriptor.put_ms
+
+    def tenths_left(self, now: int) -> int:
+        """Expiry as a get returns it: the time it has left, above 0, or that it has no end."""
+        return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -202,7 +226,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
-    have expired, counted up to so many.
+    have expired, counted up to so many. ``is_expired`` asks for ``limit`` messages that have expired, and for no other.
     """
 
     q_name: str
@@ -224,6 +248,7 @@ class Selection(msgspec.Struct, frozen=True):
     counts_expired: int = 0
     handle: int = 0
     own_persistent: bool = False
+    is_expired: bool = False
 
 
 _named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
@@ -260,7 +285,11 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names."""
+    """What a verb wants to know. A handle leads to its queue; ``dead_letter`` to the queue that DEADQ names.
+
+    ``context`` is a handle whose saved context is passed on;
+    ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
+    """
 
     connection: int
     object_name: str = ""
@@ -276,6 +305,8 @@ class Wants(msgspec.Struct, frozen=True):
     where: dict[str, object] | None = None
     before: str = ""
     limit: int = 0
+    q_mgr_name: str = ""
+    context: int = 0
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -323,3 +354,4 @@ class Facts(msgspec.Struct, frozen=True):
     run: dict[str, object] | None = None
     runs: tuple[dict[str, object], ...] = ()
     world: World | None = None
+    context: HandleFacts | None = None

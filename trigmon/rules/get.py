@@ -27,8 +27,9 @@ from trigmon.mq.errors import (
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
+from trigmon.rules.context import saved, shown
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Marked, Selection, StoredMessage
 from trigmon.rules.get_options import BROWSES, IF_PERSISTENT, MARK, ONE_AT_A_TIME, UNLOCK, check_together, syncpoint_of
 from trigmon.rules.locking import after_browse, after_nothing, decide_unlock
 from trigmon.rules.order.getting import (
@@ -42,7 +43,9 @@ from trigmon.rules.order.getting import (
     moved,
     statuses,
 )
+from trigmon.rules.reports import delivery_reports, expiration_reports
 from trigmon.rules.resolving import check_alive
+from trigmon.rules.skipping import marked_by
 from trigmon.rules.units import SYNCPOINT, check_limit, joined_unit
 
 MOST_MESSAGES = 4096
@@ -104,19 +107,22 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
     discards = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
         if call.options & _HERE:
-            return Decision(Refused(reason=Reason.NO_MSG_UNDER_CURSOR.value, about=handle.object_name), discards)
+            gone = Refused(reason=Reason.NO_MSG_UNDER_CURSOR.value, about=handle.object_name)
+            return Decision(gone, discards, reports)
         nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=handle.object_name)
-        return Decision(nothing, [*discards, *after_nothing(call.options, handle)])
+        return Decision(nothing, [*discards, *after_nothing(call.options, handle)], reports)
     messages, differs = consistent(found.messages)
     message = joined(messages)
     too_long = 0 <= call.max_length < len(message.data)
     accepts = bool(call.options & _ACCEPT)
     if too_long and not accepts:
-        return Decision(_given(message, now, call.max_length, accepts), discards)
+        return Decision(_given(message, now, call.max_length, accepts), discards, reports)
     unit_id, begins = joined_unit(syncpoint_of(call.options, message), call.unit, facts, now, ids)
     check_found(call, facts, messages, unit_id)
+    moves, left = moved(call.options, handle, messages, unit_id)
     if call.options & BROWSES:
         first = messages[0]
         cursor = MoveCursor(handle.handle, Cursor(first.priority, first.number))
@@ -124,11 +130,13 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     else:
         if unit_id:
             check_limit(facts, len(messages))
-        takes = [*begins, *(_taken(each, unit_id, bool(call.options & MARK)) for each in messages)]
-    moves, left = moved(call.options, handle, messages, unit_id)
+        marked = marked_by(message, facts, moves) if call.options & MARK else None
+        takes = [*begins, *(_taken(each, unit_id, marked) for each in messages)]
+        reports += delivery_reports([message], facts, now, unit_id)
+    takes += saved(handle, None if call.options & BROWSES else message.descriptor)
     reply = _given(message, now, call.max_length if too_long else -1, accepts)
     warning = reply.warning or differs or left
-    return Decision(replace(reply, warning=warning) if warning else reply, [*discards, *takes, *moves])
+    return Decision(replace(reply, warning=warning) if warning else reply, [*discards, *takes, *moves], reports)
 
 
 def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
@@ -152,19 +160,23 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
     changes = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
-        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes)
+        return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes, reports)
     messages = _carried(found.messages)
     joining = [bool(syncpoint_of(call.options, message) & SYNCPOINT) for message in messages]
     unit_id, begins = joined_unit(call.options | SYNCPOINT * any(joining), call.unit, facts, now, ids)
     if unit_id:
         check_limit(facts, sum(joining))
+    changes += saved(facts.handle, messages[-1].descriptor)
     moves, warning = moved(call.options, facts.handle, messages, unit_id)
     changes += begins
-    changes += [_taken(message, unit_id * joins) for message, joins in zip(messages, joining, strict=True)]
+    for message, joins in zip(messages, joining, strict=True):
+        changes.append(_taken(message, unit_id * joins))
+        reports += delivery_reports([message], facts, now, unit_id * joins)
     changes += moves
     given = [_given(message, now, -1, False) for message in messages]
-    return Decision(WereGot(messages=given, warning=warning), changes)
+    return Decision(WereGot(messages=given, warning=warning), changes, reports)
 
 
 def may_wait(reply: Reply) -> bool:
@@ -215,18 +227,18 @@ def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     return carried
 
 
-def _taken(message: StoredMessage, unit_id: int, is_marked: bool = False) -> AnyChange:
-    return TakeMessage(message, unit_id, is_marked) if unit_id else RemoveMessage(message)
+def _taken(message: StoredMessage, unit_id: int, marked: Marked | None = None) -> AnyChange:
+    return TakeMessage(message, unit_id, marked) if unit_id else RemoveMessage(message)
 
 
 def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
     """The message as the application sees it: the time it has left, and as much data as it can take."""
-    descriptor = message.descriptor
-    if message.expires_ms:
-        descriptor = replace(descriptor, expiry=max(1, (message.expires_ms - now) // 100))
+    descriptor = shown(message.descriptor)
     data = message.data
     if descriptor.format == FORMAT_XMIT_Q_HEADER:
-        data = aged(descriptor, data, now)
+        data = aged(descriptor, data, message.waited_ms(now))
+    if message.expires_ms:
+        descriptor = replace(descriptor, expiry=message.tenths_left(now))
     group_status, segment_status = statuses(descriptor.msg_flags) if descriptor.msg_flags else (" ", " ")
     warning = 0
     if cut_to >= 0:

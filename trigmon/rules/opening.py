@@ -19,6 +19,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import is_object_name
 from trigmon.rules.changes import AnyChange, OpenHandle, SetDefinition
+from trigmon.rules.context import check_opened
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import MakeQueue
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
@@ -44,6 +45,7 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     inputs = options & _INPUT
     if options & ~KNOWN_OPTIONS or not options & _ANY or inputs & (inputs - 1):
         raise OptionsError(f"open options {options:#x}: one way of input at most, and at least one use")
+    check_opened(options, facts)
     if call.object_type == "queue":
         return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)

@@ -24,7 +24,6 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
 )
 from trigmon.mq.enums import (
-    ApplType,
     Inhibit,
     MsgDeliverySequence,
     MsgType,
@@ -36,7 +35,6 @@ from trigmon.mq.enums import (
 from trigmon.mq.errors import (
     BufferLengthError,
     ExpiryError,
-    FunctionNotSupported,
     HobjError,
     MdError,
     MissingReplyToQ,
@@ -49,15 +47,17 @@ from trigmon.mq.errors import (
     PriorityError,
     PutInhibited,
     QFull,
-    ReportOptionsError,
 )
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AddMessage, AnyChange
+from trigmon.rules.context import context_for
 from trigmon.rules.decision import DONE, Decision, Ids
 from trigmon.rules.errands import Deliver
+from trigmon.rules.expiry import capped
 from trigmon.rules.facts import Facts, Found, QueueFacts, Route
 from trigmon.rules.order.putting import LOGICAL_ORDER, check_flags, put_in_order
 from trigmon.rules.order.segmenting import piece_length, segments
+from trigmon.rules.reports import arrival_reports, check_report
 from trigmon.rules.resolving import base_queue, check_alive
 from trigmon.rules.transmitting import as_it_lies, head_length
 from trigmon.rules.triggers.effects import trigger
@@ -71,16 +71,6 @@ KNOWN_OPTIONS = sum(PutOption)
 _OUTPUT = OpenOption.OUTPUT.value
 _NEW_MSG_ID = PutOption.NEW_MSG_ID.value
 _NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
-# Bits that only speak to the receiving application: pass ids, discard, positive and negative action notices.
-_PLAIN_REPORTS = 0x80 | 0x40 | 0x08000000 | 0x1 | 0x2
-# What the rules do not know yet.
-_LATER_OPTIONS = (
-    PutOption.PASS_IDENTITY_CONTEXT
-    | PutOption.PASS_ALL_CONTEXT
-    | PutOption.SET_IDENTITY_CONTEXT
-    | PutOption.SET_ALL_CONTEXT
-    | PutOption.NO_CONTEXT
-).value
 _DATAGRAM = MsgType.DATAGRAM.value
 _LENGTHS = {
     "reply_to_q": 48,
@@ -99,10 +89,9 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     queue, opened, route = _destination(call, facts)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
-    if call.options & _LATER_OPTIONS:
-        raise FunctionNotSupported(f"put options {call.options:#x}: contexts come with a later release")
     given, handle = call.descriptor, facts.handle
     _check_descriptor(given)
+    warned = check_report(given, route is not None)
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
@@ -113,36 +102,44 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         changes += ordered.changes
     length, head = len(call.data), head_length(descriptor) if route is not None else 0
     piece = piece_length(descriptor, length, head, queue, facts, unit_id) if given.msg_flags else 0
+    # What is put straight onto a transmission queue is held against its header as the application made it.
+    lasting = descriptor if route is None else capped(descriptor, queue, facts)
+    further: Sequence[tuple[MessageDescriptor, bytes]] = ()
+    if piece:
+        pieces = segments(lasting, call.data, piece)
+        _check_room(queue, head + piece, facts, len(pieces))
+        lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
+        (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
+    else:
+        _check_room(queue, head + length, facts)
+        placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
+        placed = capped(placed, queue, facts)
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,
         priority=descriptor.priority,
         persistence=descriptor.persistence,
         put_ms=now,
-        warning=warning,
+        warning=warning or warned,
         group_id=descriptor.group_id,
         msg_seq_number=descriptor.msg_seq_number,
         offset=descriptor.offset,
     )
-    if not piece:
-        _check_room(queue, head + length, facts)
-        placed, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-        return _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply)
-    pieces = segments(descriptor, call.data, piece)
-    _check_room(queue, head + piece, facts, len(pieces))
-    (placed, data), *further = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
-    return _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply, further=further)
+    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply, further=further)
+    if not placed.report:
+        return decision
+    return replace(decision, errands=[*decision.errands, *arrival_reports(decision.changes, queue, facts, now)])
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A message moved here by an operator: its descriptor stays as it is."""
+    """A message moved here by an operator, or the queue manager's own: its descriptor stays as it is."""
     queue, route = base_queue(call.q_name, facts)
     descriptor, number = call.descriptor, ids.message()
     _check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
     descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    return _placed(facts, queue, descriptor, data, number, now, ids, expires_ms=call.expires_ms)
+    return _placed(facts, queue, descriptor, data, number, now, ids, call.unit_id, expires_ms=call.expires_ms)
 
 
 def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -209,10 +206,15 @@ def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | No
         route = handle.route
     else:
         queue, route = base_queue(call.q_name, facts)
+    check_puts_allowed(facts, queue)
+    return queue, facts.alias or facts.remote or queue.definition, route
+
+
+def check_puts_allowed(facts: Facts, queue: QueueFacts) -> None:
+    """Raises PutInhibited (2051): every definition on the way to the queue has its PUT switch."""
     for definition in (facts.alias, facts.remote, queue.definition):
         if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
             raise PutInhibited(definition.name)
-    return queue, facts.alias or facts.remote or queue.definition, route
 
 
 def _check_descriptor(descriptor: MessageDescriptor) -> None:
@@ -227,8 +229,6 @@ def _check_descriptor(descriptor: MessageDescriptor) -> None:
         raise MsgTypeError(f"msg_type {kind}")
     if kind == MsgType.REQUEST and not descriptor.reply_to_q:
         raise MissingReplyToQ("msg_type request needs reply_to_q")
-    if descriptor.report & ~_PLAIN_REPORTS:
-        raise ReportOptionsError(f"report {descriptor.report:#x}: reports come with a later release")
     if len(descriptor.msg_id) != ID_LENGTH or len(descriptor.correl_id) != ID_LENGTH:
         raise MdError(f"msg_id and correl_id have {ID_LENGTH} bytes")
     if len(descriptor.format) > FORMAT_LENGTH:
@@ -262,7 +262,6 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
     given = call.descriptor
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
     keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
-    connection = facts.connection
     descriptor = replace(
         given,
         priority=opened.def_priority if given.priority < 0 else given.priority,
@@ -274,10 +273,7 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
         msg_seq_number=1,
         offset=0,
         backout_count=0,
-        user_identifier=connection.user[:12],
-        put_appl_type=int(ApplType.UNIX),
-        put_appl_name=connection.application[:28],
-        put_ms=now,
+        **context_for(call, facts, now),
     )
     return descriptor, int(warning)
 

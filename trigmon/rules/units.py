@@ -65,7 +65,7 @@ def decide_commit(call: Commit, facts: Facts, found: Found | None, now: int, ids
 def decide_backout(call: Backout, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """MQBACK: puts vanish, gets return to their place with the backout count raised by one, but for a marked one."""
     unit = facts.unit
-    if unit is None or unit.marked is None:
+    if unit is None or unit.marked is None or unit.marked.is_own:
         return _end(call.unit, facts, UnitOutcome.BACKED_OUT, now)
     ended = _end(call.unit, replace(facts, unit=without_marked(unit)), UnitOutcome.BACKED_OUT, now)
     return carried_over(unit.marked, ended, facts, now, ids)

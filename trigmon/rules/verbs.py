@@ -22,6 +22,7 @@ from trigmon.rules.defining import (
     look_for_clear,
     look_for_move,
 )
+from trigmon.rules.delivering import decide_report, decide_undelivered
 from trigmon.rules.displaying import (
     checked_where,
     decide_change_run,
@@ -38,21 +39,41 @@ from trigmon.rules.errands import (
     Awake,
     DeadLetter,
     Deliver,
+    Expire,
     Forget,
     HandOut,
     MakeQueue,
     PutAside,
+    PutPart,
     Reap,
     Rearmed,
+    Report,
+    SendBack,
     Tend,
+    Undelivered,
 )
+from trigmon.rules.expiry import decide_expire, decide_refresh, look_for_expire
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_make_queue, decide_open
-from trigmon.rules.poison import decide_get, decide_hand_out, decide_put_aside, look_for_hand_out
+from trigmon.rules.poison import (
+    decide_get,
+    decide_hand_out,
+    decide_put_aside,
+    decide_put_part,
+    look_for_hand_out,
+    look_for_put_aside,
+)
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.resolving import object_type_of
+from trigmon.rules.returning import (
+    decide_dead_letters,
+    decide_discard,
+    decide_retry,
+    decide_send_back,
+    look_for_dead_letters,
+)
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
 
@@ -77,6 +98,10 @@ class Verb(msgspec.Struct, frozen=True):
 
 def _by_handle_or_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name, None, call.handle)
+
+
+def _put(call: calls.Put, connection: int) -> Wants:
+    return Wants(connection, call.q_name, None, call.handle, context=call.context)
 
 
 def _by_handle(call: Any, connection: int) -> Wants:
@@ -114,16 +139,28 @@ def _definition(call: Any, connection: int) -> Wants:
     return Wants(connection, call.name, object_type, like=like, everything=True)
 
 
-def _dead_letter(call: DeadLetter, connection: int) -> Wants:
+def _dead_letter(call: Any, connection: int) -> Wants:
     return Wants(connection, dead_letter=True)
 
 
-def _put_aside(call: PutAside, connection: int) -> Wants:
+def _report(call: Report, connection: int) -> Wants:
+    return Wants(connection, call.q_name, q_mgr_name=call.q_mgr_name)
+
+
+def _put_aside(call: PutAside | PutPart, connection: int) -> Wants:
     return Wants(connection, call.to_q_name, dead_letter=not call.to_q_name)
 
 
 def _hand_out(call: HandOut, connection: int) -> Wants:
     return Wants(connection, handle=call.get.handle)
+
+
+def _send_back(call: SendBack, connection: int) -> Wants:
+    return Wants(connection, call.to_q_name)
+
+
+def _dead_letters(call: Any, connection: int) -> Wants:
+    return Wants(connection, call.q_name, everything=True, dead_letter=not call.q_name)
 
 
 def _move(call: calls.Move, connection: int) -> Wants:
@@ -145,7 +182,7 @@ def _runs(call: calls.Runs, connection: int) -> Wants:
 VERBS: dict[type[calls.Call], Verb] = {
     calls.Open: Verb(_open, decide_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
-    calls.Put: Verb(_by_handle_or_name, decide_put),
+    calls.Put: Verb(_put, decide_put),
     calls.PutMany: Verb(_nothing, decide_put_many),
     calls.Get: Verb(_by_handle, decide_get, look_for_get),
     calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many),
@@ -161,6 +198,16 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Delete: Verb(_definition, decide_delete, is_wide=True, is_administrative=True),
     calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_administrative=True),
     calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True, is_administrative=True),
+    calls.DeadLetters: Verb(
+        _dead_letters, decide_dead_letters, look_for_dead_letters, is_wide=True, is_administrative=True
+    ),
+    calls.RetryDeadLetters: Verb(
+        _dead_letters, decide_retry, look_for_dead_letters, is_wide=True, is_administrative=True
+    ),
+    calls.DiscardDeadLetters: Verb(
+        _dead_letters, decide_discard, look_for_dead_letters, is_wide=True, is_administrative=True
+    ),
+    calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
@@ -170,8 +217,13 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     Deliver: Verb(_by_q_name, decide_deliver),
+    Report: Verb(_report, decide_report),
+    Undelivered: Verb(_dead_letter, decide_undelivered),
+    Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
-    PutAside: Verb(_put_aside, decide_put_aside),
+    PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
+    PutPart: Verb(_put_aside, decide_put_part),
+    SendBack: Verb(_send_back, decide_send_back),
     HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
     Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),

@@ -43,6 +43,9 @@ SPARE_DESCRIPTORS = 32 + ON_THE_STEP + KEPT
 """Descriptors below the number allowed: the store's files, the log, the monitor, and those who come above it."""
 
 STATUS_S = 5.0
+CLOCKS_S = 10.0
+FAR_OFF_MS = 1000
+"""A wall clock that is so far from the queue manager's own time is worth a line in the log."""
 
 
 def run(settings: Settings, *, with_monitor: bool = True) -> int:
@@ -72,6 +75,7 @@ class Daemon:
         self._seldom = log.Seldom(self._log)
         self._arriving: set[asyncio.Task[Any]] = set()
         self._unix: UnixDoor | None = None
+        self._off_wall_ms = 0
 
     async def serve(self) -> int:
         """Everything from start to end. Raises CannotStart."""
@@ -97,8 +101,9 @@ class Daemon:
         if child:
             child.start()
         self._say_ready()
-        status = await self._over
-        await self._end(status, child)
+        self._compare_clocks()
+        self._turns.go_on_scanning()
+        status = await self._end(await self._over, child)
         bell.stop()
         return status
 
@@ -113,8 +118,8 @@ class Daemon:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._disk = DiskReserve(directory, settings.store.disk_reserve, self._disk_told)
             told = Logged(self._log, lambda session: self._turns.session_failed(session))
-            self._clock = SystemClock()
             store = SqliteStore(directory)
+            self._clock = SystemClock(store.kept_time())
             self._disk.reusable = store.reusable_bytes
             manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._disk.puts_allowed)
         except DirectoryInUse as error:
@@ -160,6 +165,7 @@ class Daemon:
     def _chores(self) -> list[Chore]:
         turns = self._turns
         chores = [Chore("look after connections", 1.0, turns.look_after)]
+        chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
         chores += [Chore(job.name, job.period_ms / 1000, partial(turns.work, job)) for job in JOBS]
         if self._service.listens:
             chores.append(Chore("tell the service manager", STATUS_S, self._say_status))
@@ -173,6 +179,17 @@ class Daemon:
         self._log.info("ready", listens=listens, data=str(self._settings.qmgr.directory), pid=os.getpid())
         self._service.ready()
         self._say_status()
+
+    def _compare_clocks(self) -> None:
+        """Says when the wall clock has moved: deadlines did not, and times shown are the queue manager's own."""
+        off_ms = self._clock.off_wall_ms()
+        if abs(off_ms - self._off_wall_ms) < FAR_OFF_MS:
+            return
+        self._off_wall_ms = off_ms if abs(off_ms) >= FAR_OFF_MS else 0
+        if self._off_wall_ms:
+            self._log.warning("the wall clock is not where the queue manager's own time is", own_time_ahead_ms=off_ms)
+        else:
+            self._log.info("the wall clock is where the queue manager's own time is")
 
     def _say_status(self) -> None:
         here, performed = len(self._guests.connections), self._turns.performed
@@ -218,19 +235,28 @@ class Daemon:
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)
 
-    async def _end(self, status: int, child: MonitorChild | None) -> None:
-        """Lets go of everything, in order: the doors, the monitor while it can still speak to us, the clients."""
+    async def _end(self, status: int, child: MonitorChild | None) -> int:
+        """Lets go of everything, in order: the doors, the monitor while it can still speak to us, the clients.
+
+        The exit status: the store may fail at its very end, too.
+        """
         self._service.stopping()
         self._acceptor.close()
         if child:
             await child.stop()
         if status == STOPPED:
-            self._turns.stop()
-            await self._see_off()
+            try:
+                self._turns.stop()
+            except StoreBroken as error:
+                status = STORE_BROKEN
+                self._broken(error)
+            else:
+                await self._see_off()
         if self._unix:
             self._unix.remove()
         self._log.info("stopped", exit_status=status)
         self._service.close()
+        return status
 
     async def _see_off(self) -> None:
         """Gives the peers time to take the replies they are owed."""

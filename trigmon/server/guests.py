@@ -30,7 +30,8 @@ class Guests:
     """The connections of one queue manager. ``room`` is how many may have said hello, but for administrators."""
 
     def __init__(self, manager: QueueManager, room: int, version: str) -> None:
-        self.connections: set[Connection] = set()
+        # In the order they came: what is done with all of them is done in an order that can be told again.
+        self.connections: dict[Connection, None] = {}
         self.room = room
         self._manager = manager
         self._version = version
@@ -51,12 +52,12 @@ class Guests:
     def began(self, connection: Connection) -> None:
         """Keeps a connection until its last moment."""
         self._arriving.discard(connection)
-        self.connections.add(connection)
+        self.connections[connection] = None
 
     def gone(self, connection: Connection) -> None:
         """Gives the place of a connection free; its session may still have to be backed out."""
         self._arriving.discard(connection)
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         if connection.disconnected and connection.session is not None:
             self.forget([connection.session])
 

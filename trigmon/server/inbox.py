@@ -36,10 +36,11 @@ class Inbox:
         return len(self._calls)
 
     def add(self, sequence: int, call: Call, size: int) -> None:
-        """Keeps a call of this number and length in bytes. Raises ProtocolError for a number that does not ascend."""
-        if sequence <= self._last_number:
-            # Answered under 0, for a number that was given away before names no one call.
-            raise ProtocolError(f"call number {sequence}, where it had to be above {self._last_number}")
+        """Keeps a call of this number and length in bytes. Raises ProtocolError where another number was due."""
+        if sequence != self._last_number + 1:
+            # Answered under 0, for the number may have been given away before. A gap is a call that was lost: what
+            # comes behind it may be the commit of a unit that it belonged to.
+            raise ProtocolError(f"call number {sequence}, where {self._last_number + 1} was due")
         self._last_number = sequence
         self._calls.append((sequence, call, size))
         self._bytes += size

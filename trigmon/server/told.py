@@ -36,6 +36,10 @@ class Logged(Telling):
         """Somebody's program is not going to be started."""
         self._seldom.warning("trigger message dropped", q_name=q_name, why=why)
 
+    def message_lost(self, q_name: str, why: str) -> None:
+        """Somebody will not hear of what became of a message."""
+        self._seldom.warning("message dropped", q_name=q_name, why=why)
+
     def message_put_aside(self, told: Aside) -> None:
         """Each one: somebody's work was not done, and here is where it lies now."""
         self._log.warning(

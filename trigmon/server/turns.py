@@ -65,6 +65,7 @@ class Turns:
         self._slow: set[Connection] = set()
         self._is_rung = False
         self._is_due = False
+        self._is_scanning = False
         self._performed_before: dict[str, int] = {}
         self._is_over = False
         self._alarm: asyncio.TimerHandle | None = None
@@ -150,6 +151,7 @@ class Turns:
         self.performed += len(batch)
         self._send(answers)
         self._set_alarm(deadline)
+        self.go_on_scanning()
         if self._ready:
             self._ring()
 
@@ -225,6 +227,25 @@ class Turns:
             self._send(job.work(self._manager))
         except Exception as error:
             self._break(error)
+            return
+        self.go_on_scanning()
+
+    def go_on_scanning(self) -> None:
+        """Lets a look for expired messages go on, a slice between two turns, until it is over."""
+        if self._manager.is_scanning and not self._is_scanning and not self._is_over:
+            self._is_scanning = True
+            self._loop.call_soon(self._scan)
+
+    def _scan(self) -> None:
+        self._is_scanning = False
+        if self._is_over:
+            return
+        try:
+            self._send(self._manager.scan())
+        except Exception as error:
+            self._break(error)
+            return
+        self.go_on_scanning()
 
     def stop(self) -> None:
         """The orderly end: those who wait are answered, units of work in flight are backed out, all are let go."""

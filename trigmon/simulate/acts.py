@@ -30,7 +30,7 @@ SETTABLE = {name: a for name, a in ATTRIBUTES[ObjectType.QLOCAL].items() if a.se
 # Of an attribute that several types have, the last one's words are taken.
 _QUEUES_CHECKED = (ObjectType.QMODEL, ObjectType.QREMOTE, ObjectType.QALIAS, ObjectType.QLOCAL)
 _CHECKED = {a.mqsc: a for table in (*(ATTRIBUTES[kind] for kind in _QUEUES_CHECKED), STATUS) for a in table.values()}
-LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "CAPEXPRY", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
+LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
@@ -125,7 +125,9 @@ def _wait_interval(value: Any, place: Place) -> int:
 
 def _set(value: Any, place: Place) -> act.SetAttributes:
     fields = Fields(value, place, "set", ("queue", "handle", *SETTABLE))
-    given = {name: fields.take(name, _settable(a), None) for name, a in SETTABLE.items() if name in fields}
+    given: dict[str | int, Any] = {
+        name: fields.take(name, _settable(a), None) for name, a in SETTABLE.items() if name in fields
+    }
     if not given:
         raise place.error(f"set names at least one of {', '.join(SETTABLE)}")
     return act.SetAttributes(handle=_handle(fields), attributes=given)

@@ -61,7 +61,7 @@ class InProcess:
         """See :class:`trigmon.simulate.stage.Stage`."""
         connection = self._connections.get(application)
         if connection is None:
-            connection = self._connections[application] = _Connection(self.connect(application))
+            connection = self._connections[application] = _Connection(self.connect(application, administrator=True))
         reply = self.ask(connection.session, numbered(call, connection.unit))
         if isinstance(call, Commit | Backout):
             connection.unit += 1
@@ -119,6 +119,7 @@ class InProcess:
 
     def _start(self) -> None:
         self._manager = QueueManager(self._name, self._store, self._clock, telling=self._listener)
+        self._scan()
         self._operator = self.connect("operator", administrator=True)
 
     def _start_again(self) -> None:
@@ -149,11 +150,11 @@ class InProcess:
             return self._ask_without_end(session, call)
         self._sequence += 1
         mine = self._sequence
-        answers = self._manager.turn([(session, mine, call)])
+        answers = self._manager.turn([(session, mine, call)]) + self._scan()
         while not (reply := _reply_to(answers, session, mine)):
-            deadline = self._manager.next_deadline_ms()
-            assert deadline is not None, call
-            answers = self._go_on_to(deadline)
+            moment = self._next_moment()
+            assert moment is not None, call
+            answers = self._go_on_to(moment)
         if isinstance(reply, Refused):
             raise MQError.of(reply.reason, reply.about)
         return reply
@@ -176,7 +177,14 @@ class InProcess:
         for job in due(self._rung, moment):
             self._rung[job.name] = moment
             answers += job.work(self._manager)
-        return [*answers, *self._manager.turn([])]
+        return [*answers, *self._scan(), *self._manager.turn([])]
+
+    def _scan(self) -> list[Answer]:
+        """Lets a look for expired messages come to its end: between two steps there is time for it."""
+        answers: list[Answer] = []
+        while self._manager.is_scanning:
+            answers += self._manager.scan()
+        return answers
 
 
 def _reply_to(answers: list[Answer], session: Session, sequence: int) -> Reply | None:

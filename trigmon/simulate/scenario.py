@@ -77,7 +77,7 @@ class SetAttributes:
     """MQSET through a handle: values by long name."""
 
     handle: str
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str | int, Any]
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def is_of_temporary_queue(change: AnyChange) -> bool:
 
 
 _STANDS_ONLY = (
-    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle),
+    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.SaveContext),
     *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
     *(c.StampTrigger, c.Connect, c.DropConnection),
 )

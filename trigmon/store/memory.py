@@ -125,6 +125,10 @@ class MemoryStore(BaseStore):
                 self._rows.set(Row(_once_more(row.message)))
         self._rows.notes.clear()
 
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """See the port. Nothing here outlives the clock."""
+        return True
+
     def begin(self) -> None:
         """See the port."""
 
@@ -149,36 +153,40 @@ class MemoryStore(BaseStore):
         """See the port."""
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection), expired_count=self._count_expired(selection))
-        rows = self._rows.of.get(selection.q_name, {})
-        order = self._rows.order.get(selection.q_name, [])
-        if selection.at is not None:
-            keys = [(-selection.at.priority, selection.at.number)]
-        elif selection.after is not None:
-            keys = order[bisect_right(order, (-selection.after.priority, selection.after.number)) :]
-        else:
-            keys = order
+        if selection.is_expired:
+            return Found(expired=self._expired(selection))
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
-        for key in keys:
-            row = rows.get(key)
-            if row is None or not _is_chosen(row, selection) or self._is_locked(row.message.number, selection):
-                continue
-            if not self._is_whole(row.message, selection):
-                continue
+        for row in self._chosen(selection):
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
                     expired.append(row.message)
                 if len(expired) >= SLICE:
                     break
                 continue
-            messages.append(row.message)
+            messages.append(replace(row.message, is_own=True) if row.put_by else row.message)
             size += len(row.message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         if selection.gathers and messages:
             messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
+
+    def _chosen(self, selection: Selection) -> Iterator[Row]:
+        """What the selection names, in get order, expired or not."""
+        rows = self._rows.of.get(selection.q_name, {})
+        keys = self._rows.order.get(selection.q_name, [])
+        if selection.at is not None:
+            keys = [(-selection.at.priority, selection.at.number)]
+        elif selection.after is not None:
+            keys = keys[bisect_right(keys, (-selection.after.priority, selection.after.number)) :]
+        for key in keys:
+            row = rows.get(key)
+            if row is None or not _is_chosen(row, selection) or self._is_locked(row.message.number, selection):
+                continue
+            if self._is_whole(row.message, selection):
+                yield row
 
     def _is_locked(self, number: int, selection: Selection) -> bool:
         return self.standing.locks.get(number, selection.handle) != selection.handle
@@ -228,10 +236,17 @@ class MemoryStore(BaseStore):
         ]
         return tuple(sorted(messages, key=lambda message: message.number)[:1])
 
+    def _expired(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        messages = [
+            row.message
+            for row in self._rows.of.get(selection.q_name, {}).values()
+            if 0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by
+        ]
+        messages.sort(key=lambda message: (message.expires_ms, message.number))
+        return tuple(messages[: selection.limit])
+
     def _count_expired(self, selection: Selection) -> int:
-        rows = self._rows.of.get(selection.q_name, {}).values()
-        count = sum(0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by for row in rows)
-        return min(count, selection.counts_expired)
+        return len(self._expired(replace(selection, limit=selection.counts_expired)))
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""

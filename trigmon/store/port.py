@@ -40,6 +40,12 @@ class Store(Protocol):
         are backed out with the backout count raised. Raises AnothersStore, DirectoryInUse, StoreTooNew.
         """
 
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """Keeps what the clock needs to go on after a restart, in a write that happens anyway; says whether it did.
+
+        ``must``: also where nothing else is written.
+        """
+
     def begin(self) -> None:
         """A turn begins."""
 

@@ -79,17 +79,16 @@ def put_in_order(
         descriptor = _counted_on(descriptor, before, ids)
     elif flags & (IN_GROUP | SEGMENT | _SEGMENTATION_ALLOWED):
         descriptor = _as_given(descriptor, call.descriptor, ids)
-    length = _checked_length(descriptor, len(call.data))
+    error = clash(before, descriptor, unit_id) if before is not None and (is_logical or before.is_logical) else None
+    if error is not None and is_logical:
+        raise error
     place = place_of(
         descriptor,
-        length,
+        _checked_length(descriptor, len(call.data)),
         is_logical=is_logical,
         in_unit=unit_id != 0,
         is_persistent=descriptor.persistence == Persistence.PERSISTENT,
     )
-    error = clash(before, place, descriptor) if before is not None and (is_logical or before.is_logical) else None
-    if error is not None and is_logical:
-        raise error
     after = place if place.is_open else None
     changes: list[AnyChange] = []
     if handle is not None and (before is not None or after is not None):
@@ -97,17 +96,17 @@ def put_in_order(
     return Ordered(descriptor, int(error.reason) if error is not None else 0, changes)
 
 
-def clash(before: Place, place: Place, descriptor: MessageDescriptor) -> MQError | None:
+def clash(before: Place, descriptor: MessageDescriptor, unit_id: int) -> MQError | None:
     """Why a put does not go on with what is unfinished before it: 2242 rather than 2241, then 2245, then 2185."""
     about = f"group {before.group_id.hex()}, message {before.msg_seq_number}"
-    is_last_differs = bool((place.flags ^ before.flags) & LAST_IN_GROUP)
-    if not before.is_followed_by(descriptor) or (before.in_message and is_last_differs):
+    last_differs = bool((descriptor.msg_flags ^ before.flags) & LAST_IN_GROUP)
+    if not before.is_followed_by(descriptor) or (before.in_message and last_differs):
         if before.in_message:
             return IncompleteMsg(f"{about}: its last segment is still to come")
         return IncompleteGroup(f"{about}: the group's last message is still to come")
-    if place.in_unit is not before.in_unit:
-        return InconsistentUow(f"{about} was put {'in' if before.in_unit else 'outside'} syncpoint")
-    if place.is_persistent is not before.is_persistent:
+    if (unit_id != 0) is not before.in_unit:
+        return InconsistentUow(f"{about} was put {'under' if before.in_unit else 'outside'} syncpoint")
+    if (descriptor.persistence == Persistence.PERSISTENT) is not before.is_persistent:
         return InconsistentPersistence(f"{about} was {'' if before.is_persistent else 'not '}persistent")
     return None
 

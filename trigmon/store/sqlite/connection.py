@@ -60,13 +60,16 @@ def lock_directory(directory: Path) -> int:
     return lock
 
 
-def connect(path: Path) -> apsw.Connection:
-    """The database, made if it is not there, at this version's schema."""
+def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
+    """The database, made if it is not there, at this version's schema.
+
+    ``vfs`` is the name under which SQLite knows the file system it is on; None is the machine's own.
+    """
     found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if found < LOWEST_SQLITE:
         raise StoreBroken(f"SQLite {apsw.sqlite_lib_version()} can corrupt its WAL; 3.51.3 or later is needed")
     try:
-        connection = apsw.Connection(str(path), statementcachesize=200)
+        connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=200)
         connection.set_busy_timeout(0)
         for name, value, wanted in PRAGMAS:
             # fetchall: a pragma that answers rows takes effect only when it is read to its end

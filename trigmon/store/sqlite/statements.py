@@ -43,13 +43,17 @@ SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number
 FIND_OWN = f"""
 SELECT {COLUMNS}, msg_id, correl_id FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
+FIND_EXPIRED = f"""
+SELECT {COLUMNS} FROM message INDEXED BY message_expiring
+WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
 EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
 
 # A group as one who looks finds it: what is committed, and what his own unit put.
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
 GROUP_FROM = f"""
 SELECT msg_seq_number, msg_offset, length(data), msg_flags, id FROM message
-WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number >= ? ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
+WHERE {_VISIBLE} AND group_id = ? AND (msg_seq_number, msg_offset) >= (?, ?)
+ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
 SEGMENTS = f"""
 SELECT {COLUMNS} FROM message
 WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number = ? ORDER BY msg_offset, priority DESC, id"""

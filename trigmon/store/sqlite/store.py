@@ -43,13 +43,17 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class SqliteStore(BaseStore):
-    """One directory, one file, one connection."""
+    """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, vfs: str | None = None) -> None:
         super().__init__()
         self._directory = directory
         self._lock = lock_directory(directory)
-        self._db = connect(directory / FILE_NAME)
+        try:
+            self._db = connect(directory / FILE_NAME, vfs)
+        except BaseException:
+            os.close(self._lock)
+            raise
         self._cursor = self._db.cursor()
         self._execute = self._cursor.execute
         self._groups = Groups(self._execute)
@@ -116,6 +120,18 @@ class SqliteStore(BaseStore):
                 standing.queues[definition.name] = QueueFacts(definition, counted)
             else:
                 standing.define(cast(AnyDefinition, definition))
+
+    def kept_time(self) -> str:
+        """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
+        return str(self._meta("own_time") or "")
+
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """See the port."""
+        if must and not self._in_turn:
+            self._begin_turn(is_full=False)
+        if self._in_turn:
+            self._run_sql(sql.SET_META, ("own_time", said))
+        return self._in_turn
 
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
@@ -318,9 +334,12 @@ class SqliteStore(BaseStore):
 
     def _sync(self) -> None:
         """Makes last what was committed without sync: the next commit's sync covers what stands before it."""
-        self._begin_turn(is_full=True)
-        self._execute(sql.SET_META, ("synced", 1))
-        self._execute("COMMIT")
+        try:
+            self._begin_turn(is_full=True)
+            self._execute(sql.SET_META, ("synced", 1))
+            self._execute("COMMIT")
+        except apsw.Error as error:
+            raise StoreBroken(f"the sync of a turn: {error}") from error
         self._in_turn = False
 
     def _add(self, change: c.AddMessage) -> None:

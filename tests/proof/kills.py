@@ -1,0 +1,86 @@
+"""Proof: the real daemon is killed in the middle of a load, again and again, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.daemons import Daemon
+from tests.proof.clients import COUNTED, QUEUES
+from tests.proof.found import Found
+from tests.proof.history import COMMITTED, Event, Left, read
+from tests.proof.house import definitions
+from tests.proof.rules import problems
+from trigmon.client.connection import Connection
+from trigmon.mq.calls import Display, Listing, Runs
+
+CLIENTS = 6
+START_S = 1.0
+LOAD_S = (0.2, 0.6)
+END_S = 60.0
+PAGE = 256
+
+
+def kill_again_and_again(one: Daemon, kills: int, seed: int) -> Found:
+    """Loads a running daemon, kills it so often, and judges what its clients wrote down."""
+    names = [f"c{number}" for number in range(CLIENTS)]
+    with one.connect() as qm:
+        for define in definitions(names):
+            qm.call(define)
+    clients = [_start(one, who) for who in names]
+    found = Found("kills")
+    crashes: list[Event] = []
+    moments = random.Random(seed)
+    try:
+        time.sleep(START_S)
+        for _ in range(kills):
+            time.sleep(moments.uniform(*LOAD_S))
+            one.kill()
+            now = time.monotonic_ns()
+            crashes.append({"event": "crash", "who": "", "at": now, "ms": now // 1_000_000, "how": "kill"})
+            one.start()
+        time.sleep(LOAD_S[1])
+    finally:
+        said = [client.communicate(timeout=END_S)[1] for client in clients]
+    broken = [text for client, text in zip(clients, said, strict=True) if client.returncode]
+    events = read([_ledger(one, who) for who in names], crashes)
+    with one.connect() as qm:
+        left = _left(qm)
+    found.add([*broken, *problems(events, left)], f"seed {seed}", kills)
+    ended = [event for event in events if event["event"] == "ended"]
+    found.more["units of work"] = sum(event["outcome"] == COMMITTED for event in ended)
+    found.more["asked after"] = sum(bool(event.get("was_cut")) for event in ended)
+    return found
+
+
+def _ledger(one: Daemon, who: str) -> Path:
+    return one.home / f"{who}.ledger"
+
+
+def _start(one: Daemon, who: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "tests.proof.kill_client", one.address, _ledger(one, who), who]
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=one.env, text=True)
+
+
+def _left(qm: Connection) -> Left:
+    messages = []
+    for name in (*QUEUES, COUNTED):
+        with qm.open(name, "input_exclusive") as q:
+            messages += [(name, m.text, m.descriptor.priority, m.backout_count) for m in q.drain()]
+    shown = [qm.ask(Display(object_type="QLOCAL", name=name), Listing).rows for name in ("ALTER.*", "MADE.*")]
+    values = {str(row["name"]): row["description"] or None for rows in shown for row in rows}
+    values |= {str(run["run_id"]): run["state"] for run in _runs(qm)}
+    return Left(messages, values, time.monotonic_ns() // 1_000_000)
+
+
+def _runs(qm: Connection) -> Iterator[dict[str, object]]:
+    before, more = "", True
+    while more:
+        page = qm.ask(Runs(limit=PAGE, before=before), Listing)
+        yield from page.rows
+        more = page.more
+        before = str(page.rows[-1]["run_id"]) if page.rows else ""

@@ -1,0 +1,152 @@
+"""Ways in which trigmon could break its promise, planted at run time: each must be caught by a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.server.inbox import Inbox
+from trigmon.store.sqlite import connection, statements
+from trigmon.store.sqlite.store import SqliteStore
+
+Patches = pytest.MonkeyPatch
+
+
+def _always(synchronous: str, number: int) -> Callable[[Patches], None]:
+    """Every commit with this setting, whatever it holds."""
+
+    def plant(patches: Patches) -> None:
+        pragmas = [("synchronous", synchronous, number) if p[0] == "synchronous" else p for p in connection.PRAGMAS]
+        patches.setattr(connection, "PRAGMAS", tuple(pragmas))
+
+        def begin(self: SqliteStore, *, is_full: bool) -> None:
+            self._execute("BEGIN IMMEDIATE")
+            self._in_turn = True
+
+        patches.setattr(SqliteStore, "_begin_turn", begin)
+
+    return plant
+
+
+def _answer_before_commit(patches: Patches) -> None:
+    """The end of a turn is put off until the next begins: an early acknowledgement."""
+    right_begin, right_end = SqliteStore.begin, SqliteStore.end
+    owed: set[SqliteStore] = set()
+
+    def begin(self: SqliteStore) -> None:
+        if self in owed:
+            owed.discard(self)
+            right_end(self)
+        right_begin(self)
+
+    def end(self: SqliteStore) -> None:
+        owed.add(self)
+
+    patches.setattr(SqliteStore, "begin", begin)
+    patches.setattr(SqliteStore, "end", end)
+
+
+def _tell_before_commit(patches: Patches) -> None:
+    """What a turn tells the outside is told while it goes on."""
+    right = QueueManager._note
+
+    def note(self: QueueManager, decision: object) -> None:
+        right(self, decision)
+        told, self._told = self._told, []
+        for tell in told:
+            tell()
+
+    patches.setattr(QueueManager, "_note", note)
+
+
+def _wake_before_commit(patches: Patches) -> None:
+    """A get that waited is answered when its message comes, not when the message is durable."""
+    right = QueueManager._retry
+
+    def retry(self: QueueManager, session: object, now: int, answers: list[Answer]) -> bool:
+        before = len(answers)
+        was_answered = right(self, session, now, answers)
+        for answer in answers[before:]:
+            link = answer.session.attachment
+            if link is not None:
+                link.answer(answer.sequence, answer.reply)
+                link.flush()
+        del answers[before:]
+        return was_answered
+
+    patches.setattr(QueueManager, "_retry", retry)
+
+
+def _statement(name: str, text: str) -> Callable[[Patches], None]:
+    return lambda patches: patches.setattr(statements, name, text)
+
+
+def _any_number(patches: Patches) -> None:
+    """Frames are performed whatever their numbers."""
+    right = Inbox.add
+
+    def add(self: Inbox, sequence: int, call: object, size: int) -> None:
+        self._last_number = sequence - 1
+        right(self, sequence, call, size)
+
+    patches.setattr(Inbox, "add", add)
+
+
+def _answer_what_failed(patches: Patches) -> None:
+    """The store failed, and the calls are answered as if it had not."""
+    right = SqliteStore._commit
+
+    def commit(self: SqliteStore) -> None:
+        try:
+            right(self)
+        except Exception:
+            self._must_sync = self._must_commit = False
+
+    patches.setattr(SqliteStore, "_commit", commit)
+
+
+class Mutant(NamedTuple):
+    """``plant`` puts it in; ``caught_by`` names the proof that must find it, ``rule`` the sentence that says so."""
+
+    name: str
+    plant: Callable[[Patches], None]
+    caught_by: str
+    rule: str
+
+
+TO_THE_END = """
+UPDATE message SET taken_by = NULL, backout_count = backout_count + 1, id = id + 500000 WHERE taken_by = ?"""
+
+MUTANTS = (
+    Mutant("synchronous NORMAL", _always("NORMAL", 1), "power cuts", "lost"),
+    Mutant("synchronous OFF", _always("OFF", 0), "power cuts", "unreadable"),
+    Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
+    Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),
+    Mutant("told before commit", _tell_before_commit, "power cuts", "told"),
+    Mutant("visible before commit", _wake_before_commit, "simulation of a disk that breaks", "aborted read"),
+    Mutant(
+        "what was backed out goes to the end", _statement("BACK_OUT_GETS", TO_THE_END), "power cuts", "out of order"
+    ),
+    Mutant(
+        "a backout is not counted",
+        _statement("BACK_OUT_GETS", "UPDATE message SET taken_by = NULL WHERE taken_by = ?"),
+        "power cuts",
+        "backout count",
+    ),
+    Mutant(
+        "a backout by a crash is not counted",
+        _statement("RECOVER_GETS", "UPDATE message SET taken_by = NULL WHERE taken_by IS NOT NULL"),
+        "power cuts",
+        "backout count",
+    ),
+    Mutant(
+        "units in flight are committed at a restart",
+        _statement("RECOVER_PUTS", "UPDATE message SET put_by = NULL, held = 0 WHERE put_by IS NOT NULL"),
+        "power cuts",
+        "phantom",
+    ),
+    Mutant("frames of any number are performed", _any_number, "simulation", ""),
+)

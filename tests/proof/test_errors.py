@@ -1,0 +1,20 @@
+"""Whichever read, write or sync of the disk fails: no answer is given that a restart contradicts."""
+
+import pytest
+
+from tests.proof.errors import fail_everywhere
+
+
+def test_an_error_at_every_ninth_position_contradicts_no_answer(tmp_path):
+    found = fail_everywhere(tmp_path, 1, stride=9)
+    assert not found.violations, found.violations[:20]
+    assert found.count > 150
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_an_error_at_every_position_contradicts_no_answer(tmp_path, seed):
+    found = fail_everywhere(tmp_path, seed)
+    assert not found.violations, found.violations[:20]
+    assert found.count > 1000
