@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits
+from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import START, Item, Whole, has_message, reach
 from trigmon.store.sqlite import statements as sql
@@ -101,7 +101,7 @@ class Look:
         selection, queue = self._selection, self._queue
         if selection.at is not None:
             return sql.FIND_AT, (queue, selection.at.priority, selection.at.number)
-        if selection.group_id is not None:
+        if selection.group_id not in (None, NO_ID):  # those in no group are not listed by it
             if selection.msg_seq_number is not None and selection.offset is not None:
                 return sql.FIND_ITEM, (queue, selection.group_id, selection.msg_seq_number, selection.offset)
             return sql.FIND_GROUP, (queue, selection.group_id)
@@ -146,14 +146,14 @@ class Look:
             return reach(items)[1] is whole if whole is Whole.GROUP else has_message(items, seq)
 
     def _gathered(self, found: Found) -> Found:
-        """All segments of the logical message that was found, in their order."""
+        """The logical message that was found: its segments in their order, from the one that was found on."""
         first = found.messages[0]
         said = first.descriptor
         if not said.msg_flags & SEGMENT:
             return found
         selection = self._selection
         values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
-        segments: list[StoredMessage] = []
+        segments = [first]
         for row in self._rows([(sql.SEGMENTS, values)]):
             if _is_locked(row[0], selection, self._locks):
                 continue
@@ -161,7 +161,7 @@ class Look:
             if segment is None:
                 damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
                 return replace(found, messages=(), damaged=(*found.damaged, damaged))
-            if segment.descriptor.offset == sum(len(each.data) for each in segments):
+            if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
 
