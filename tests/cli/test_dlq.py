@@ -70,6 +70,24 @@ def test_poison_is_listed_shown_and_returned(trigmon: Trigmon, did, qm: Connecti
     assert trigmon("get", "DL.P").stdout == "bad\n"
 
 
+def test_each_poison_message_has_its_line_in_the_log_and_one_without_a_way_one_a_minute(
+    trigmon: Trigmon, did, qm: Connection, shared_daemon
+):
+    did("DEFINE QLOCAL(DL.L) BOTHRESH(1) BOREQ(QMGR)")
+    poison(qm, "DL.L", times=1)
+    (event,) = [line for line in shared_daemon.events("a poison message was put aside") if line["q_name"] == "DL.L"]
+    (row,) = objects(trigmon("dlq", "list", "--output", "json"))
+    assert (event["to_q_name"], event["msg_id"], event["backout_count"]) == (DLQ, row["msg_id"], 1)
+    did("ALTER QMGR DEADQ(' ')")
+    qm.put("DL.L", "bad")
+    with qm.open("DL.L", "input_shared") as source:
+        for _ in range(5):
+            source.get(syncpoint=True)
+            qm.backout()
+    (kept,) = shared_daemon.events("a poison message has nowhere to go and is handed out again")
+    assert kept["why"] == "the dead-letter queue: none is named (DEADQ)"
+
+
 def test_json_has_the_same_with_the_header_and_the_descriptor_apart(trigmon: Trigmon, did, qm: Connection):
     msg_id = dead(qm, b"\xff\x00", "DL.Q", age_ms=HOUR_MS)
     (row,) = objects(trigmon("dlq", "list", "--output", "json"))

@@ -15,6 +15,7 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
     TriggerMessage,
     date_and_time,
+    moment_of,
     pack_dlh,
     pack_tm,
     pack_tmc2,
@@ -212,3 +213,14 @@ class TestDateAndTime:
         date, clock = date_and_time(ms)
         assert date == f"{moment:%Y%m%d}"
         assert clock == f"{moment:%H%M%S}{moment.microsecond // 10_000:02d}"
+        assert moment_of(date, clock) == ms - ms % 10
+
+    @given(st.text("0123456789 x", max_size=9), st.text("0123456789 x", max_size=9))
+    def test_what_a_stranger_wrote_there_is_a_moment_or_none(self, date, clock):
+        assert 0 <= moment_of(date, clock) < 253_402_300_800_000
+
+    @pytest.mark.parametrize(
+        "said", [("", ""), ("20130100", "00000000"), ("20131301", "00000000"), ("20130101", "24000000")]
+    )
+    def test_what_is_no_moment_is_none(self, said):
+        assert moment_of(*said) == 0

@@ -58,8 +58,8 @@ def _open_to_puts(message: Any, facts: Facts) -> tuple[Any, Facts]:
     return message, replace(facts, queue=replace(facts.queue, definition=definition))
 
 
-def _lost(call: Any, *_: Any) -> Decision:
-    return Decision(changes=[RemoveMessage(call.message)])
+def _lost(message: Any, *_: Any) -> Decision:
+    return Decision(changes=[RemoveMessage(message)])
 
 
 def _cleaned(change: Callable[[Any, Any], Any]) -> Callable[[Patches], None]:
@@ -99,7 +99,16 @@ FAULTS = [
     ),
     Fault(
         "poison: what BOQNAME cannot take is lost",
-        lambda patches: patches.setattr(poison, "_to_dead_letter_queue", _lost),
+        lambda patches: patches.setattr(poison, "_dead_letter", _lost),
+    ),
+    Fault("poison: a group is torn", lambda patches: patches.setattr(poison, "_GROUPS", 0)),
+    Fault(
+        "poison: a group goes though it has no room together",
+        lambda patches: patches.setattr(poison, "_no_room", lambda count, facts: ""),
+    ),
+    Fault(
+        "poison: who met it waits for the rest of a group that has gone",
+        lambda patches: patches.setattr(poison, "_leaves", lambda call, message, facts: None),
     ),
     Fault("poison: MQRO_DISCARD_MSG is not heard", lambda patches: patches.setattr(poison, "_DISCARD", 0)),
 ]

@@ -79,7 +79,7 @@ MARKS = [
     Fault("mark: its row goes back to the queue", _left_behind),
     Fault(
         "mark: nothing is marked",
-        followed(TakeMessage, lambda right, standing, change: right(standing, replace(change, is_marked=False))),
+        followed(TakeMessage, lambda right, standing, change: right(standing, replace(change, marked=None))),
     ),
 ]
 

@@ -199,11 +199,12 @@ def test_a_message_in_segments_that_can_go_nowhere_is_handed_out_whole(world, q)
     assert (world.queue_depth("Q"), world.queue_depth("ASIDE")) == (0, 0)
 
 
-def test_segments_for_which_there_is_no_room_stay_and_none_is_lost(world, q):
+def test_segments_that_have_no_room_together_are_not_torn(world, q):
     segments(world, b"one ", b"two ", b"three")
     world.did(Get(handle=q, options=SYNC | COMPLETE, unit=1))
     world.did(Backout(unit=1))
     world.did(Alter(object_type="QLOCAL", name="ASIDE", attributes={"max_q_depth": 2}))
-    assert isinstance(world.do(Get(handle=q, options=COMPLETE)), Refused)
-    assert (world.queue_depth("Q"), world.queue_depth("ASIDE")) == (1, 2)
-    assert world.did(Get(handle=q)).data == b"three"
+    assert world.did(Get(handle=q, options=COMPLETE)).data == b"one two three"
+    assert (world.queue_depth("Q"), world.queue_depth("ASIDE")) == (0, 0)
+    (kept,) = world.telling.not_aside
+    assert "ASIDE: MAXDEPTH(2), and 3 go together" in kept.why

@@ -96,12 +96,14 @@ CHANGES = (
     {"max_wait_s": 1},
     {"backout_threshold": 1},
     {"backout_threshold": 2},
+    {"backout_requeue_q_name": ""},
     {"backout_requeue": "appl"},
     {"backout_requeue": "qmgr"},
 )
 
 # A message of a group, its last, a segment, a last one, a segment in a group, one that may be cut.
 GROUPED = (0x8, 0x10, 0x2, 0x4, 0xA, 0x1)
+OF_POISON = ({"backout_requeue_q_name": ""}, {"inhibit_put": "inhibited"}, {"backout_threshold": 2})
 
 app = st.sampled_from(APPS)
 queue = st.sampled_from(QUEUES)
@@ -117,10 +119,12 @@ step = st.one_of(
     st.tuples(st.just("get"), app, pick, st.just(0), st.booleans()),
     st.tuples(st.just("get"), app, pick, st.just(GetOption.MARK_SKIP_BACKOUT), st.just(True)),
     st.tuples(st.just("get_many"), app, pick, st.booleans()),
+    st.tuples(st.just("fail"), app, st.sampled_from(("B", "B", "D", "E", "T")), st.booleans(), st.booleans()),
     st.tuples(st.just("commit"), app),
     st.tuples(st.just("backout"), app),
     st.tuples(st.just("set"), app, pick, st.sampled_from(CHANGES)),
     st.tuples(st.just("alter"), queue, st.sampled_from(CHANGES)),
+    st.tuples(st.just("alter"), st.sampled_from(("B", "E")), st.sampled_from(OF_POISON)),
     st.tuples(st.just("monitor"), st.booleans()),
     st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
     st.tuples(st.just("tend")),
@@ -329,6 +333,15 @@ class Script:
         unit = self.units[name] - 1
         self._call(name, Outcome(client_id=f"client-{name}", unit=unit))
 
+    def _fail(self, name, q_name, persistent, in_unit) -> None:
+        """A message that a program gets twice, and the first time backs out: on B that makes it poison."""
+        self._open(name, q_name, IN)
+        self._put(name, q_name, False, persistent, 2, -1)
+        last = len(self.handles[name]) - 1
+        self._get(name, last, 0, True)
+        self._backout(name)
+        self._get(name, last, 0, in_unit)
+
     def _set(self, name, which, change) -> None:
         self._call(name, Set(handle=self._handle(name, which), attributes=change))
         self._call(name, Inquire(handle=self._handle(name, which)))
@@ -424,7 +437,9 @@ def check_that_nothing_is_lost_or_doubled(script):
         world = played.world
         world.restart()
         for q_name in ("F", "E", "D", "B", "INITQ"):
-            world.did(Alter(object_type="QLOCAL", name=q_name, attributes={"inhibit_get": "allowed"}), "operator")
+            # What is poison is to be counted where it lies.
+            plain = {"inhibit_get": "allowed", "backout_requeue": "appl"}
+            world.did(Alter(object_type="QLOCAL", name=q_name, attributes=plain), "operator")
             handle = world.open(q_name, IN, as_="last")
             row = next(r for r in world.did(Display(object_type="QLOCAL", name=q_name)).rows)
             left = []

@@ -6,6 +6,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
+from trigmon.rules.changes import SetPlace
 from trigmon.rules.facts import StoredMessage
 
 
@@ -61,17 +62,25 @@ class DeadLetter(Call, frozen=True, kw_only=True):
 
 
 class PutAside(Call, frozen=True, kw_only=True):
-    """A message that was backed out too often, from its queue onto another; blank: onto the dead-letter queue.
+    """Messages backed out too often, from their queue onto another, all or none; blank: onto the dead-letter queue.
 
-    ``get`` is the call that met it, and ``why`` what hindered the way tried before this one. ``is_rest``: it is a
-    further segment of the message that was met.
+    ``messages`` are what the ``get`` met: one, or the segments of one. ``leaves`` is how its handle stands when they
+    have gone, and ``why`` what hindered the way tried before this one.
     """
 
-    message: StoredMessage
+    messages: tuple[StoredMessage, ...]
     get: Get | GetMany
     to_q_name: str
+    leaves: SetPlace | None = None
     why: str = ""
-    is_rest: bool = False
+
+
+class PutPart(Call, frozen=True, kw_only=True):
+    """One of several messages that go together, onto the queue that was found to have room for all."""
+
+    message: StoredMessage
+    to_q_name: str
+    why: str
 
 
 class HandOut(Call, frozen=True, kw_only=True):

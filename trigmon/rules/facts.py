@@ -139,7 +139,8 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 class Marked(msgspec.Struct, frozen=True):
     """A message got with MARK_SKIP_BACKOUT, as far as its unit of work has to know it.
 
-    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped.
+    ``is_own``: that unit has put it as well, so a backout leaves nothing that could be skipped. ``handle`` is the one
+    whose place in a group its get moved, first in that unit, to ``place``; 0 where it did not.
     """
 
     number: int
@@ -147,6 +148,8 @@ class Marked(msgspec.Struct, frozen=True):
     priority: int
     is_persistent: bool
     is_own: bool
+    handle: int = 0
+    place: Place | None = None
 
 
 class UnitFacts(msgspec.Struct, frozen=True):

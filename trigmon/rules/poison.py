@@ -13,22 +13,22 @@ ids, the group, what is left of its time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Call, Done, Get, GetMany, Refused, Reply
-from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, MessageDescriptor
+from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, NO_ID, MessageDescriptor
 from trigmon.mq.enums import BackoutRequeue, GetOption, ReportOption
 from trigmon.mq.errors import MQError, ObjectNameError
 from trigmon.mq.reasons import Reason
-from trigmon.rules.changes import RemoveMessage, met_on_the_way
+from trigmon.rules.changes import AnyChange, RemoveMessage, SetPlace, met_on_the_way
 from trigmon.rules.dead_letter import header, why_not
-from trigmon.rules.decision import Aside, Decision, Ids, NotAside
-from trigmon.rules.errands import Deliver, HandOut, PutAside
-from trigmon.rules.facts import Cursor, Facts, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.decision import Aside, Decision, Dropped, Ids, NotAside
+from trigmon.rules.errands import Deliver, HandOut, PutAside, PutPart
+from trigmon.rules.facts import Facts, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.get import MOST_MESSAGES, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.get import decide_get as decide_one
-from trigmon.rules.get import decide_get_many, look_for_get, look_for_get_many
+from trigmon.rules.order.place import Side
 from trigmon.rules.put import check_puts_allowed, decide_deliver
 from trigmon.rules.reports import exception_report, expiration_reports
 from trigmon.rules.resolving import base_queue
@@ -36,6 +36,9 @@ from trigmon.rules.resolving import base_queue
 _BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
 _DISCARD = ReportOption.DISCARD_MSG.value
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED
+_GROUPS = (GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE).value
+_MOST_BYTES = 64 << 20
+"""How much of a group, with MOST_MESSAGES of its messages, goes in one step."""
 _MARK = re.compile("BO([0-9]{1,2})")
 
 
@@ -46,47 +49,66 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     """
     queue = facts.queue
     if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
-        threshold, messages = queue.definition.backout_threshold, found.messages
+        threshold = queue.definition.backout_threshold
         bad = [
             place
-            for place, message in enumerate(messages)
+            for place, message in enumerate(found.messages)
             if message.descriptor.backout_count >= threshold and message.number != spared
         ]
         if bad and isinstance(call, GetMany):
-            found = _before(found, bad[0])
             if not bad[0]:
-                first = messages[:1]
-                return _aside(call, first, queue, found, expiration_reports(found.expired, facts, now))
+                return _aside(call, found.messages[:1], queue, _before(found, 0), facts, now)
+            found = _before(found, bad[0])
         elif bad and not spared:
-            # Several that were found for one get are segments, and one message: all of them are put aside.
-            return _aside(call, messages, queue, found, expiration_reports(found.expired, facts, now))
+            # Several that were found for one get are segments, and one message.
+            return _aside(call, found.messages, queue, found, facts, now)
     if isinstance(call, GetMany):
         return decide_get_many(call, facts, found, now, ids)
     return decide_one(call, facts, found, now, ids)
 
 
 def look_for_put_aside(call: PutAside, facts: Facts, now: int) -> Selection | None:
-    """Whether a further segment still lies there: the whole message was handed out where the first could go nowhere."""
-    if not call.is_rest:
+    """The rest of the group, where the get takes groups: torn in two, neither half could ever be got."""
+    message = call.messages[0]
+    if message.descriptor.group_id == NO_ID or not call.get.options & _GROUPS:
         return None
-    message = call.message
-    at = Cursor(message.priority, message.number)
-    return Selection(message.q_name, now, at=at, handle=call.get.handle)
+    return Selection(
+        message.q_name,
+        now,
+        limit=MOST_MESSAGES,
+        limit_bytes=_MOST_BYTES,
+        group_id=message.descriptor.group_id,
+        handle=call.get.handle,
+    )
 
 
 def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """From its queue onto the backout queue or, that failing, onto the dead-letter queue, or back to the getter."""
-    message = call.message
-    if found is not None and not found.messages:
-        return Decision()
-    descriptor = _clean(message.descriptor)
-    if not call.to_q_name:
-        return _to_dead_letter_queue(call, facts, descriptor, now, ids)
-    try:
-        return _told(moved(message, call.to_q_name, descriptor, message.data, facts, now, ids), call.to_q_name, call)
-    except MQError as error:
+    """From their queue onto the backout queue or, that failing, onto the dead-letter queue, or back to the getter."""
+    messages = (found.messages if found is not None else ()) or call.messages
+    tried = [_put(message, call.to_q_name, call.why, facts, now, ids) for message in messages]
+    why = next((each for each in tried if isinstance(each, str)), "") or _no_room(len(messages), facts)
+    if not why:
+        leaves: list[AnyChange] = [call.leaves] if call.leaves is not None else []
+        if len(messages) > 1:
+            parts = [PutPart(message=message, to_q_name=call.to_q_name, why=call.why) for message in messages]
+            return Decision(changes=leaves, errands=list(parts))
+        (only,) = tried
+        assert isinstance(only, Decision)
+        return replace(only, changes=[*only.changes, *leaves])
+    if call.to_q_name:
         # Not a failure of the get, whose caller did not ask for this.
-        return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {error}")], gather=_first)
+        return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
+    told = _kept(call.messages[0], call.why, why)
+    return Decision(errands=[HandOut(get=call.get, number=call.messages[0].number)], told=(told,), gather=_first)
+
+
+def decide_put_part(call: PutPart, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """One after the other; what took the room that was there for one of them leaves it where it is."""
+    done = _put(call.message, call.to_q_name, call.why, facts, now, ids)
+    if isinstance(done, Decision):
+        return done
+    before = call.message.descriptor
+    return Decision(told=(NotAside(call.message.q_name, before.msg_id, before.backout_count, done),))
 
 
 def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection | None:
@@ -123,15 +145,18 @@ def moved(
     return replace(delivered, changes=[RemoveMessage(message), *delivered.changes])
 
 
-def backouts_before(descriptor: MessageDescriptor) -> int:
-    """How often a message had been backed out when it was put aside (99: that often or more); 0 where nothing says."""
+def backouts_before(descriptor: MessageDescriptor) -> int | None:
+    """How often a message had been backed out when it was put aside (99: that often or more), None where nothing says.
+
+    0: it was put aside with others of its group.
+    """
     said = _MARK.fullmatch(descriptor.appl_origin_data.strip())
-    return int(said[1]) if said else 0
+    return int(said[1]) if said else None
 
 
 def unmarked(descriptor: MessageDescriptor) -> MessageDescriptor:
     """The descriptor as it was before the message was put aside."""
-    return replace(descriptor, appl_origin_data="") if backouts_before(descriptor) else descriptor
+    return descriptor if backouts_before(descriptor) is None else replace(descriptor, appl_origin_data="")
 
 
 def _minds(queue: QueueFacts) -> bool:
@@ -153,14 +178,25 @@ def _order(message: StoredMessage) -> tuple[int, int]:
 
 
 def _aside(
-    call: Get | GetMany, messages: Sequence[StoredMessage], queue: QueueFacts, found: Found, reports: list[Call]
+    call: Get | GetMany, messages: tuple[StoredMessage, ...], queue: QueueFacts, found: Found, facts: Facts, now: int
 ) -> Decision:
-    to_q_name = queue.definition.backout_requeue_q_name
-    errands: list[Call] = [
-        PutAside(message=message, get=call, to_q_name=to_q_name, is_rest=message is not messages[0])
-        for message in messages
-    ]
-    return Decision(_look_again(), met_on_the_way(found), [*errands, *reports], gather=_what_came_of_it)
+    aside = PutAside(
+        messages=messages,
+        get=call,
+        to_q_name=queue.definition.backout_requeue_q_name,
+        leaves=_leaves(call, messages[0], facts),
+    )
+    errands: list[Call] = [aside, *expiration_reports(found.expired, facts, now)]
+    return Decision(_look_again(), met_on_the_way(found), errands, gather=_what_came_of_it)
+
+
+def _leaves(call: Get | GetMany, message: StoredMessage, facts: Facts) -> SetPlace | None:
+    """A handle in the middle of a group that goes begins anew with the next one."""
+    handle = facts.handle
+    if handle is None or handle.get_place is None or not call.options & _GROUPS:
+        return None
+    is_of_it = handle.get_place.group_id == message.descriptor.group_id
+    return SetPlace(handle.handle, Side.GET, None) if is_of_it else None
 
 
 def _what_came_of_it(replies: list[Reply]) -> Reply:
@@ -183,30 +219,50 @@ def _clean(descriptor: MessageDescriptor) -> MessageDescriptor:
     return replace(descriptor, backout_count=0, appl_origin_data=mark)
 
 
-def _to_dead_letter_queue(call: PutAside, facts: Facts, descriptor: MessageDescriptor, now: int, ids: Ids) -> Decision:
-    """Behind an MQDLH; one that asks to be discarded rather (MQRO_DISCARD_MSG) is, as JMS does."""
-    message, q_mgr = call.message, facts.q_mgr
+def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: int, ids: Ids) -> Decision | str:
+    """The message onto the queue, or what hinders that. One may ask to be no dead letter (MQRO_DISCARD_MSG)."""
+    descriptor = _clean(message.descriptor)
+    try:
+        if to_q_name:
+            done = moved(message, to_q_name, descriptor, message.data, facts, now, ids)
+            return _told(done, to_q_name, message, why)
+        if descriptor.report & _DISCARD:
+            reports = exception_report(message, int(_REACHED), facts, now)
+            return _told(Decision(changes=[RemoveMessage(message)], errands=reports), "", message, why)
+        return _dead_letter(message, descriptor, why, facts, now, ids)
+    except MQError as error:
+        return str(error)
+
+
+def _dead_letter(
+    message: StoredMessage, descriptor: MessageDescriptor, why: str, facts: Facts, now: int, ids: Ids
+) -> Decision | str:
+    """Behind an MQDLH. It may trigger the dead-letter queue, but a dead letter has no dead letter."""
+    to_q_name = facts.q_mgr.dead_letter_q_name
+    data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + message.data
+    if hindered := why_not(facts, len(data)):
+        return hindered
+    dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
+    done = moved(message, to_q_name, dead, data, facts, now, ids)
+    dropped = tuple(Dropped(to_q_name, "a dead letter has no dead letter") for _ in done.errands)
     reports = exception_report(message, int(_REACHED), facts, now)
-    if descriptor.report & _DISCARD:
-        return _told(Decision(changes=[RemoveMessage(message)], errands=reports), "", call)
-    data = header(_REACHED, message.q_name, descriptor, q_mgr.name, now) + message.data
-    why = why_not(facts, len(data))
-    if not why:
-        dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
-        try:
-            to_q_name = q_mgr.dead_letter_q_name
-            placed = moved(message, to_q_name, dead, data, facts, now, ids)
-            return _told(replace(placed, errands=[*placed.errands, *reports]), to_q_name, call)
-        except MQError as error:
-            why = str(error)
-    hindered = "; ".join(part for part in (call.why, f"the dead-letter queue: {why}") if part)
-    told = NotAside(message.q_name, message.descriptor.msg_id, message.descriptor.backout_count, hindered)
-    if call.is_rest:
-        return Decision(told=(told,))  # it stays; its first segment has gone, so there is nothing to hand out
-    return Decision(errands=[HandOut(get=call.get, number=message.number)], told=(told,), gather=_first)
+    return _told(replace(done, errands=reports, told=(*done.told, *dropped)), to_q_name, message, why)
 
 
-def _told(decision: Decision, to_q_name: str, call: PutAside) -> Decision:
-    before = call.message.descriptor
-    told = Aside(call.message.q_name, to_q_name, before.msg_id, before.backout_count, call.why)
+def _no_room(count: int, facts: Facts) -> str:
+    """Several go all together or not at all."""
+    queue = facts.queue
+    if queue is None or queue.depth + count <= queue.definition.max_q_depth:
+        return ""
+    return f"{queue.definition.name}: MAXDEPTH({queue.definition.max_q_depth}), and {count} go together"
+
+
+def _told(decision: Decision, to_q_name: str, message: StoredMessage, why: str) -> Decision:
+    before = message.descriptor
+    told = Aside(message.q_name, to_q_name, before.msg_id, before.backout_count, why)
     return replace(decision, told=(told, *decision.told))
+
+
+def _kept(message: StoredMessage, before: str, why: str) -> NotAside:
+    hindered = "; ".join(part for part in (before, f"the dead-letter queue: {why}") if part)
+    return NotAside(message.q_name, message.descriptor.msg_id, message.descriptor.backout_count, hindered)

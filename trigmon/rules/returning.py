@@ -50,7 +50,8 @@ class Letter(msgspec.Struct, frozen=True):
         """Why it lies here, 0 where nothing says."""
         if self.header is not None:
             return self.header.reason
-        return Reason.BACKOUT_THRESHOLD_REACHED.value if backouts_before(self.message.descriptor) else 0
+        is_aside = backouts_before(self.message.descriptor) is not None
+        return Reason.BACKOUT_THRESHOLD_REACHED.value if is_aside else 0
 
     @property
     def dead_ms(self) -> int:
@@ -243,7 +244,7 @@ def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
         "put_ms": descriptor.put_ms,
         "put_appl_name": descriptor.put_appl_name,
         "user_identifier": descriptor.user_identifier,
-        "backout_count": backouts_before(descriptor),
+        "backout_count": backouts_before(descriptor) or 0,
         "priority": descriptor.priority,
         "persistence": word(Persistence(descriptor.persistence)),
         "expiry_s": (message.expires_ms - now) // 100 / 10 if message.expires_ms else None,

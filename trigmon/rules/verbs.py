@@ -44,6 +44,7 @@ from trigmon.rules.errands import (
     HandOut,
     MakeQueue,
     PutAside,
+    PutPart,
     Reap,
     Rearmed,
     Report,
@@ -60,6 +61,7 @@ from trigmon.rules.poison import (
     decide_get,
     decide_hand_out,
     decide_put_aside,
+    decide_put_part,
     look_for_hand_out,
     look_for_put_aside,
 )
@@ -145,7 +147,7 @@ def _report(call: Report, connection: int) -> Wants:
     return Wants(connection, call.q_name, q_mgr_name=call.q_mgr_name)
 
 
-def _put_aside(call: PutAside, connection: int) -> Wants:
+def _put_aside(call: PutAside | PutPart, connection: int) -> Wants:
     return Wants(connection, call.to_q_name, dead_letter=not call.to_q_name)
 
 
@@ -220,6 +222,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
     PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
+    PutPart: Verb(_put_aside, decide_put_part),
     SendBack: Verb(_send_back, decide_send_back),
     HandOut: Verb(_hand_out, decide_hand_out, look_for_hand_out),
     Abandon: Verb(_nothing, decide_abandon),

@@ -29,10 +29,8 @@ from trigmon.rules.facts import (
     Facts,
     HandleFacts,
     HeldTrigger,
-    Marked,
     Neighbour,
     QueueFacts,
-    StoredMessage,
     Transmission,
     UnitFacts,
     Wants,
@@ -283,7 +281,7 @@ class Standing:
                 count=unit.count + 1,
                 is_durable=unit.is_durable or message.is_persistent,
                 gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
-                marked=_marked(message) if change.is_marked else unit.marked,
+                marked=change.marked or unit.marked,
             ),
         )
 
@@ -445,10 +443,6 @@ class Standing:
 
     def _write_run(self, change: c.WriteRun) -> None:
         """Runs are rows of the store, nothing of them stands here."""
-
-
-def _marked(message: StoredMessage) -> Marked:
-    return Marked(message.number, message.q_name, message.priority, message.is_persistent, message.is_own)
 
 
 _FOLLOW: dict[type[c.Change], Any] = {

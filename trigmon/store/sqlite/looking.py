@@ -51,11 +51,9 @@ class Look:
 
     def found(self) -> Found:
         """What the selection finds, in get order."""
-        picked = Picked(self._selection, self._locks, self._is_whole)
         if self._selection.is_expired:
-            rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
-            self._pick(rows, picked, is_own=False)
-            return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
+            return self._expired()
+        picked = Picked(self._selection, self._locks, self._is_whole)
         self._pick(self._in_order(), picked, is_own=False)
         if self._has_own:
             own = self._rows([(sql.FIND_OWN, (self._selection.unit_id, self._queue))])
@@ -63,6 +61,13 @@ class Look:
             picked.merge()
         found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
         return self._gathered(found) if self._selection.gathers and found.messages else found
+
+    def _expired(self) -> Found:
+        """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
+        picked = Picked(self._selection, {}, self._is_whole)
+        rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
+        self._pick(rows, picked, is_own=False)
+        return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
 
     def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
         """The committed message of at least this priority that arrived first, if any."""
@@ -134,7 +139,7 @@ class Look:
         """Whether as much of this message's group is there as the selection asks for."""
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
-        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq)
+        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq, 0)
         rows = self._rows([(sql.GROUP_FROM, values)])
         with closing(rows):
             items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))

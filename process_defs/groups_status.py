@@ -1,0 +1,115 @@
+"""How far a group is done, kept on a STATUS queue in the units of work that do it: what a restart goes on from.
+
+Two ways, which the programs beside this file choose by ``--keep``:
+
+    message     one message, replaced in each unit of work
+    segments    a segment more in each, which saves the gets; the last unit of work gets them all as one message
+
+Either way the STATUS queue is empty when a group is done. One program at a time uses it, so it is opened exclusively.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, Protocol
+
+import trigmon
+
+OPEN_FOR = ("input_exclusive", "browse", "output")
+
+
+class Place(NamedTuple):
+    """The last message of a group that is done. With segmented messages its Offset would belong to it, too."""
+
+    group_id: bytes
+    msg_seq_number: int
+
+    def encode(self) -> str:
+        """As it lies on the queue."""
+        return json.dumps({"group_id": self.group_id.hex(), "msg_seq_number": self.msg_seq_number})
+
+    @classmethod
+    def decode(cls, text: str) -> Place:
+        """As it was written."""
+        said = json.loads(text)
+        return cls(bytes.fromhex(said["group_id"]), said["msg_seq_number"])
+
+
+class Status(Protocol):
+    """What both ways do. Nothing lasts before the program commits."""
+
+    def read(self) -> Place | None:
+        """Once, after a start: where a program was terminated prematurely, or None."""
+
+    def note(self, place: Place) -> None:
+        """An intermediate unit of work: so far it is done."""
+
+    def clear(self) -> None:
+        """The last unit of work: all is done."""
+
+
+class OneMessage:
+    """One message, got and put anew in each unit of work."""
+
+    def __init__(self, queue: trigmon.Queue) -> None:
+        self._queue = queue
+        self._is_there = False
+
+    def read(self) -> Place | None:
+        """See :class:`Status`. It is got, so the unit of work that goes on from it puts the next one."""
+        try:
+            return Place.decode(self._queue.get(syncpoint=True).text)
+        except trigmon.NoMsgAvailable:
+            return None
+
+    def note(self, place: Place) -> None:
+        """See :class:`Status`."""
+        self.clear()
+        self._queue.put(place.encode(), syncpoint=True)
+        self._is_there = True
+
+    def clear(self) -> None:
+        """See :class:`Status`."""
+        if self._is_there:
+            self._queue.get(syncpoint=True)
+            self._is_there = False
+
+
+class Segments:
+    """Segments of one logical message, of which the last one says how far it is."""
+
+    def __init__(self, queue: trigmon.Queue) -> None:
+        self._queue = queue
+        self._is_there = False
+        self._left: trigmon.Message | None = None
+
+    def read(self) -> Place | None:
+        """See :class:`Status`. Browsed to the last segment there is, and left where it is."""
+        for message in self._queue.browse(logical_order=True):
+            self._left = message
+        self._is_there = self._left is not None
+        return Place.decode(self._left.text) if self._left is not None else None
+
+    def note(self, place: Place) -> None:
+        """See :class:`Status`."""
+        self._put(place.encode(), "segment")
+        self._is_there = True
+
+    def clear(self) -> None:
+        """See :class:`Status`. The final segment makes the message complete, so that one get clears it."""
+        if self._is_there:
+            self._put("", "last_segment")
+            self._queue.get(complete_msg=True, syncpoint=True)
+            self._is_there = False
+
+    def _put(self, text: str, flag: str) -> None:
+        left, self._left = self._left, None
+        if left is None:
+            self._queue.put(text, msg_flags=flag, logical_order=True, syncpoint=True)
+        else:
+            # The first one after a restart names its place: this handle has put nothing that it could go on from.
+            offset = left.offset + left.data_length
+            self._queue.put(text, msg_flags=flag, group_id=left.group_id, offset=offset, syncpoint=True)
+
+
+KEEP = {"message": OneMessage, "segments": Segments}
