@@ -44,6 +44,7 @@ def test_a_statement_neither_scans_nor_sorts(name):
         ("FIND_AFTER_SAME.head 1", "message_heads (queue=? AND head=? AND priority=? AND rowid>?)"),
         ("FIND_AFTER_LOWER.plain", "message_ready (queue=? AND priority<?)"),
         ("FIND_AFTER_LOWER.rest", "message_rests (queue=? AND priority<?)"),
+        ("GROUP_FROM", "message_group (queue=? AND group_id=? AND (msg_seq_number,msg_offset)>(?,?))"),
         ("FIND_GROUP", "message_of_group (queue=? AND group_id=?)"),
         ("FIND_ITEM", "message_group (queue=? AND group_id=? AND msg_seq_number=? AND msg_offset=?)"),
         ("FIND_MSG_ID", "message_msg_id (queue=? AND msg_id=?)"),

@@ -52,8 +52,8 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
-DEEPEST_ERRAND = 5
-"""A get, poison aside, to the dead-letter queue instead, each of its group, the report on it, a dead letter of that."""
+DEEPEST_ERRAND = 4
+"""Poison put aside for a get, to the dead-letter queue instead, the report on it, the dead letter of that report."""
 
 KEEP_TIME_MS = 1000
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)

@@ -40,12 +40,12 @@ class AddMessage(Change, frozen=True):
 class TakeMessage(Change, frozen=True):
     """A message is got under a unit of work: hidden now, removed when the unit commits.
 
-    ``is_marked``: the application's backout of that unit is to skip it (seed 002).
+    ``marked``: the application's backout of that unit is to skip it (seed 002).
     """
 
     message: StoredMessage
     unit_id: int
-    is_marked: bool = False
+    marked: Marked | None = None
 
 
 class RemoveMessage(Change, frozen=True):

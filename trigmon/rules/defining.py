@@ -19,6 +19,7 @@ from trigmon.mq.errors import (
     ObjectTypeError,
     ObjectWrongType,
     QNotEmpty,
+    QWrongType,
     UnknownObjectName,
 )
 from trigmon.mq.names import is_object_name
@@ -193,7 +194,7 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
 def _local(name: str, facts: Facts) -> QueueFacts:
     is_other = facts.alias is not None or facts.remote is not None or facts.model is not None
     if facts.queue is None or is_other:
-        kind: type[MQError] = ObjectWrongType if is_other else UnknownObjectName
+        kind: type[MQError] = QWrongType if is_other else UnknownObjectName
         raise kind(f"QLOCAL({name})")
     check_alive(facts.queue)
     return facts.queue

@@ -29,7 +29,7 @@ from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.context import saved, shown
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.facts import Cursor, Facts, Found, HandleFacts, Marked, Selection, StoredMessage
 from trigmon.rules.get_options import BROWSES, IF_PERSISTENT, MARK, ONE_AT_A_TIME, UNLOCK, check_together, syncpoint_of
 from trigmon.rules.locking import after_browse, after_nothing, decide_unlock
 from trigmon.rules.order.getting import (
@@ -45,6 +45,7 @@ from trigmon.rules.order.getting import (
 )
 from trigmon.rules.reports import delivery_reports, expiration_reports
 from trigmon.rules.resolving import check_alive
+from trigmon.rules.skipping import marked_by
 from trigmon.rules.units import SYNCPOINT, check_limit, joined_unit
 
 MOST_MESSAGES = 4096
@@ -121,6 +122,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
         return Decision(_given(message, now, call.max_length, accepts), discards, reports)
     unit_id, begins = joined_unit(syncpoint_of(call.options, message), call.unit, facts, now, ids)
     check_found(call, facts, messages, unit_id)
+    moves, left = moved(call.options, handle, messages, unit_id)
     if call.options & BROWSES:
         first = messages[0]
         cursor = MoveCursor(handle.handle, Cursor(first.priority, first.number))
@@ -128,10 +130,10 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     else:
         if unit_id:
             check_limit(facts, len(messages))
-        takes = [*begins, *(_taken(each, unit_id, bool(call.options & MARK)) for each in messages)]
+        marked = marked_by(message, facts, moves) if call.options & MARK else None
+        takes = [*begins, *(_taken(each, unit_id, marked) for each in messages)]
         reports += delivery_reports([message], facts, now, unit_id)
     takes += saved(handle, None if call.options & BROWSES else message.descriptor)
-    moves, left = moved(call.options, handle, messages, unit_id)
     reply = _given(message, now, call.max_length if too_long else -1, accepts)
     warning = reply.warning or differs or left
     return Decision(replace(reply, warning=warning) if warning else reply, [*discards, *takes, *moves], reports)
@@ -225,8 +227,8 @@ def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     return carried
 
 
-def _taken(message: StoredMessage, unit_id: int, is_marked: bool = False) -> AnyChange:
-    return TakeMessage(message, unit_id, is_marked) if unit_id else RemoveMessage(message)
+def _taken(message: StoredMessage, unit_id: int, marked: Marked | None = None) -> AnyChange:
+    return TakeMessage(message, unit_id, marked) if unit_id else RemoveMessage(message)
 
 
 def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:

@@ -104,10 +104,16 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     piece = piece_length(descriptor, length, head, queue, facts, unit_id) if given.msg_flags else 0
     # What is put straight onto a transmission queue is held against its header as the application made it.
     lasting = descriptor if route is None else capped(descriptor, queue, facts)
-    pieces = segments(lasting, call.data, piece) if piece else [(lasting, call.data)]
-    _check_room(queue, head + (piece or length), facts, len(pieces))
-    lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
-    (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
+    further: Sequence[tuple[MessageDescriptor, bytes]] = ()
+    if piece:
+        pieces = segments(lasting, call.data, piece)
+        _check_room(queue, head + piece, facts, len(pieces))
+        lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
+        (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
+    else:
+        _check_room(queue, head + length, facts)
+        placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
+        placed = capped(placed, queue, facts)
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,

@@ -26,7 +26,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, moment_of, unpack_dlh
 from trigmon.mq.enums import Feedback, Persistence, word
-from trigmon.mq.errors import DlhError, MQError, ObjectWrongType, OptionsError, UnknownObjectName
+from trigmon.mq.errors import DlhError, MQError, OptionsError, QWrongType, UnknownObjectName
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
@@ -143,7 +143,7 @@ def _queue(call: AnySift, facts: Facts) -> QueueFacts:
         raise UnknownObjectName("DEADQ( ): the queue manager names no dead-letter queue")
     if facts.queue is None or facts.remote is not None:
         if facts.remote is not None or facts.model is not None:
-            raise ObjectWrongType(f"QLOCAL({name})")
+            raise QWrongType(f"QLOCAL({name})")
         raise UnknownObjectName(f"QLOCAL({name})")
     check_alive(facts.queue)
     return facts.queue

@@ -83,7 +83,7 @@ class Groups:
                 continue
             # Where a logical message begins is on the way in any case, within it that depends on what lies there.
             start = reached if place == reached else (place[0], 0)
-            rows = self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], start[0]))
+            rows = self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], *start))
             items = (Item._make(row[:4]) for row in rows)
             missing, is_whole = reach(items, start)
             if (missing, is_whole) != (reached, head):

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits
+from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import START, Item, Whole, has_message, reach
 from trigmon.store.sqlite import statements as sql
@@ -51,11 +51,9 @@ class Look:
 
     def found(self) -> Found:
         """What the selection finds, in get order."""
-        picked = Picked(self._selection, self._locks, self._is_whole)
         if self._selection.is_expired:
-            rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
-            self._pick(rows, picked, is_own=False)
-            return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
+            return self._expired()
+        picked = Picked(self._selection, self._locks, self._is_whole)
         self._pick(self._in_order(), picked, is_own=False)
         if self._has_own:
             own = self._rows([(sql.FIND_OWN, (self._selection.unit_id, self._queue))])
@@ -63,6 +61,13 @@ class Look:
             picked.merge()
         found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
         return self._gathered(found) if self._selection.gathers and found.messages else found
+
+    def _expired(self) -> Found:
+        """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
+        picked = Picked(self._selection, {}, self._is_whole)
+        rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
+        self._pick(rows, picked, is_own=False)
+        return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
 
     def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
         """The committed message of at least this priority that arrived first, if any."""
@@ -96,7 +101,7 @@ class Look:
         selection, queue = self._selection, self._queue
         if selection.at is not None:
             return sql.FIND_AT, (queue, selection.at.priority, selection.at.number)
-        if selection.group_id is not None:
+        if selection.group_id not in (None, NO_ID):  # those in no group are not listed by it
             if selection.msg_seq_number is not None and selection.offset is not None:
                 return sql.FIND_ITEM, (queue, selection.group_id, selection.msg_seq_number, selection.offset)
             return sql.FIND_GROUP, (queue, selection.group_id)
@@ -134,21 +139,21 @@ class Look:
         """Whether as much of this message's group is there as the selection asks for."""
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
-        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq)
+        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq, 0)
         rows = self._rows([(sql.GROUP_FROM, values)])
         with closing(rows):
             items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))
             return reach(items)[1] is whole if whole is Whole.GROUP else has_message(items, seq)
 
     def _gathered(self, found: Found) -> Found:
-        """All segments of the logical message that was found, in their order."""
+        """The logical message that was found: its segments in their order, from the one that was found on."""
         first = found.messages[0]
         said = first.descriptor
         if not said.msg_flags & SEGMENT:
             return found
         selection = self._selection
         values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
-        segments: list[StoredMessage] = []
+        segments = [first]
         for row in self._rows([(sql.SEGMENTS, values)]):
             if _is_locked(row[0], selection, self._locks):
                 continue
@@ -156,7 +161,7 @@ class Look:
             if segment is None:
                 damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
                 return replace(found, messages=(), damaged=(*found.damaged, damaged))
-            if segment.descriptor.offset == sum(len(each.data) for each in segments):
+            if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
 

@@ -52,7 +52,8 @@ EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
 GROUP_FROM = f"""
 SELECT msg_seq_number, msg_offset, length(data), msg_flags, id FROM message
-WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number >= ? ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
+WHERE {_VISIBLE} AND group_id = ? AND (msg_seq_number, msg_offset) >= (?, ?)
+ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
 SEGMENTS = f"""
 SELECT {COLUMNS} FROM message
 WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number = ? ORDER BY msg_offset, priority DESC, id"""
