@@ -6,6 +6,7 @@ possible then, so that a story that fails grows short.
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.mutations.every import FAULTS
 from tests.scenarios.retelling_groups import Message, Person, Queue
 from tests.worlds import STORES, World
 from trigmon.mq.calls import Backout, Commit, Get, Put, Refused
@@ -160,11 +162,47 @@ class Story:
 
 
 @pytest.mark.parametrize("kind", STORES)
-@given(story=st.lists(steps, min_size=1, max_size=60))
-@settings(max_examples=150, deadline=None)
+@given(story=st.lists(steps, min_size=1, max_size=80))
+@settings(max_examples=60, deadline=None)
 def test_it_goes_as_the_seed_says(kind, story):
+    play(kind, story)
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("seed", range(15))
+def test_a_long_story_goes_as_the_seed_says(kind, seed):
+    play(kind, drawn(seed))
+
+
+def play(kind: str, story: list[tuple[str, str, int, int]]) -> None:
+    """Both, step by step; fails where they differ."""
     with tempfile.TemporaryDirectory() as directory:
         told = Story(kind, Path(directory))
         for step in story:
             told.tell(*step)
         told.world.qm.stop()
+
+
+def drawn(seed: int) -> list[tuple[str, str, int, int]]:
+    """A long story, the same one for each seed."""
+    dice = random.Random(seed)
+    return [(dice.choice(VERBS), dice.choice(PEOPLE), dice.randrange(6), dice.randrange(12)) for _ in range(200)]
+
+
+FAULTS_SEEN = (
+    "order: a group begun is not gone on with",
+    "order: a browse goes on behind a group's last item",
+    "order: only logical order moves the place of gets",
+    "place: a backout leaves it",
+    "whole: all messages available is all segments",
+    "whole: all messages are asked for inside a group",
+    "whole: nothing is put together",
+)
+
+
+@pytest.mark.parametrize("name", FAULTS_SEEN)
+def test_a_story_notices_when_the_order_is_spoiled(monkeypatch, name):
+    FAULTS[name].plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        for seed in range(100):
+            play("memory", drawn(seed))
