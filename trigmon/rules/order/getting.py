@@ -131,10 +131,8 @@ def check_found(call: Get, facts: Facts, messages: Sequence[StoredMessage], unit
     """
     handle, first = facts.handle, messages[0].descriptor
     assert handle is not None
-    found_at = Cursor(messages[0].priority, messages[0].number)
-    if call.options & COMPLETE and call.options & _HERE and handle.cursor != found_at:
-        # The whole message is found from whichever of its segments the cursor stands on.
-        raise InvalidMsgUnderCursor(f"{handle.object_name}: the cursor stands behind the message's first segment")
+    if call.options & COMPLETE and call.options & _HERE and first.offset:
+        raise InvalidMsgUnderCursor(f"{handle.object_name}: the cursor stands on a segment at offset {first.offset}")
     is_browse = bool(call.options & _BROWSES)
     needs_unit = len(messages) > 1 and not is_browse and any(message.is_persistent for message in messages)
     if needs_unit and not unit_id and facts.connection.unit_id:
