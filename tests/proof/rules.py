@@ -144,6 +144,8 @@ def _out_of_order(judged: Judged) -> Iterator[str]:
         put = history.puts.get(take.body)
         if put is None or take.count or take.work is None or take.queue != put.queue or put.queue == GROUPED:
             continue
+        if history.was_cut_by_power(take.work):
+            continue  # its answer may have been read behind the cut
         key = (take.who, put.queue, put.priority, put.producer)
         before = last.get(key)
         if before is not None and put.number <= before.number:
