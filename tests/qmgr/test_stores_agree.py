@@ -485,7 +485,7 @@ def test_both_stores_keep_marks_and_locks_alike(seed):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("check", [check_that_stores_agree, check_that_nothing_is_lost_or_doubled])
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
 @given(script=long_scripts)
 def test_it_holds_for_many_long_scripts(check, script):
     check(script)
