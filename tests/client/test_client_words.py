@@ -157,5 +157,16 @@ def test_an_objects_type_is_a_word_a_member_or_any_queue():
 
 
 def test_the_words_for_type_checkers_are_the_words_that_are_read():
-    assert set(words.PutWords.__annotations__) == {*words._PUT, *words.READERS} - {"none"}
+    assert set(words.PutWords.__annotations__) == {*words._PUT, *words.READERS, "context"} - {"none"}
     assert set(words.GetWords.__annotations__) == set(words._GET)
+
+
+class TestAContextThatIsPassedOn:
+    def test_is_named_by_the_queue_it_was_saved_with_or_by_its_handle(self):
+        class Opened:
+            handle = 7
+
+        assert words.handle_of({"context": Opened()}) == 7
+        assert words.handle_of({"context": 7}) == 7
+        assert words.handle_of({"context": None}) == words.handle_of({}) == 0
+        assert words.put_parts({"context": Opened(), "pass_all_context": True}, False)[1] == 0x200

@@ -25,7 +25,7 @@ from trigmon.mq.enums import (
     TriggerType,
     Usage,
 )
-from trigmon.mq.errors import AttrValueError, SelectorError
+from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
 
 # word, long name, IBM's selector, default: the table of DEFINE QLOCAL, line by line.
 QLOCAL = [
@@ -118,7 +118,7 @@ def test_how_a_queue_is_made_is_said_by_its_model_and_by_no_local_queue():
         ("temporary_dynamic", DefinitionType.TEMPORARY_DYNAMIC),
     ]:
         assert read_attributes(ObjectType.QMODEL, "M", {"DEFTYPE": said}) == {"definition_type": meant}
-        with pytest.raises(AttrValueError, match=r"DEFTYPE.*cannot be changed"):
+        with pytest.raises(AttrValueFixed, match=r"DEFTYPE.*cannot be changed"):
             read_attributes(ObjectType.QLOCAL, "Q", {"DEFTYPE": said})
     with pytest.raises(AttrValueError, match="PERMDYN or TEMPDYN"):
         read_attributes(ObjectType.QMODEL, "M", {"DEFTYPE": "PREDEFINED"})
@@ -292,7 +292,7 @@ def test_an_unknown_attribute_and_one_of_another_object_are_refused():
 
 
 def test_what_cannot_be_changed_is_refused_by_name():
-    with pytest.raises(AttrValueError, match=r"MAXPRTY.*cannot be changed"):
+    with pytest.raises(AttrValueFixed, match=r"MAXPRTY.*cannot be changed"):
         read_attributes(ObjectType.QMGR, "QM1", {"MAXPRTY": 5})
 
 

@@ -24,7 +24,7 @@ from trigmon.mq.descriptors import (
     unpack_tm,
     unpack_tmc2,
 )
-from trigmon.mq.errors import DlhError, TmError
+from trigmon.mq.errors import DlhError, TmcError, TmError
 
 TM = TriggerMessage(
     q_name="FLIGHTS.IN",
@@ -133,7 +133,7 @@ class TestMQTMC2:
         assert unpack_tmc2(pack_tmc2(TM, "QM1").rstrip())[1] == "QM1"
 
     def test_other_text_is_refused(self):
-        with pytest.raises(TmError):
+        with pytest.raises(TmcError):
             unpack_tmc2("TM  ")
 
 

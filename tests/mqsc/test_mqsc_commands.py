@@ -5,6 +5,7 @@ import pytest
 from trigmon.mq.calls import Alter, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
 from trigmon.mq.errors import (
     AttrValueError,
+    AttrValueFixed,
     FunctionNotSupported,
     MQError,
     ObjectNameError,
@@ -120,7 +121,7 @@ def test_a_wrong_command_stops_no_other():
         ("DEF QL(A) DESCR(A B)", ParmSyntaxError, 8405, "one value"),
         ("DIS QL(A) CURDEPTH(1)", ParmSyntaxError, 8405, "takes no value"),
         ("DEL QA(A) PURGE", ParmSyntaxError, 8405, "no parameter PURGE"),
-        ("ALT QMGR MAXPRTY(9)", AttrValueError, 8412, "cannot be changed"),
+        ("ALT QMGR MAXPRTY(9)", AttrValueFixed, 8412, "cannot be changed"),
         ("END NOW", ParmSyntaxError, 8405, "NOW"),
     ],
 )

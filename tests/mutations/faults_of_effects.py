@@ -52,7 +52,7 @@ def _switch(standing, q_name: str, control: TriggerControl) -> None:
     queue = standing.queues.get(q_name)
     if queue is not None and queue.definition.trigger_type is DEPTH:
         definition = replace(queue.definition, trigger_control=control)
-        standing._write(standing.queues, q_name, replace(queue, definition=definition))
+        standing.write(standing.queues, q_name, replace(queue, definition=definition))
 
 
 def _at_end(control: TriggerControl, *outcomes: UnitOutcome):

@@ -20,7 +20,7 @@ from tests.mutations.planting import (
 )
 from trigmon.mq.enums import Inhibit, OpenOption, TriggerType, Usage
 from trigmon.rules import changes as c
-from trigmon.rules import world
+from trigmon.rules import following
 from trigmon.rules.triggers import table
 from trigmon.rules.triggers.situation import Situation
 from trigmon.rules.world import Standing
@@ -35,38 +35,38 @@ def _for_every(s: Situation, f) -> bool:
 
 
 def _browsers_too(patches: Patches) -> None:
-    patches.setattr(world, "_INPUT", INPUT | OpenOption.BROWSE.value)
+    patches.setattr(following, "_INPUT", INPUT | OpenOption.BROWSE.value)
 
 
 def _exclusive_not(patches: Patches) -> None:
-    patches.setattr(world, "_INPUT", OpenOption.INPUT_SHARED.value)
+    patches.setattr(following, "_INPUT", OpenOption.INPUT_SHARED.value)
 
 
 def _alias_not(patches: Patches) -> None:
-    right = Standing._opened
+    right = following._opened
 
-    def opened(self, handle, by):
+    def opened(standing, handle, by):
         through = handle.object_name != handle.q_name
-        right(self, replace(handle, options=handle.options & ~INPUT) if through else handle, by)
+        right(standing, replace(handle, options=handle.options & ~INPUT) if through else handle, by)
 
-    patches.setattr(Standing, "_opened", opened)
+    patches.setattr(following, "_opened", opened)
 
 
 def _once_an_application(patches: Patches) -> None:
-    right = Standing._opened
+    right = following._opened
 
-    def opened(self, handle, by):
+    def opened(standing, handle, by):
         others = [
             h
-            for h in self.handles.values()
+            for h in standing.handles.values()
             if h.q_name == handle.q_name
             and h.connection == handle.connection
             and h.handle != handle.handle
             and h.options & INPUT
         ]
-        right(self, replace(handle, options=handle.options & ~INPUT) if others else handle, by)
+        right(standing, replace(handle, options=handle.options & ~INPUT) if others else handle, by)
 
-    patches.setattr(Standing, "_opened", opened)
+    patches.setattr(following, "_opened", opened)
 
 
 def _initiation_by_alias(patches: Patches) -> None:
@@ -174,6 +174,6 @@ def _leave(right, standing: Standing, change: c.CloseHandle) -> None:
     before = standing.queues.get(q_name)
     right(standing, change)
     if before is not None and any(q.definition.initiation_q_name == q_name for q in standing.queues.values()):
-        standing._write(
+        standing.write(
             standing.queues, q_name, replace(standing.queues[q_name], open_input_count=before.open_input_count)
         )

@@ -40,7 +40,7 @@ def _in_the_next_unit(change_of):
         right(standing, change)
         if change.carried is not None:
             unit = standing.units[change.unit_id]
-            standing._write(standing.units, unit.unit_id, change_of(unit, change.carried))
+            standing.write(standing.units, unit.unit_id, change_of(unit, change.carried))
 
     return followed(BeginUnit, begun)
 
@@ -110,8 +110,8 @@ def _with_locks(right, standing, change, before):
     handles = {number: standing.handles[handle] for number, handle in before.items()}
     right(standing, change)
     for number, handle in handles.items():
-        standing._write(standing.locks, number, handle.handle)
-        standing._write(standing.handles, handle.handle, handle)
+        standing.write(standing.locks, number, handle.handle)
+        standing.write(standing.handles, handle.handle, handle)
 
 
 IF_PERSISTENT = [

@@ -19,7 +19,7 @@ OCCASIONS = ("1", "11", "12", "13", "13a", "13b", "13c")
 def _stamp(standing: Standing, q_name: str, stamp: int | None) -> None:
     queue = standing.queues.get(q_name)
     if queue is not None:
-        standing._write(standing.queues, q_name, replace(queue, trigger_stamp_ms=stamp))
+        standing.write(standing.queues, q_name, replace(queue, trigger_stamp_ms=stamp))
 
 
 def _not_by(occasion: str):

@@ -23,7 +23,7 @@ from tests.mutations.planting import (
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import TriggerControl, TriggerType, UnitOutcome
 from trigmon.qmgr import manager
-from trigmon.rules import altering, closing, opening
+from trigmon.rules import altering, closing, following, opening
 from trigmon.rules.changes import EndUnit, SetDefinition, TakeMessage
 from trigmon.rules.errands import DeadLetter
 from trigmon.rules.triggers import effects
@@ -140,7 +140,7 @@ def _uncounted_backout(right, standing, change):
     right(standing, change)
     if change.outcome is UnitOutcome.BACKED_OUT:
         for (q_name, priority), count in change.unit.gets.items():
-            standing._count(q_name, priority, -count)
+            following._count(standing, q_name, priority, -count)
 
 
 def _counted_backout(right, standing, change):
@@ -149,18 +149,18 @@ def _counted_backout(right, standing, change):
     if change.outcome is UnitOutcome.BACKED_OUT:
         for (q_name, priority), count in change.unit.puts.items():
             if q_name in standing.queues and not any(h.q_name == q_name for h in change.unit.held):
-                standing._count(q_name, priority, count)
+                following._count(standing, q_name, priority, count)
 
 
 def _get_counts_until_commit(right, standing, change):
     right(standing, change)
-    standing._count(change.message.q_name, change.message.priority, 1)
+    following._count(standing, change.message.q_name, change.message.priority, 1)
 
 
 def _settled(right, standing, change):
     right(standing, change)
     for (q_name, priority), count in change.unit.gets.items():
-        standing._count(q_name, priority, -count)
+        following._count(standing, q_name, priority, -count)
 
 
 def _own_unit_only(patches: Patches) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import Call
 from trigmon.mq.enums import OpenOption, TriggerType
-from trigmon.rules import altering, closing, dead_letter, opening, put, world
+from trigmon.rules import altering, closing, dead_letter, following, opening, put
 from trigmon.rules.changes import AddMessage, Change
 from trigmon.rules.facts import Facts, QueueFacts
 from trigmon.rules.triggers import effects, table
@@ -147,8 +147,8 @@ def followed(kind: type[Change], wrap: Callable[[Callable[..., None], Standing, 
     """Plants another way in which what stands follows a change: ``wrap(as it should be, standing, change)``."""
 
     def plant(patches: Patches) -> None:
-        right = world._FOLLOW[kind]
-        patches.setitem(world._FOLLOW, kind, lambda standing, change: wrap(right, standing, change))
+        right = following.FOLLOW[kind]
+        patches.setitem(following.FOLLOW, kind, lambda standing, change: wrap(right, standing, change))
 
     return plant
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.proof.clients import COUNTED, OUTCOMES, QUEUES
-from tests.proof.history import BACKED_OUT, UNKNOWN, Event, History, Left
+from tests.proof.clients import LOADED, OUTCOMES, REPORTS
+from tests.proof.history import BACKED_OUT, UNKNOWN, Event, Left
 from trigmon.mq.calls import (
     Call,
     Display,
@@ -36,19 +36,21 @@ def settled(events: list[Event], ask: Any) -> list[Event]:
     ``ask(client_id, unit)`` is the outcome of a unit.
     """
     ends = {event["work"]: event for event in events if event["event"] == "ends"}
+    open_works = {event["work"]: event["who"] for event in events if event.get("work")}
+    for event in events:
+        if event["event"] == "ended":
+            open_works.pop(event["work"])
     said = []
-    for name, work in History(events).works.items():
-        if work.outcome:
-            continue
-        end = ends.get(name)
+    for work, who in open_works.items():
+        end = ends.get(work)
         if end is None:
             outcome = BACKED_OUT
         elif end["alone"]:
             outcome = UNKNOWN
         else:
             outcome = ask(end["client_id"], end["unit"])
-        said.append({"event": "ended", "who": work.who, "at": -1, "ms": events[-1]["ms"], "work": name})
-        said[-1]["outcome"] = outcome
+        ended = {"event": "ended", "who": who, "at": -1, "ms": events[-1]["ms"], "work": work, "outcome": outcome}
+        said.append(ended)
     return events + said
 
 
@@ -69,17 +71,20 @@ class Aftermath:
         """See :func:`settled`."""
         return settled(events, self._outcome)
 
-    def left(self, queues: Sequence[str] = (*QUEUES, COUNTED)) -> Left:
+    def left(self, queues: Sequence[str] = LOADED) -> Left:
         """Takes everything off the queues, and reads what clients wrote."""
-        opened = self._do(*(Open(object_name=name, options=int(OpenOption.INPUT_EXCLUSIVE)) for name in queues))
-        messages = []
-        for name, handle in zip(queues, opened, strict=True):
+        names, alone = (*queues, REPORTS), int(OpenOption.INPUT_EXCLUSIVE)
+        opened = self._do(*(Open(object_name=name, options=alone) for name in names))
+        messages: list[tuple[str, str, int, int]] = []
+        for name, handle in zip(names, opened, strict=True):
             # A crash may have come before the queue was defined.
             while isinstance(handle, Opened) and isinstance(
                 reply := self._do(GetMany(handle=handle.handle, count=MOST))[0], WereGot
             ):
                 messages += [as_left(name, message) for message in reply.messages]
-        return Left(messages, self._values(), self._manager.clock.now())
+        reports = [body for name, body, _, _ in messages if name == REPORTS]
+        lying = [message for message in messages if message[0] != REPORTS]
+        return Left(lying, self._values(), self._manager.clock.now(), reports)
 
     def _values(self) -> dict[str, object]:
         """What clients wrote: descriptions of queues, and states of runs."""

@@ -8,6 +8,7 @@ Where the link is lost, :class:`Gone` is thrown in. It notes what it tries befor
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,13 +34,20 @@ from trigmon.mq.calls import (
     WereGot,
 )
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption, Persistence, UnitOutcome
+from trigmon.mq.enums import GetOption, OpenOption, Persistence, ReportOption, UnitOutcome
 
 LINK, CUT = "link", "cut"
 QUEUES = ("A", "B")
 """Plain queues."""
 COUNTED = "E"
 """A queue of trigger type EVERY."""
+GROUPED = "G"
+"""A queue of groups, put and got whole and in order."""
+POISONED, ASIDE = "P", "P.ASIDE"
+"""A queue whose messages the queue manager puts onto the other when they were backed out often enough."""
+REPORTS = "REPORTS"
+"""Where it is told that a message has expired, with its body; nobody reads there."""
+LOADED = (*QUEUES, COUNTED, GROUPED, POISONED, ASIDE)
 SYNCPOINT = int(GetOption.SYNCPOINT)
 OUTCOMES = {UnitOutcome.COMMITTED: COMMITTED, UnitOutcome.BACKED_OUT: BACKED_OUT, UnitOutcome.UNKNOWN: UNKNOWN}
 ASK_AGAIN_MS = 20
@@ -80,12 +88,13 @@ class Client:
         self.note = note
         self.steps = list(steps)
         self.goes_on = goes_on
-        self.puts_to = self.gets_from = (*QUEUES, COUNTED)
+        self.puts_to = self.gets_from = (*QUEUES, COUNTED, POISONED)
         self.client_id = ""
         self.unit = 1
         self.doing: Doing | None = None
         self.runs: list[str] = []
         self.ended_units = 0
+        self.played: Counter[str] = Counter()
         self._handles: dict[tuple[str, int], int] = {}
         self._works = count()
         self._bodies = count()
@@ -100,6 +109,7 @@ class Client:
             step = self.chance.choices(self.steps, [step.weight for step in self.steps])[0]
             try:
                 yield from step.play(self)
+                self.played[step.name] += 1
             except Gone:
                 yield from self.recover()
         with suppress(Gone):
@@ -214,6 +224,8 @@ class Client:
             priority=priority,
             persistence=int(Persistence.NOT_PERSISTENT if kind == "volatile" else Persistence.PERSISTENT),
             expiry=expiry_ms // 100 or -1,
+            report=int(ReportOption.EXPIRATION_WITH_FULL_DATA) if expiry_ms else 0,
+            reply_to_q=REPORTS if expiry_ms else "",
         )
         options = SYNCPOINT if doing.unit else 0
         return body, Put(q_name=q_name, descriptor=descriptor, data=body.encode(), options=options, unit=doing.unit)
@@ -232,10 +244,10 @@ class Client:
         else:
             self.note("heard", work=doing.name)
 
-    def get(self, doing: Doing, q_name: str, *, n: int = 0, wait_ms: int = 0) -> Talk:
-        """One get, or up to ``n``; whether there was something."""
+    def get(self, doing: Doing, q_name: str, *, n: int = 0, wait_ms: int = 0, more: int = 0) -> Talk:
+        """One get, or up to ``n``, with ``more`` options; what it returned."""
         handle = yield from self.handle(q_name)
-        options = (SYNCPOINT if doing.unit else 0) | (int(GetOption.WAIT) if wait_ms else 0)
+        options = (SYNCPOINT if doing.unit else 0) | (int(GetOption.WAIT) if wait_ms else 0) | more
         self.note("asks", work=doing.name, queue=q_name, n=max(1, n))
         if n:
             reply = yield GetMany(handle=handle, count=n, options=options, wait_interval_ms=wait_ms, unit=doing.unit)
@@ -245,7 +257,7 @@ class Client:
         for message in messages:
             self.saw(doing.name, q_name, message)
         self.note("heard", work=doing.name)
-        return bool(messages)
+        return messages
 
     def saw(self, work: str, q_name: str, message: WasGot) -> None:
         """Notes a message that was returned."""

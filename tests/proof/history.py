@@ -8,6 +8,7 @@ history finds everything. Each event has ``event``, ``who``, ``at`` (its place i
 - ``refused``: the put of ``body`` was refused;
 - ``asks``: before a get: ``work``, ``queue``, ``n`` messages at most;
 - ``seen``: a get of ``work`` (a browse: of none) returned ``body`` of ``queue`` with ``count``, its backout count;
+- ``carried``: the backout of ``source`` has left ``body`` in ``work``, the unit behind it;
 - ``heard``: the last call of ``work`` was answered;
 - ``write``: before the call that writes ``value`` under ``key`` (a definition, a run) in ``work``;
 - ``ends``: before the commit or backout of a unit, or the call itself outside of one: ``work``;
@@ -101,10 +102,23 @@ class Crash(NamedTuple):
 
 
 class Left:
-    """What a last look found: messages in get order as (queue, body, priority, backout count), values by key."""
+    """What a last look found: messages in get order as (queue, body, priority, backout count), values by key.
 
-    def __init__(self, messages: list[tuple[str, str, int, int]], values: dict[str, Any], ms: int) -> None:
+    ``reports`` are the bodies of which it was reported that they had expired. The look began at ``ms`` and ended at
+    ``until_ms``.
+    """
+
+    def __init__(
+        self,
+        messages: list[tuple[str, str, int, int]],
+        values: dict[str, Any],
+        ms: int,
+        reports: list[str],
+        until_ms: int = 0,
+    ) -> None:
+        self.until_ms = until_ms or ms
         self.messages = messages
+        self.reports = reports
         self.values = values
         self.ms = ms
 
@@ -158,6 +172,14 @@ class History:
         if work is not None:
             work.takes.append(take)
 
+    def _carried(self, event: Event, place: int) -> None:
+        work, source = self._work(event, place), self.works[event["source"]]
+        (take,) = (take for take in source.takes if take.body == event["body"])
+        source.takes.remove(take)
+        take.work = work
+        work.takes.append(take)
+        work.has_done = True
+
     def _heard(self, event: Event, place: int) -> None:
         work = self._work(event, place)
         work.has_done = work.has_done or bool(work.puts or work.takes)
@@ -179,7 +201,7 @@ class History:
         self.told[event["queue"]] += 1
 
     def _watch(self, event: Event, place: int) -> None:
-        self.watches += 1
+        self.watches += bool(self.puts)
 
     def _crash(self, event: Event, place: int) -> None:
         self.crashes.append(Crash(place, event["how"], event["ms"]))

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.proof.clients import COUNTED, CUT, LINK, QUEUES, Client, Gone, Pause
+from tests.proof.clients import ASIDE, COUNTED, CUT, GROUPED, LINK, POISONED, QUEUES, REPORTS, Client, Gone, Pause
 from tests.proof.disk import Disk, Op
 from tests.proof.history import Event
-from tests.proof.steps import STEPS, Step
+from tests.proof.steps import STEPS
 from tests.proof.vfs import VFS
-from trigmon.mq.calls import Call, Define, Disconnect, Open, Refused, Reply
+from trigmon.mq.calls import Alter, Call, Define, Disconnect, Display, Listing, Open, Refused, Reply
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.clock import VirtualClock
@@ -25,19 +25,24 @@ from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
 from trigmon.store.sqlite.store import SqliteStore
 
+CLIENTS = 4
 INITIATION_Q = "INITQ"
 ARMED = {"trigger_control": "on", "initiation_q_name": INITIATION_Q, "process_name": "PROC"}
 
 
-def definitions(clients: Sequence[str]) -> list[Define]:
-    """What the clients of a load use."""
+def definitions(clients: Sequence[str]) -> list[Call]:
+    """What the clients of a load use; what has expired is looked for each second."""
     lasting = {"def_persistence": "persistent", "max_q_depth": 1_000_000}
     queues: dict[str, dict[str, Any]] = dict.fromkeys(QUEUES, lasting)
     queues[COUNTED] = {**lasting, **ARMED, "trigger_type": "every"}
+    queues |= dict.fromkeys((GROUPED, ASIDE, REPORTS), lasting)
+    poisoned = {"backout_threshold": 2, "backout_requeue_q_name": ASIDE, "backout_requeue": "qmgr"}
+    queues[POISONED] = lasting | poisoned
     queues[INITIATION_Q] = {"max_q_depth": 1_000_000}
     queues |= {f"ALTER.{who}": {} for who in clients}
     defines = [Define(object_type="QLOCAL", name=name, attributes=dict(what)) for name, what in queues.items()]
-    return [Define(object_type="PROCESS", name="PROC", attributes={"appl_id": "/bin/true"}), *defines]
+    process = Define(object_type="PROCESS", name="PROC", attributes={"appl_id": "/bin/true"})
+    return [Alter(object_type="QMGR", name="QM1", attributes={"expiry_interval": 1}), process, *defines]
 
 
 class Told(Telling):
@@ -84,7 +89,7 @@ class Player:
 class House:
     """The queue manager, its disk and its clients."""
 
-    def __init__(self, directory: Path, seed: int, clients: int = 4, steps: Sequence[Step] = STEPS) -> None:
+    def __init__(self, directory: Path, seed: int) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
         self.directory = directory
@@ -93,9 +98,8 @@ class House:
         self.disk = Disk(log=self.log)
         self.clock = VirtualClock()
         self.is_up = False
-        self._steps = steps
         self._client_ids = 0
-        self.names = [f"c{number}" for number in range(clients)]
+        self.names = [f"c{number}" for number in range(CLIENTS)]
         self.players: list[Player] = []
 
     def note(self, who: str) -> Any:
@@ -125,6 +129,12 @@ class House:
         watching = Open(object_name=INITIATION_Q, options=int(OpenOption.INPUT_SHARED))
         self._turn([(monitor, len(calls) + 1, watching)])
 
+    def shown(self, name: str) -> list[dict[str, Any]]:
+        """What DISPLAY says of a queue."""
+        session = self.manager.connect(Identity(client_id="looks", administrator=True))
+        (answer,) = self.manager.turn([(session, 1, Display(object_type="QLOCAL", name=name))])
+        return answer.reply.rows if isinstance(answer.reply, Listing) else []
+
     def end(self) -> None:
         """The process is no more; the disk stays as it is."""
         self.disk.is_dead = True
@@ -147,7 +157,7 @@ class House:
         self._is_open = True
         for who in self.names:
             chance = random.Random(self.chance.random())
-            client = Client(who, chance, self.note(who), self._steps, lambda: self._is_open)
+            client = Client(who, chance, self.note(who), STEPS, lambda: self._is_open)
             self.players.append(Player(client))
         deaths = sorted(self.chance.randrange(works) for _ in range(kills))
         while self._done() < works:
@@ -173,6 +183,9 @@ class House:
             self._turn(batch)
         if self.chance.random() < 0.03:
             self.manager.idle()
+            self._hand_out(self.manager.expire())
+        if self.manager.is_scanning:
+            self._hand_out(self.manager.scan())
 
     def _is_due(self) -> bool:
         deadline = self.manager.next_deadline_ms()
@@ -222,8 +235,6 @@ class House:
         player.heard[answer.sequence] = answer.reply
         if all(number in player.heard for number in player.waits_for):
             replies = [player.heard[number] for number in player.waits_for]
-            said = isinstance(player.want, Disconnect) and not isinstance(replies[0], Refused)
-            was_list = isinstance(player.want, list)
-            if said:
+            if isinstance(player.want, Disconnect) and not isinstance(replies[0], Refused):
                 player.session = None
-            player.go_on(replies if was_list else replies[0])
+            player.go_on(replies if isinstance(player.want, list) else replies[0])

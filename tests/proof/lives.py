@@ -96,7 +96,7 @@ def _take_some(client: Client, q_name: str) -> Talk:
     was_something = False
     for _ in range(client.chance.randint(1, 3)):
         got = yield from client.get(doing, q_name, wait_ms=100)
-        was_something = was_something or got
+        was_something = was_something or bool(got)
         if not got:
             break
     yield from client.end_somehow(doing)

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 MICROSECONDS = 1_000_000
-WALL_AT_START_S = 1_767_225_600
+WALL_AT_START_MS = 1_767_225_600_000
 
 
 class Timer:
@@ -31,7 +31,6 @@ class Loop:
         self.now = 0
         self._queue: list[tuple[int, int, Timer, Callable[[], None]]] = []
         self._order = count()
-        self.wall_jump_s = 0
 
     def at(self, moment: int, action: Callable[[], None]) -> Timer:
         """Does it at that moment."""
@@ -52,15 +51,37 @@ class Loop:
         if not is_over():
             self.now = until
 
-    # -- what the queue manager's clock reads ---------------------------------------------------------------
-
-    def time(self) -> float:
-        """The wall clock, which may jump."""
-        return WALL_AT_START_S + self.wall_jump_s + self.monotonic()
-
-    def monotonic(self) -> float:
-        """Seconds that only pass."""
+    def seconds(self) -> float:
+        """Seconds since the beginning."""
         return self.now / MICROSECONDS
+
+
+class Machine:
+    """The machine's clocks: one goes wrong now and then, and one begins anew with each boot."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.wall_jump_ms = 0
+        self._loop = loop
+        self._boots = 1
+        self._booted = 0
+
+    def boot(self) -> None:
+        """The power was cut. The wall clock was put right before anything is started."""
+        self._boots += 1
+        self._booted = self._loop.now
+        self.wall_jump_ms = 0
+
+    def wall_ms(self) -> int:
+        """See :class:`trigmon.qmgr.clock.Machine`."""
+        return WALL_AT_START_MS + self.wall_jump_ms + self._loop.now // 1000
+
+    def boot_ms(self) -> int:
+        """See :class:`trigmon.qmgr.clock.Machine`."""
+        return (self._loop.now - self._booted) // 1000
+
+    def boot_id(self) -> str:
+        """See :class:`trigmon.qmgr.clock.Machine`."""
+        return str(self._boots)
 
 
 class ProcessLoop:
@@ -72,7 +93,7 @@ class ProcessLoop:
 
     def time(self) -> float:
         """As asyncio's."""
-        return self._loop.monotonic()
+        return self._loop.seconds()
 
     def call_soon(self, action: Callable[..., None], *what: Any) -> Timer:
         """As asyncio's."""

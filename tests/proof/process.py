@@ -11,7 +11,7 @@ from typing import Any
 from tests.proof.house import Told
 from tests.proof.loop import Loop, ProcessLoop
 from tests.proof.network import Link
-from trigmon.mq.calls import Call, Define
+from trigmon.mq.calls import Call
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
 from trigmon.qmgr.manager import QueueManager
@@ -24,6 +24,7 @@ from trigmon.store.port import Store
 
 ADMINISTRATOR = Peer(pid=1, uid=0, gid=0, user="root", administrator=True, monitor=True)
 ROOM = 1000
+LOSES_REPLIES = 0.3
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,16 @@ class Process:
     def __init__(
         self,
         loop: Loop,
+        clock: SystemClock,
         store: Store,
         note: Any,
         puts_allowed: Callable[[], bool],
-        defines: list[Define],
+        defines: list[Call],
         on_broken: Callable[[BaseException], None],
     ) -> None:
         self.store = store
         self.loop = ProcessLoop(loop)
         self.links: list[Link] = []
-        clock = SystemClock()
         self.manager = QueueManager("QM1", store, clock, Told(note), puts_allowed)
         self._operator = self.manager.connect(Identity(client_id="", administrator=True))
         self.manager.turn([(self._operator, number, call) for number, call in enumerate(defines, 1)])
@@ -71,6 +72,7 @@ class Process:
             )
         finally:
             asyncio._set_running_loop(None)
+        self.turns.go_on_scanning()
         self._chore(1.0, self.turns.look_after)
         for job in JOBS:
             self._chore(job.period_ms / 1000, lambda job=job: self.turns.work(job))
@@ -95,4 +97,4 @@ class Process:
         """Nothing more is done; what was written to clients they may still hear."""
         self.loop.is_alive = False
         for link in self.links:
-            link.daemon_died(loses_replies=chance.random() < 0.5)
+            link.daemon_died(loses_replies=chance.random() < LOSES_REPLIES)

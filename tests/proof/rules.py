@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from tests.proof.clients import GROUPED
 from tests.proof.history import BACKED_OUT, COMMITTED, UNKNOWN, Event, History, Left, Put, Work
+
+Lying = tuple[str, str]
+"""A queue and a body on it."""
 
 SLACK_MS = 5000
 """How long an answer may have been on its way: by so much later than its end a message may be seen."""
@@ -24,14 +28,12 @@ class Judged:
         self.got = Counter(
             take.body for work in history.works.values() if work.outcome == COMMITTED for take in work.takes
         )
-        self.there = self.got + self.left_bodies
+        self.there = self.got + self.left_bodies + Counter(left.reports)
         self.seen = {take.body for take in history.takes}
 
     def may_vanish(self, put: Put) -> bool:
-        """Whether it need not be there: it has expired, or was volatile when a crash came."""
-        if put.is_volatile and self.history.crashed_since(put.place):
-            return True
-        return bool(put.expiry_ms) and self.left.ms >= put.ms + put.expiry_ms
+        """Whether it need not be there: it was volatile when a crash came. What has expired was reported."""
+        return put.is_volatile and self.history.crashed_since(put.place)
 
 
 def problems(events: list[Event], left: Left) -> list[str]:
@@ -55,7 +57,10 @@ def problems(events: list[Event], left: Left) -> list[str]:
 
 
 def _lost(judged: Judged) -> Iterator[str]:
-    """Acknowledged, and neither got nor left; but a get outside a unit whose answer was lost may have had one."""
+    """Acknowledged, and neither got nor left nor reported as expired.
+
+    But a get outside a unit whose answer was lost may have had one.
+    """
     missing: dict[str, list[str]] = defaultdict(list)
     for body, put in judged.history.puts.items():
         if put.work.outcome == COMMITTED and not judged.there[body] and not judged.may_vanish(put):
@@ -126,7 +131,8 @@ def _without_outcome(judged: Judged) -> Iterator[str]:
 def _out_of_order(judged: Judged) -> Iterator[str]:
     """A consumer meets one producer's messages of a queue and priority in the order of their puts.
 
-    But for those that were backed out; a power cut may forget that one was taken by a unit it cut.
+    But for those that were backed out; a power cut may forget that one was taken by a unit it cut. Groups are got one
+    after the other, and a consumer may have to leave one to another.
     """
     history = judged.history
     last: dict[tuple[str, str, int, str], Put] = {}
@@ -136,8 +142,10 @@ def _out_of_order(judged: Judged) -> Iterator[str]:
             power_cuts.pop(0)
             last.clear()
         put = history.puts.get(take.body)
-        if put is None or take.count or take.work is None:
+        if put is None or take.count or take.work is None or take.queue != put.queue or put.queue == GROUPED:
             continue
+        if history.was_cut_by_power(take.work):
+            continue  # its answer may have been read behind the cut
         key = (take.who, put.queue, put.priority, put.producer)
         before = last.get(key)
         if before is not None and put.number <= before.number:
@@ -154,6 +162,9 @@ def _left_out_of_order(judged: Judged) -> Iterator[str]:
             yield f"out of order: {body} of priority {priority} lies on {queue} behind a lower one"
         last_priority[queue] = priority
         producer, _, number = body.partition("#")
+        put = judged.history.puts.get(body)
+        if put is not None and put.queue != queue:
+            continue  # it was put aside, and came here when that happened
         if int(number) <= last.get((queue, priority, producer), -1):
             yield f"out of order: {body} lies on {queue} behind one that was put later"
         last[queue, priority, producer] = int(number)
@@ -162,44 +173,44 @@ def _left_out_of_order(judged: Judged) -> Iterator[str]:
 def _backout_count(judged: Judged) -> Iterator[str]:
     """Each time a message is taken and backed out its count rises by one: no take meets the count of another.
 
-    A power cut may take back the count of a unit it cut.
+    One that is put aside is a new message there.     A power cut may take back the count of a unit it cut.
     """
     history = judged.history
-    counts: dict[str, list[int]] = defaultdict(list)
+    counts: dict[Lying, list[int]] = defaultdict(list)
     for work in history.works.values():
         if work.outcome == COMMITTED or not history.was_cut_by_power(work):
             for take in work.takes:
-                counts[take.body].append(take.count)
-    for _, body, _, count in judged.left.messages:
-        if any(count <= other for other in counts[body]):
-            yield f"backout count: {body} was taken with {max(counts[body])} and is left with {count}"
-        counts[body].append(count)
-    for body, of_body in counts.items():
+                counts[take.queue, take.body].append(take.count)
+    for queue, body, _, count in judged.left.messages:
+        before = counts[queue, body]
+        if any(count <= other for other in before):
+            yield f"backout count: {body} was taken with {max(before)} and is left with {count}"
+        before.append(count)
+    for (_, body), of_body in counts.items():
         for count, times in Counter(of_body).items():
             if times > 1:
                 yield f"backout count: {body} came {times} times with {count}"
-    yield from _too_high(judged, {body: max(of_body) for body, of_body in counts.items() if of_body})
+    yield from _too_high(judged, {lying: max(of_body) for lying, of_body in counts.items() if of_body})
 
 
-def _too_high(judged: Judged, highest: dict[str, int]) -> Iterator[str]:
+def _too_high(judged: Judged, highest: dict[Lying, int]) -> Iterator[str]:
     """Each backout of a message was seen, but for takes whose answer was lost: those were seen by nobody."""
-    times = Counter(take.body for work in judged.history.works.values() for take in work.takes) + judged.left_bodies
+    times = Counter((take.queue, take.body) for work in judged.history.works.values() for take in work.takes)
+    times.update((queue, body) for queue, body, _, _ in judged.left.messages)
     unheard: Counter[str] = Counter()
     for work in judged.history.works.values():
         if work.unheard:
             unheard[work.unheard[0]] += work.unheard[1]
     excess: Counter[str] = Counter()
-    for body, count in highest.items():
-        put = judged.history.puts.get(body)
-        if put is not None:
-            excess[put.queue] += max(0, count - (times[body] - 1))
+    for (queue, body), count in highest.items():
+        excess[queue] += max(0, count - (times[queue, body] - 1))
     for queue, count in excess.items():
         if count > unheard[queue]:
             yield f"backout count: on {queue} counts are {count} higher than there were backouts"
 
 
 def _expired(judged: Judged) -> Iterator[str]:
-    """Behind its end a message is neither got nor left."""
+    """Behind its end a message is neither got nor left, and before it it is not reported."""
     ends = {
         body: put.work.ended_ms + put.expiry_ms
         for body, put in judged.history.puts.items()
@@ -208,6 +219,10 @@ def _expired(judged: Judged) -> Iterator[str]:
     for body, end in ends.items():
         if judged.left_bodies[body] and judged.left.ms > end:
             yield f"expired: {body} is there {judged.left.ms - end} ms after its end"
+    for body in judged.left.reports:
+        put = judged.history.puts.get(body)
+        if put is not None and judged.left.until_ms < put.ms + put.expiry_ms:
+            yield f"expired: {body} was reported {put.ms + put.expiry_ms - judged.left.until_ms} ms before its end"
     for take in judged.history.takes:
         late = take.ms - ends.get(take.body, take.ms)
         if late > SLACK_MS:

@@ -11,42 +11,33 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
-from unittest import mock
-
-import apsw
 
 from tests.proof.aftermath import Aftermath
-from tests.proof.clients import COUNTED, QUEUES, Client
-from tests.proof.disk import Disk
+from tests.proof.clients import ASIDE, COUNTED, LOADED, POISONED, QUEUES, Client
 from tests.proof.found import Found
 from tests.proof.guests import Guest
 from tests.proof.history import Event
 from tests.proof.house import ARMED, INITIATION_Q, definitions
-from tests.proof.images import POWER_CUTS, kept
 from tests.proof.lives import WAITED_ON, listening, triggered, waiting
 from tests.proof.loop import Loop
 from tests.proof.network import Faults, Link
-from tests.proof.process import Process
 from tests.proof.rules import problems
+from tests.proof.serving import Serving
 from tests.proof.steps import STEPS
-from tests.proof.vfs import VFS
 from trigmon.mq.calls import Alter, Define
-from trigmon.qmgr import clock
-from trigmon.store.memory import MemoryStore
-from trigmon.store.port import Store, StoreBroken
-from trigmon.store.sqlite.store import SqliteStore
 
 STORM_MS = 6_000
 CALM_MS = 4_000
 END_MS = 60_000
 REPAIR_MS = 1_000
+SELDOM_MS, OFTEN_MS = (100, 3000), (50, 500)
+"""How long it is from one fault of a kind to the next; often where there is one kind only."""
 WORKERS = 4
 WAITING = 3
 FIRST, DEPTH = "T.FIRST", "T.DEPTH"
 TRIGGER_DEPTH = 3
-THREE_DAYS_S = 3 * 86_400
 NETWORK_FAULTS = {"lose": 0.003, "repeat": 0.003, "swap": 0.003, "cut": 0.003, "slow": 0.01, "half_open_ms": 2000}
-ALL_QUEUES = (*QUEUES, COUNTED, WAITED_ON, FIRST, DEPTH)
+PUT_TO = (*QUEUES, COUNTED, POISONED, WAITED_ON, WAITED_ON, FIRST, DEPTH)
 
 
 def simulate(directory: Path, seeds: Iterable[int], only: Collection[str] = ()) -> Found:
@@ -69,21 +60,19 @@ class Simulation:
         self.events: list[Event] = []
         self.happened: Counter[str] = Counter()
         self.is_calm = False
-        self._directory = directory
         self._is_open = True
         self._client_ids = 0
-        self._is_full = False
-        self._bugs: list[str] = []
-        self._uses_sqlite = bool(only) or self.chance.random() < 0.6
+        uses_sqlite = bool(only) or self.chance.random() < 0.6
+        self._pace_ms = OFTEN_MS if only else SELDOM_MS
         self._kinds = set(only) or {kind for kind in (*NETWORK_FAULTS, *FAULTS) if self.chance.random() < 0.5}
-        self._memory = MemoryStore()
-        self._disk = Disk()
-        self._process: Process | None = None
         self._network = random.Random(self.chance.random())
         self._faults = Faults(**{name: value for name, value in NETWORK_FAULTS.items() if name in self._kinds})
         self._guests: list[Guest] = []
         self._programs: list[Guest] = []
-        self._defines = definitions([f"c{number}" for number in range(WORKERS)]) + _more_definitions()
+        defines = [*definitions([f"c{number}" for number in range(WORKERS)]), *_more_definitions()]
+        self.serving = Serving(
+            self.loop, self.chance, directory, defines, self.note, self.happened, uses_sqlite=uses_sqlite
+        )
 
     @property
     def works(self) -> int:
@@ -103,18 +92,15 @@ class Simulation:
 
     def run(self) -> list[str]:
         """Everything; what is wrong."""
-        with mock.patch.object(clock, "time", self.loop):
-            try:
-                return self._run()
-            except AssertionError as error:
-                return [*self._bugs, f"refused: {error}"]
-            finally:
-                if self._process is not None:
-                    self._disk.is_dead = True
-                    self._process.store.abandon()
+        try:
+            return self._run()
+        except AssertionError as error:
+            return [*self.serving.bugs, f"refused: {error}"]
+        finally:
+            self.serving.end()
 
     def _run(self) -> list[str]:
-        self._start()
+        self.serving.start()
         self._people()
         self._storm()
         self.loop.run(1000 * STORM_MS)
@@ -127,14 +113,11 @@ class Simulation:
         self.loop.run(self.loop.now + 3_000_000)
         self.loop.run(until, lambda: all(guest.is_over for guest in self._programs))
         stuck = [guest.client.who for guest in (*workers, *self._programs) if not guest.is_over]
-        self._crash("kill", kept)
-        self._start()
-        assert self._process is not None
-        aftermath = Aftermath(self._process.manager)
+        aftermath = Aftermath(self.serving.manager_alone())
         events = aftermath.judge_units(self.events)
-        left = aftermath.left(ALL_QUEUES)
+        left = aftermath.left((*LOADED, WAITED_ON, FIRST, DEPTH))
         return [
-            *self._bugs,
+            *self.serving.bugs,
             *(f"stuck: {who} never came to its end" for who in stuck),
             *_undrained(left.messages),
             *problems(events, left),
@@ -146,7 +129,7 @@ class Simulation:
 
         for number in range(WORKERS):
             worker = client(f"c{number}")
-            worker.puts_to = (*ALL_QUEUES, WAITED_ON)
+            worker.puts_to = PUT_TO
             self._guests.append(Guest(self, worker))
         for number in range(WAITING):
             sleeper = client(f"w{number}")
@@ -168,8 +151,7 @@ class Simulation:
 
     def _calm_down(self) -> None:
         self.is_calm = True
-        self._is_full = False
-        self._disk.fault = lambda kind: None
+        self.serving.heal()
         for name in vars(self._faults):
             setattr(self._faults, name, 0)
         for guest in self._guests:
@@ -180,83 +162,21 @@ class Simulation:
 
     def _repair(self) -> None:
         """The operator turns on what a program of a DEPTH queue died before it could turn on."""
-        if self._process is None:
+        process = self.serving.process
+        if process is None:
             self.loop.after(REPAIR_MS, self._repair)
             return
-        alter = Alter(object_type="QLOCAL", name=DEPTH, attributes={"trigger_control": "on"})
-        self._process.command(alter)
-
-    # -- the process ----------------------------------------------------------------------------------------
-
-    def _start(self) -> None:
-        if self._process is not None:
-            return
-        self.loop.wall_jump_s = 0
-        store: Store = self._memory
-        try:
-            if self._uses_sqlite:
-                VFS.disk = self._disk
-                store = SqliteStore(self._directory, VFS.name)
-            self._process = Process(
-                self.loop, store, self.note("queue manager"), lambda: not self._is_full, self._defines, self._broke
-            )
-        except StoreBroken:
-            self._disk.is_dead = True
-            if store is not self._memory:
-                store.abandon()
-            self._crashed("power", POWER_CUTS[0])
-
-    def _broke(self, error: BaseException) -> None:
-        """The store failed in a turn: the daemon drops everybody and ends."""
-        if not isinstance(error, StoreBroken):
-            self._bugs.append(f"bug: {error!r}")
-        assert self._process is not None
-        self._process.turns.drop()
-        how, image = ("power", self.chance.choice(POWER_CUTS)) if self.chance.random() < 0.5 else ("kill", kept)
-        self._crash(how, image)
-
-    def _crash(self, how: str, image: Callable[..., dict[str, bytes]]) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.die(self.chance)
-        self._disk.is_dead = True
-        process.store.abandon()
-        self._crashed(how, image)
-
-    def _crashed(self, how: str, image: Callable[..., dict[str, bytes]]) -> None:
-        if self._uses_sqlite:
-            self._disk = Disk(kept(self._disk) if image is kept else image(self._disk, self.chance))
-        self._restart(how)
-
-    def _restart(self, how: str) -> None:
-        """The process is gone, and comes again."""
-        self.happened[how] += 1
-        self.note("")("crash", how=how)
-        self.loop.after(self.chance.randint(50, 1000), self._start)
-
-    def _stop(self) -> None:
-        """An orderly end, and another start."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        try:
-            process.turns.stop()
-        except StoreBroken:
-            self._process = process
-            self._crash("kill", kept)
-            return
-        process.die(self.chance)
-        self._restart("stop")
+        process.command(Alter(object_type="QLOCAL", name=DEPTH, attributes={"trigger_control": "on"}))
 
     # -- the network ----------------------------------------------------------------------------------------
 
     def connect(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> Link | None:
         """See :class:`tests.proof.guests.World`."""
-        if self._process is None:
+        process = self.serving.process
+        if process is None:
             return None
         link = Link(self.loop, self._network, self._faults, self._count, heard, lost)
-        self._process.accept(link)
+        process.accept(link)
         return link
 
     def new_client_id(self, who: str) -> str:
@@ -280,52 +200,24 @@ class Simulation:
                 kind(self)
                 self._again(kind)
 
-        self.loop.after(self.chance.randint(100, 3000), come)
+        self.loop.after(self.chance.randint(*self._pace_ms), come)
 
-    def _kill(self) -> None:
-        if self._process is not None:
-            self._crash("kill", kept)
-
-    def _break_at_some_write(self) -> None:
-        """Some operations from now on the disk is dead, in whatever stage of a turn that is."""
-        left = self.chance.randint(0, 40)
-
-        def fault(kind: str) -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise apsw.exception_for(apsw.SQLITE_IOERR_WRITE)
-
-        if self._uses_sqlite and self._process is not None:
-            self._disk.fault = fault
-
-    def _jump(self) -> None:
-        """The wall clock jumps, and is put right before the next start."""
-        self.happened["wall clock jumped"] += 1
-        self.loop.wall_jump_s = self.chance.choice((-THREE_DAYS_S, THREE_DAYS_S, -3600, 3600))
-
-    def _fill_disk(self) -> None:
-        self.happened["disk filled"] += 1
-        self._is_full = True
-        self.loop.after(self.chance.randint(100, 2000), self._empty_disk)
-
-    def _empty_disk(self) -> None:
-        self._is_full = False
-
-    def _cut_somebody(self) -> None:
+    def cut_somebody(self) -> None:
+        """A connection breaks."""
         guest = self.chance.choice(self._guests)
         if guest.link is not None:
             self.happened["link cut"] += 1
             guest.link.cut()
 
 
-FAULTS = {
-    "kill": Simulation._kill,
-    "break": Simulation._break_at_some_write,
-    "stop": Simulation._stop,
-    "jump": Simulation._jump,
-    "fill": Simulation._fill_disk,
-    "cut somebody": Simulation._cut_somebody,
+FAULTS: dict[str, Callable[[Simulation], None]] = {
+    "kill": lambda simulation: simulation.serving.kill(),
+    "cut power": lambda simulation: simulation.serving.cut_power(),
+    "break": lambda simulation: simulation.serving.break_at_some_write(),
+    "stop": lambda simulation: simulation.serving.stop(),
+    "jump": lambda simulation: simulation.serving.jump(),
+    "fill": lambda simulation: simulation.serving.fill_disk(),
+    "cut somebody": Simulation.cut_somebody,
 }
 
 
@@ -339,5 +231,6 @@ def _more_definitions() -> list[Any]:
 def _undrained(left: list[tuple[str, str, int, int]]) -> list[str]:
     """What lies on queues that somebody should have emptied when all was calm."""
     depths = Counter(q_name for q_name, _, _, _ in left)
+    del depths[ASIDE]  # nobody reads it
     depths[DEPTH] = max(0, depths[DEPTH] - (TRIGGER_DEPTH - 1))
     return [f"stuck: {depth} messages lie on {q_name} and nobody was told" for q_name, depth in depths.items() if depth]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.proof.clients import CUT, PRIORITIES, QUEUES, Client, Pause, Talk
+from msgspec.structs import replace
+
+from tests.proof.clients import CUT, GROUPED, POISONED, PRIORITIES, QUEUES, Client, Pause, Talk
 from trigmon.mq.calls import (
     Alter,
+    Backout,
     ChangeRun,
     Commit,
     Define,
@@ -20,7 +23,7 @@ from trigmon.mq.calls import (
     Refused,
     WasGot,
 )
-from trigmon.mq.enums import GetOption
+from trigmon.mq.enums import GetOption, MsgFlag, OpenOption, PutOption
 
 NOT_STARTED = 2232
 
@@ -69,7 +72,7 @@ def put_volatile(client: Client) -> Talk:
 
 
 def put_expiring(client: Client) -> Talk:
-    """A put that expires soon, or not for a day."""
+    """A put that expires soon, or not for a day, and then is reported."""
     doing = client.alone()
     expiry_ms = client.chance.choice((200, 2_000, 86_400_000))
     client.finish(doing, (yield from client.put(doing, client.chance.choice(QUEUES), expiry_ms=expiry_ms)))
@@ -92,6 +95,60 @@ def get_unit(client: Client) -> Talk:
         if not (yield from client.get(doing, q_name, n=client.chance.choice((0, 0, 3)), wait_ms=50)):
             break
     yield from client.end_somehow(doing)
+
+
+def put_group(client: Client) -> Talk:
+    """A group, in a unit of work and in logical order."""
+    handle = yield from client.handle(GROUPED, int(OpenOption.OUTPUT))
+    doing, priority = client.begin(), client.chance.choice(PRIORITIES)
+    flags = [MsgFlag.MSG_IN_GROUP] * client.chance.randint(0, 3) + [MsgFlag.LAST_MSG_IN_GROUP]
+    for flag in flags:
+        body, call = client.a_put(doing, GROUPED, priority=priority)
+        descriptor = replace(call.descriptor, msg_flags=int(flag))
+        options = call.options | int(PutOption.LOGICAL_ORDER)
+        reply = yield replace(call, q_name="", handle=handle, descriptor=descriptor, options=options)
+        client.heard_put(doing, body, reply)
+        if isinstance(reply, Refused):
+            yield from client.end(doing, Backout)
+            return
+    yield from client.end_somehow(doing)
+
+
+def get_group(client: Client) -> Talk:
+    """A group, got whole: once its first message was got, every other is there."""
+    doing, more = client.begin(), int(GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE)
+    due = 1
+    while got := (yield from client.get(doing, GROUPED, more=more)):
+        descriptor = got[0].descriptor
+        if descriptor.msg_seq_number != due:
+            raise AssertionError(f"{client.who}: {got[0].data!r} is number {descriptor.msg_seq_number}, not {due}")
+        due += 1
+        if descriptor.msg_flags & MsgFlag.LAST_MSG_IN_GROUP:
+            break
+    if due > 1 and not got:
+        raise AssertionError(f"{client.who}: number {due} of a group is missing")
+    yield from client.end_somehow(doing)
+
+
+def get_marked(client: Client) -> Talk:
+    """A message that its unit's backout carries into the next unit, beside one that comes back."""
+    doing = client.begin()
+    marked = yield from client.get(doing, "A", more=int(GetOption.MARK_SKIP_BACKOUT))
+    yield from client.get(doing, "B")
+    yield from client.end(doing, Backout)
+    if marked:
+        following = client.begin()
+        client.note("carried", work=following.name, source=doing.name, body=marked[0].data.decode())
+        if client.chance.random() < 0.5:
+            yield from client.put(following, "B")
+        yield from client.end_somehow(following)
+
+
+def get_poison(client: Client) -> Talk:
+    """A message that is mostly backed out."""
+    doing = client.begin()
+    yield from client.get(doing, POISONED, wait_ms=20)
+    yield from client.end(doing, Commit if client.chance.random() < 0.2 else Backout)
 
 
 def move_on(client: Client) -> Talk:
@@ -201,9 +258,13 @@ STEPS = (
     Step("put ahead", 5, put_ahead),
     Step("put many", 3, put_many),
     Step("put volatile", 2, put_volatile),
-    Step("put expiring", 2, put_expiring),
+    Step("put expiring", 4, put_expiring),
     Step("get alone", 9, get_alone, is_calm=True),
     Step("get in a unit", 14, get_unit, is_calm=True),
+    Step("put a group", 4, put_group),
+    Step("get a group", 5, get_group, is_calm=True),
+    Step("get marked", 4, get_marked),
+    Step("get poison", 5, get_poison, is_calm=True),
     Step("move on", 5, move_on),
     Step("browse", 2, browse, is_calm=True),
     Step("commit again", 2, commit_again),

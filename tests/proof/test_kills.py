@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.proof.amounts import NORMAL, SLOW
 from tests.proof.kills import kill_again_and_again
 
 SLICES = 4
@@ -10,8 +11,8 @@ SLICES = 4
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, SLICES + 1))])
 @pytest.mark.timeout(600)
 def test_kills_under_load_lose_and_double_nothing(daemon, part):
-    kills = 50 if part else 20
+    kills = SLOW.kills // SLICES if part else NORMAL.kills
     found = kill_again_and_again(daemon(), kills, seed=2026 + part)
     assert not found.violations, found.violations[:20]
-    assert found.more["units of work"] > 50 * kills, "too little was going on to prove much"
+    assert found.more["units of work"] > 20 * kills, "too little was going on to prove much"
     assert found.more["asked after"] >= kills / 2, "the kills met too few units of work"

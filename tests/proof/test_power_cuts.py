@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.proof.amounts import NORMAL, SLOW
 from tests.proof.disk import Disk, Op
 from tests.proof.images import POWER_CUTS, dropped, kept
 from tests.proof.power_cuts import cut_power
@@ -10,18 +11,18 @@ SLICES = 5
 
 
 def test_2000_images_of_power_cuts_show_no_violation(tmp_path):
-    found = cut_power(tmp_path, 1, 2000)
+    found = cut_power(tmp_path, 1, NORMAL.images)
     assert not found.violations, found.violations[:20]
-    assert found.count == 2000
+    assert found.count == NORMAL.images == 2000
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(SLICES))
 def test_20000_images_of_power_cuts_show_no_violation(tmp_path, part):
-    found = cut_power(tmp_path, 100_000 * (part + 1), 20_000 // SLICES)
+    found = cut_power(tmp_path, 100_000 * (part + 1), SLOW.images // SLICES)
     assert not found.violations, found.violations[:20]
-    assert found.count == 20_000 // SLICES
+    assert found.count * SLICES == SLOW.images == 20_000
 
 
 class TestADisk:

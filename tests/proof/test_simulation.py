@@ -5,14 +5,14 @@ import json
 
 import pytest
 
+from tests.proof.amounts import NORMAL, SLOW
 from tests.proof.simulation import Simulation, simulate
 
 SLICES = 8
-SEEDS_A_SLICE = 100
 
 
 def test_20_seeds_show_no_violation(tmp_path):
-    found = simulate(tmp_path, range(20))
+    found = simulate(tmp_path, NORMAL.seeds)
     assert not found.violations, found.violations[:20]
     assert found.count > 10_000
     came = set(found.more)
@@ -24,8 +24,7 @@ def test_20_seeds_show_no_violation(tmp_path):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(SLICES))
 def test_many_seeds_show_no_violation(tmp_path, part):
-    first = 1000 + SEEDS_A_SLICE * part
-    found = simulate(tmp_path, range(first, first + SEEDS_A_SLICE))
+    found = simulate(tmp_path, SLOW.seeds[part::SLICES])
     assert not found.violations, found.violations[:20]
     assert found.count > 50_000
 

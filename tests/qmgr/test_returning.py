@@ -20,7 +20,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import DeadLetterHeader, date_and_time, pack_dlh, pack_tm
 from trigmon.mq.descriptors import TriggerMessage as Tm
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.enums import GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
 
 IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value
@@ -293,8 +293,26 @@ def test_a_queue_that_is_not_there_is_named(world):
     assert world.do(DiscardDeadLetters(), "operator").about == "QLOCAL(MISSING)"
 
 
+@pytest.mark.parametrize("kind", ["QMODEL", "QREMOTE"])
+def test_only_a_local_queue_is_looked_through(world, kind):
+    world.define("OTHER", kind)
+    for call in (DeadLetters, RetryDeadLetters, DiscardDeadLetters):
+        reply = world.do(call(q_name="OTHER"), "operator")
+        assert (reply.reason, reply.about) == (Reason.Q_WRONG_TYPE, "QLOCAL(OTHER)")
+
+
 def test_what_went_back_is_on_one_queue_after_a_crash(world, dlq):
     dead(world, b"body")
     assert count(world, RetryDeadLetters) == 1
     world.crash()
     assert (world.queue_depth("DLQ"), [m.data for m in got(world, "Q")]) == (0, [b"body"])
+
+
+@pytest.mark.parametrize("kind", [DeadLetters, RetryDeadLetters, DiscardDeadLetters])
+def test_whoever_asked_hears_of_a_dead_letter_that_had_expired(world, dlq, kind):
+    world.define("REPLIES")
+    dead(world, b"late", expiry=10, report=int(ReportOption.EXPIRATION), reply_to_q="REPLIES")
+    world.clock.advance(2000)
+    (answer,) = [one for one in sift(world, kind) if not one.more]
+    assert answer.count == world.queue_depth("DLQ") == 0
+    assert world.queue_depth("REPLIES") == 1

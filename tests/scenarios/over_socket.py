@@ -20,20 +20,29 @@ from trigmon.mq.calls import (
     Open,
     Status,
 )
-from trigmon.mq.descriptors import FORMAT_TRIGGER, unpack_tm
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, FORMAT_TRIGGER, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, OpenOption
 from trigmon.mq.errors import GetInhibited, NoMsgAvailable, QDeleted
 from trigmon.simulate import scenario as act
 from trigmon.simulate.stage import Available, numbered
 
 LONGEST_WAIT_MS = 600
-DEFAULTS = {"TRIGINT": 999_999_999, "DEADQ": "", "DEFXMITQ": "", "MAXUMSGS": 10_000, "MAXMSGL": 4_194_304}
+DEFAULTS = {
+    "TRIGINT": 999_999_999,
+    "DEADQ": "",
+    "DEFXMITQ": "",
+    "MAXUMSGS": 10_000,
+    "MAXMSGL": 4_194_304,
+    "EXPRYINT": "OFF",
+}
 
 
 def is_playable(scenario) -> bool:
     """Whether a scenario needs neither a clock of its own nor a long wait, and this queue manager's name."""
     for step in scenario.steps:
         if isinstance(step.act, act.Advance):
+            return False
+        if (step.expected.returns or {}).get("expiry", EXPIRY_UNLIMITED) != EXPIRY_UNLIMITED:
             return False
         if isinstance(step.act, act.Get) and not 0 <= step.act.wait_interval_ms <= LONGEST_WAIT_MS:
             return False

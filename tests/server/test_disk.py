@@ -44,14 +44,21 @@ def test_a_disk_filled_by_puts_loses_nothing_and_has_room_again_after_gets(small
     one = daemon(home=small_disk, settings={"store.disk_reserve": "40 MiB"})
     body = b"x" * 50_000
     put = 0
-    with one.connect() as qm:
+    with one.connect() as qm, one.connect() as other:
         define(qm, "Q", def_persistence="persistent")
         with qm.open("Q", "input_shared", "output") as q:
+            other.put("Q", body, syncpoint=True)
             with pytest.raises(trigmon.StorageMediumFull):
                 while put < 1000:
                     q.put(body)
                     put += 1
             assert put > 50
+            # A unit of work that was begun before ends as it was meant to, and so does one of gets.
+            other.commit()
+            q.get(syncpoint=True)
+            qm.backout()
+            q.get(syncpoint=True)
+            qm.commit()
             assert sum(len(message.data) == len(body) for message in q.drain(batch=10)) == put
     assert one.stop() == 0
 

@@ -36,6 +36,7 @@ _REMEDIES = {
     2087: "name it and its transmission queue: trigmon queue alter {name} RQMNAME=NAME XMITQ=QUEUE",
     2092: "make it one: trigmon queue alter {name} USAGE=XMITQ",
     4002: "see its type: trigmon queue list",
+    4007: "see its type: trigmon queue list",
 }
 _UNKNOWN_NAME, _NOT_AUTHORIZED = 2085, 2035
 _LISTS = {

@@ -37,7 +37,7 @@ from trigmon.mq.enums import (
     Usage,
     word,
 )
-from trigmon.mq.errors import AttrValueError, SelectorError
+from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
@@ -395,12 +395,12 @@ def find_attribute(which: ObjectType, name: str | int) -> Attribute:
 
 
 def read_attributes(which: ObjectType, object_name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Values by long name, each read and checked. Raises AttrValueError, SelectorError."""
+    """Values by long name, each read and checked. Raises AttrValueError, AttrValueFixed, SelectorError."""
     where = f"{which.name}({object_name})"
     values = {}
     for name, value in given.items():
         attribute = find_attribute(which, name)
         if attribute.read_only:
-            raise AttrValueError(f"{where} {attribute.mqsc}: {attribute.name} cannot be changed")
+            raise AttrValueFixed(f"{where} {attribute.mqsc}: {attribute.name} cannot be changed")
         values[attribute.name] = attribute.read(value, where)
     return values

@@ -12,7 +12,7 @@ import struct
 import msgspec
 
 from trigmon.mq.enums import MsgFlag, MsgType, Persistence
-from trigmon.mq.errors import DlhError, TmError
+from trigmon.mq.errors import DlhError, TmcError, TmError
 
 ID_LENGTH = 24
 FORMAT_LENGTH = 8
@@ -156,10 +156,13 @@ def pack_tmc2(tm: TriggerMessage, q_mgr_name: str) -> str:
 
 
 def unpack_tmc2(text: str) -> tuple[TriggerMessage, str]:
-    """The trigger message and the queue manager's name in an MQTMC2; a shorter one is taken as blank there."""
+    """The trigger message and the queue manager's name in an MQTMC2; a shorter one is taken as blank there.
+
+    Raises TmcError (2191) when it is none.
+    """
     raw = text.encode()
     if raw[:4] != b"TMC ":
-        raise TmError(f"not an MQTMC2: it begins with {raw[:4]!r}")
+        raise TmcError(f"not an MQTMC2: it begins with {raw[:4]!r}")
     fields = _TMC2.unpack(raw[:TMC2_LENGTH].ljust(TMC2_LENGTH))
     _, _, q_name, process, trigger_data, _, appl_id, env, user, q_mgr_name = fields
     tm = TriggerMessage(

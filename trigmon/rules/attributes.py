@@ -26,6 +26,7 @@ from trigmon.mq.errors import (
     NotOpenForInquire,
     NotOpenForSet,
     SelectorError,
+    SelectorLimitExceeded,
 )
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.mq.reasons import Reason
@@ -56,6 +57,9 @@ _Q_TYPES = {
 NOT_APPLICABLE = -1
 """``MQIAV_NOT_APPLICABLE``: what MQINQ gives for a number that this type of queue does not have; text is asterisks."""
 
+MOST_SELECTORS = 256
+"""So many attributes one MQINQ or MQSET may name."""
+
 # Selectors of names: MQCA_Q_NAME, MQCA_PROCESS_NAME, MQCA_Q_MGR_NAME.
 _NAME_SELECTORS = {ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015, **dict.fromkeys(_Q_TYPES, 2016)}
 
@@ -69,6 +73,7 @@ def decide_inquire(call: Inquire, facts: Facts, found: Found | None, now: int, i
         raise HobjError(f"handle {call.handle}")
     kind = OBJECT_TYPES[type(facts.named)]
     row = shown(kind, facts.named, facts.queue)
+    _check_count(len(call.names))
     if not call.names:
         return Decision(Values(values=row))
     values: dict[str, Any] = {}
@@ -109,6 +114,7 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
     definition = facts.named
     if not isinstance(definition, LocalQueue | AliasQueue | RemoteQueue):
         raise HobjError(f"handle {call.handle}")
+    _check_count(len(call.attributes))
     kind = OBJECT_TYPES[type(definition)]
     values = dict(_settable(kind, name, value, definition.name) for name, value in call.attributes.items())
     changed = replace(definition, **values)
@@ -119,6 +125,11 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
     if facts.queue is None:
         raise HobjError(f"handle {call.handle}")
     return altered(facts, Neighbour(facts.queue, facts.process, facts.initiation), changed, facts.served, now, ids)
+
+
+def _check_count(selectors: int) -> None:
+    if selectors > MOST_SELECTORS:
+        raise SelectorLimitExceeded(f"{selectors} attributes are named, at most {MOST_SELECTORS}")
 
 
 def _opened(number: int, facts: Facts) -> HandleFacts:

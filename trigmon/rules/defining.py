@@ -19,6 +19,7 @@ from trigmon.mq.errors import (
     ObjectTypeError,
     ObjectWrongType,
     QNotEmpty,
+    QWrongType,
     UnknownObjectName,
 )
 from trigmon.mq.names import is_object_name
@@ -159,7 +160,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
         for message in moved
     ]
     more = facts.queue is not None and facts.queue.depth > len(changes)
-    reply = Counted(count=len(moved), more=more and bool(moved))
+    reply = Counted(count=len(moved), more=more and bool(changes))
     errands += expiration_reports(found.expired, facts, now) if found is not None else []
     return Decision(reply, changes, errands)
 
@@ -193,7 +194,7 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
 def _local(name: str, facts: Facts) -> QueueFacts:
     is_other = facts.alias is not None or facts.remote is not None or facts.model is not None
     if facts.queue is None or is_other:
-        kind: type[MQError] = ObjectWrongType if is_other else UnknownObjectName
+        kind: type[MQError] = QWrongType if is_other else UnknownObjectName
         raise kind(f"QLOCAL({name})")
     check_alive(facts.queue)
     return facts.queue

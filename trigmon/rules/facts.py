@@ -23,7 +23,7 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
-from trigmon.rules.order.place import Place, Side
+from trigmon.rules.order.place import LAST_SEGMENT, SEGMENT, Place, Side
 from trigmon.rules.order.wholeness import Whole
 
 NO_DEPTH = (0,) * 10
@@ -221,7 +221,8 @@ class Selection(msgspec.Struct, frozen=True):
     than ``handle`` has locked is not there. With ``own_persistent`` only the persistent ones of the unit's own are.
 
     ``starts``: only what a logical message, or a group, begins with; a message in none is both. ``whole``: only what
-    has all of its logical message, or group, there. ``gathers``: all segments of the first logical message, in order.
+    has all of its logical message, or group, there. ``gathers``: what is found first
+    brings the segments that follow it, in order.
 
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
@@ -249,6 +250,17 @@ class Selection(msgspec.Struct, frozen=True):
     own_persistent: bool = False
     is_expired: bool = False
 
+    @property
+    def is_anything(self) -> bool:
+        """Whether any message will do, the first there is."""
+        return (
+            self.after is None
+            and self.at is None
+            and self.starts is Whole.NOTHING
+            and self.whole is Whole.NOTHING
+            and _named(self) == _ANY
+        )
+
 
 _named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
 _ANY = (None,) * 5
@@ -264,6 +276,14 @@ def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
     if selection.starts is Whole.NOTHING:
         return True
     return not descriptor.offset and (selection.starts is Whole.MESSAGE or descriptor.msg_seq_number == 1)
+
+
+def follows(segment: StoredMessage, other: StoredMessage) -> bool:
+    """Whether the other is the next segment of the same logical message, both of one group."""
+    said, found = segment.descriptor, other.descriptor
+    if not said.msg_flags & SEGMENT or said.msg_flags & LAST_SEGMENT:
+        return False
+    return (found.msg_seq_number, found.offset) == (said.msg_seq_number, said.offset + len(segment.data))
 
 
 class Found(msgspec.Struct, frozen=True):

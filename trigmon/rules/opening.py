@@ -11,6 +11,7 @@ from trigmon.mq.errors import (
     DynamicQNameError,
     HandleNotAvailable,
     NameInUse,
+    NameNotValidForType,
     ObjectAlreadyExists,
     ObjectInUse,
     OptionNotValidForType,
@@ -49,6 +50,8 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     if call.object_type == "queue":
         return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)
+    if object_type is ObjectType.QMGR and call.object_name:
+        raise NameNotValidForType(f"{object_type.name}({call.object_name}): the queue manager is opened without a name")
     if facts.named is None or type(facts.named) is not KINDS[object_type]:
         raise UnknownObjectName(f"{object_type.name}({call.object_name})")
     if options & (_MESSAGES | OpenOption.SET.value):

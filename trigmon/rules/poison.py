@@ -13,6 +13,7 @@ ids, the group, what is left of its time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -49,19 +50,19 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     """
     queue = facts.queue
     if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
-        threshold = queue.definition.backout_threshold
+        threshold, messages = queue.definition.backout_threshold, found.messages
         bad = [
             place
-            for place, message in enumerate(found.messages)
+            for place, message in enumerate(messages)
             if message.descriptor.backout_count >= threshold and message.number != spared
         ]
         if bad and isinstance(call, GetMany):
-            if not bad[0]:
-                return _aside(call, found.messages[:1], queue, _before(found, 0), facts, now)
             found = _before(found, bad[0])
+            if not bad[0]:
+                return _aside(call, messages[:1], queue, found, facts, now)
         elif bad and not spared:
             # Several that were found for one get are segments, and one message.
-            return _aside(call, found.messages, queue, found, facts, now)
+            return _aside(call, messages, queue, found, facts, now)
     if isinstance(call, GetMany):
         return decide_get_many(call, facts, found, now, ids)
     return decide_one(call, facts, found, now, ids)
@@ -89,12 +90,13 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
     why = next((each for each in tried if isinstance(each, str)), "") or _no_room(len(messages), facts)
     if not why:
         leaves: list[AnyChange] = [call.leaves] if call.leaves is not None else []
+        reports = [] if call.to_q_name else _reports(messages, facts, now)
         if len(messages) > 1:
             parts = [PutPart(message=message, to_q_name=call.to_q_name, why=call.why) for message in messages]
-            return Decision(changes=leaves, errands=list(parts))
+            return Decision(changes=leaves, errands=[*parts, *reports])
         (only,) = tried
         assert isinstance(only, Decision)
-        return replace(only, changes=[*only.changes, *leaves])
+        return replace(only, changes=[*only.changes, *leaves], errands=[*only.errands, *reports])
     if call.to_q_name:
         # Not a failure of the get, whose caller did not ask for this.
         return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
@@ -180,14 +182,14 @@ def _order(message: StoredMessage) -> tuple[int, int]:
 def _aside(
     call: Get | GetMany, messages: tuple[StoredMessage, ...], queue: QueueFacts, found: Found, facts: Facts, now: int
 ) -> Decision:
-    aside = PutAside(
+    errand = PutAside(
         messages=messages,
         get=call,
         to_q_name=queue.definition.backout_requeue_q_name,
         leaves=_leaves(call, messages[0], facts),
     )
-    errands: list[Call] = [aside, *expiration_reports(found.expired, facts, now)]
-    return Decision(_look_again(), met_on_the_way(found), errands, gather=_what_came_of_it)
+    reports = expiration_reports(found.expired, facts, now)
+    return Decision(_look_again(), met_on_the_way(found), [errand, *reports], gather=_what_came_of_it)
 
 
 def _leaves(call: Get | GetMany, message: StoredMessage, facts: Facts) -> SetPlace | None:
@@ -227,8 +229,7 @@ def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: in
             done = moved(message, to_q_name, descriptor, message.data, facts, now, ids)
             return _told(done, to_q_name, message, why)
         if descriptor.report & _DISCARD:
-            reports = exception_report(message, int(_REACHED), facts, now)
-            return _told(Decision(changes=[RemoveMessage(message)], errands=reports), "", message, why)
+            return _told(Decision(changes=[RemoveMessage(message)]), "", message, why)
         return _dead_letter(message, descriptor, why, facts, now, ids)
     except MQError as error:
         return str(error)
@@ -245,8 +246,12 @@ def _dead_letter(
     dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
     done = moved(message, to_q_name, dead, data, facts, now, ids)
     dropped = tuple(Dropped(to_q_name, "a dead letter has no dead letter") for _ in done.errands)
-    reports = exception_report(message, int(_REACHED), facts, now)
-    return _told(replace(done, errands=reports, told=(*done.told, *dropped)), to_q_name, message, why)
+    return _told(replace(done, errands=[], told=(*done.told, *dropped)), to_q_name, message, why)
+
+
+def _reports(messages: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:
+    """What the senders hear who asked to (MQRO_EXCEPTION): their messages did not get where they were meant to go."""
+    return [errand for message in messages for errand in exception_report(message, _REACHED.value, facts, now)]
 
 
 def _no_room(count: int, facts: Facts) -> str:

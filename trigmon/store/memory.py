@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage, fits
+from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import Item, Whole, has_message, reach
 from trigmon.rules.world import Standing
@@ -215,14 +215,12 @@ class MemoryStore(BaseStore):
         return has_message(items, message.descriptor.msg_seq_number)
 
     def _segments(self, first: StoredMessage, selection: Selection) -> list[StoredMessage]:
-        """All segments of the logical message that begins with this one, in their order."""
+        """The segments of a logical message in their order, from this one on."""
         if not first.descriptor.msg_flags & SEGMENT:
             return [first]
-        segments: list[StoredMessage] = []
+        segments = [first]
         for each in self._group(first, selection, selection.now):
-            descriptor = each.descriptor
-            place = (first.descriptor.msg_seq_number, sum(len(segment.data) for segment in segments))
-            if (descriptor.msg_seq_number, descriptor.offset) == place:
+            if follows(segments[-1], each):
                 segments.append(each)
         return segments
 

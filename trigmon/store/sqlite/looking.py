@@ -12,10 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits
+from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
-from trigmon.rules.order.wholeness import START, Item, Whole, has_message, reach
+from trigmon.rules.order.wholeness import START, Whole, has_message, reach
 from trigmon.store.sqlite import statements as sql
+from trigmon.store.sqlite.grouping import Place, items_from
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]
@@ -48,16 +49,22 @@ class Look:
         self._queue = queue
         self._kinds = _kinds(selection, has_own) if has_groups else _PLAIN
         self._has_own = has_own
+        # What was found of a logical message or a group holds for all its parts.
+        self._known: dict[tuple[bytes, int, int], bool] = {}
 
     def found(self) -> Found:
         """What the selection finds, in get order."""
         if self._selection.is_expired:
             return self._expired()
         picked = Picked(self._selection, self._locks, self._is_whole)
-        self._pick(self._in_order(), picked, is_own=False)
+        streams = self._streams()
+        if len(streams) == 1:
+            self._pick(streams[0], picked)
+        else:
+            self._pick_merged([self._rows(stream) for stream in streams], picked)
         if self._has_own:
-            own = self._rows([(sql.FIND_OWN, (self._selection.unit_id, self._queue))])
-            self._pick(own, picked, is_own=True)
+            picked.start_own()
+            self._pick([(sql.FIND_OWN, (self._selection.unit_id, self._queue))], picked)
             picked.merge()
         found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
         return self._gathered(found) if self._selection.gathers and found.messages else found
@@ -65,8 +72,7 @@ class Look:
     def _expired(self) -> Found:
         """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
         picked = Picked(self._selection, {}, self._is_whole)
-        rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
-        self._pick(rows, picked, is_own=False)
+        self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
         return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
 
     def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
@@ -75,56 +81,74 @@ class Look:
         for priority in range(lowest_priority, 10):
             for kind in self._kinds:
                 picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
-                rows = self._rows([(sql.FIND_FIRST_OF[kind], (self._queue, priority))])
-                self._pick(rows, picked, is_own=False)
+                self._pick([(sql.FIND_FIRST_OF[kind], (self._queue, priority))], picked)
                 firsts += picked.messages
         return tuple(sorted(firsts, key=lambda message: message.number)[:1])
 
-    def _pick(self, rows: Generator[Row, None, None], picked: Picked, *, is_own: bool) -> None:
-        """Reads rows until enough are found; no row is read that is not needed."""
-        picked.start(is_own)
-        with closing(rows):
-            for row in rows:
+    def _pick(self, statements: list[Statement], picked: Picked) -> None:
+        """Reads rows, a statement after the other, until enough are found; no row is read that is not needed."""
+        for statement, values in statements:
+            cursor = self._execute(statement, values)
+            for row in cursor:
+                if not picked.take(row):
+                    cursor.close(True)
+                    return
+
+    def _pick_merged(self, streams: list[Generator[Row, None, None]], picked: Picked) -> None:
+        """The same of several streams, whose rows are each in get order, at once."""
+        try:
+            for row in heapq.merge(*streams, key=lambda row: (-row[1], row[0])):
                 if not picked.take(row):
                     break
+        finally:
+            for stream in streams:
+                stream.close()
 
-    def _in_order(self) -> Generator[Row, None, None]:
-        """The committed rows that may fit, in get order: of one statement, or of several kinds merged."""
-        named = self._by_name()
-        if named is not None:
-            return self._rows([named])
-        streams = [self._rows(self._of_kind(kind)) for kind in self._kinds]
-        return streams[0] if len(streams) == 1 else _merged(streams)
-
-    def _by_name(self) -> Statement | None:
-        """The statement for messages that are named by an id or a place."""
-        selection, queue = self._selection, self._queue
+    def _streams(self) -> list[list[Statement]]:
+        """The statements for the committed rows that may fit: one row of them, or one for each kind of message."""
+        selection = self._selection
         if selection.at is not None:
-            return sql.FIND_AT, (queue, selection.at.priority, selection.at.number)
-        if selection.group_id is not None:
-            if selection.msg_seq_number is not None and selection.offset is not None:
-                return sql.FIND_ITEM, (queue, selection.group_id, selection.msg_seq_number, selection.offset)
-            return sql.FIND_GROUP, (queue, selection.group_id)
-        return self._by_ids()
+            return [[(sql.FIND_AT, (self._queue, selection.at.priority, selection.at.number))]]
+        if selection.group_id not in (None, NO_ID):  # those in no group are not listed by it
+            return [self._of_group()]
+        named = self._by_ids()
+        if named is not None:
+            return [self._behind(*named)]
+        return [self._behind(kind, (self._queue,)) for kind in self._kinds]
 
-    def _by_ids(self) -> Statement | None:
+    def _of_group(self) -> list[Statement]:
+        """The statements for those of one group: all, those of one logical message, or those at one place."""
+        selection, queue = self._selection, self._queue
+        named = queue, selection.group_id
+        if selection.msg_seq_number is None:
+            return self._behind("group", named)
+        offset = 0 if selection.starts is Whole.MESSAGE else selection.offset
+        if offset is not None:
+            return [(sql.FIND_ITEM, (*named, selection.msg_seq_number, offset))]
+        rows = self._rows([(sql.PLACES_OF, (*named, selection.msg_seq_number))])
+        places = sorted((-priority, number) for priority, number in rows)
+        return [(sql.FIND_AT, (queue, -priority, number)) for priority, number in places]
+
+    def _by_ids(self) -> tuple[str, tuple[object, ...]] | None:
+        """The kind of a look for messages that are named by their ids, and the ids."""
         selection, queue = self._selection, self._queue
         if selection.msg_id is not None and selection.correl_id is not None:
             correl_id = None if selection.correl_id == NO_ID else selection.correl_id
-            return sql.FIND_BOTH_IDS, (queue, selection.msg_id, correl_id)
+            return "both ids", (queue, selection.msg_id, correl_id)
         if selection.msg_id is not None:
-            return sql.FIND_MSG_ID, (queue, selection.msg_id)
+            return "msg_id", (queue, selection.msg_id)
         if selection.correl_id not in (None, NO_ID):
-            return sql.FIND_CORREL_ID, (queue, selection.correl_id)
+            return "correl_id", (queue, selection.correl_id)
         return None
 
-    def _of_kind(self, kind: str) -> list[Statement]:
+    def _behind(self, kind: str, values: tuple[object, ...]) -> list[Statement]:
+        """What is of a kind and lies behind the place after which the look begins, if there is one."""
         after = self._selection.after
         if after is None:
-            return [(sql.FIND_FIRST[kind], (self._queue,))]
+            return [(sql.FIND_FIRST[kind], values)]
         return [
-            (sql.FIND_AFTER_SAME[kind], (self._queue, after.priority, after.number)),
-            (sql.FIND_AFTER_LOWER[kind], (self._queue, after.priority)),
+            (sql.FIND_AFTER_SAME[kind], (*values, after.priority, after.number)),
+            (sql.FIND_AFTER_LOWER[kind], (*values, after.priority)),
         ]
 
     def _rows(self, statements: list[Statement]) -> Generator[Row, None, None]:
@@ -139,21 +163,33 @@ class Look:
         """Whether as much of this message's group is there as the selection asks for."""
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
-        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq, 0)
-        rows = self._rows([(sql.GROUP_FROM, values)])
-        with closing(rows):
-            items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))
-            return reach(items)[1] is whole if whole is Whole.GROUP else has_message(items, seq)
+        key = descriptor.group_id, seq, now
+        if key not in self._known:
+            self._known[key] = self._has_all(descriptor.group_id, seq, now)
+        return self._known[key]
+
+    def _has_all(self, group_id: bytes, seq: int, now: int) -> bool:
+        """The same of a group, or of the logical message of this number."""
+
+        def rows_from(place: Place) -> Generator[Row, None, None]:
+            values = (self._queue, self._selection.unit_id, now, group_id, *place)
+            with closing(self._rows([(sql.GROUP_FROM, values)])) as rows:
+                yield from (row for row in rows if not _is_locked(row[4], self._selection, self._locks))
+
+        with closing(items_from(rows_from, (seq, 0))) as items:
+            if self._selection.whole is Whole.GROUP:
+                return reach(items)[1] is Whole.GROUP
+            return has_message(items, seq)
 
     def _gathered(self, found: Found) -> Found:
-        """All segments of the logical message that was found, in their order."""
+        """The logical message that was found: its segments in their order, from the one that was found on."""
         first = found.messages[0]
         said = first.descriptor
         if not said.msg_flags & SEGMENT:
             return found
         selection = self._selection
         values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
-        segments: list[StoredMessage] = []
+        segments = [first]
         for row in self._rows([(sql.SEGMENTS, values)]):
             if _is_locked(row[0], selection, self._locks):
                 continue
@@ -161,7 +197,7 @@ class Look:
             if segment is None:
                 damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
                 return replace(found, messages=(), damaged=(*found.damaged, damaged))
-            if segment.descriptor.offset == sum(len(each.data) for each in segments):
+            if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
 
@@ -170,15 +206,9 @@ def _kinds(selection: Selection, has_own: bool) -> list[str]:
     """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked."""
     lowest = Whole.NOTHING if has_own else selection.whole
     kinds = [*_PLAIN, *(f"head {whole:d}" for whole in Whole if whole >= lowest)]
-    return kinds if selection.starts is Whole.GROUP else [*kinds, "rest"]
-
-
-def _merged(streams: list[Generator[Row, None, None]]) -> Generator[Row, None, None]:
-    try:
-        yield from heapq.merge(*streams, key=lambda row: (-row[1], row[0]))
-    finally:
-        for stream in streams:
-            stream.close()
+    if selection.starts is Whole.GROUP:
+        return kinds
+    return [*kinds, "rest of whole" if lowest is Whole.GROUP else "rest"]
 
 
 class Picked:
@@ -190,6 +220,7 @@ class Picked:
         self._selection = selection
         self._locks = locks
         self._group_is_whole = is_whole
+        self._takes_any = selection.is_anything
         self._is_own = False
         self._size = 0
         self._own: list[StoredMessage] = []
@@ -197,14 +228,14 @@ class Picked:
         self.expired: list[StoredMessage] = []
         self.damaged: list[StoredMessage] = []
 
-    def start(self, is_own: bool) -> None:
-        """The rows that follow are the unit's own uncommitted puts, or committed messages."""
-        self._is_own = is_own
+    def start_own(self) -> None:
+        """The rows that follow are the unit's own uncommitted puts, no longer committed messages."""
+        self._is_own = True
         self._size = 0
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
-        if self._is_hidden(row):
+        if (self._locks or self._is_own) and self._is_hidden(row):
             return True
         message = _message(row, self._selection.q_name)
         if message is None:
@@ -212,7 +243,7 @@ class Picked:
                 return True
             self.damaged.append(StoredMessage(row[0], self._selection.q_name, row[1], bool(row[2]), LOST, b""))
             return len(self.damaged) < SLICE
-        if not self._fits(message):
+        if not self._takes_any and not self._fits(message):
             return True
         if message.expires_ms and message.expires_ms <= self._selection.now:
             if not self._is_own:

@@ -1,0 +1,276 @@
+"""What stands after a change: one function a kind of change, the one copy of the arithmetic for every store.
+
+Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so that a call can be taken back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.rules import changes as c
+from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, UnitFacts, with_place
+
+if TYPE_CHECKING:
+    from trigmon.rules.world import Standing
+
+_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
+_EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
+_OUTPUT = OpenOption.OUTPUT.value
+
+
+def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 0, gets: int = 0) -> None:
+    queue = standing.queues[q_name]
+    depths = list(queue.depths)
+    depths[priority] += by
+    standing.write(
+        standing.queues,
+        q_name,
+        QueueFacts(
+            queue.definition,
+            tuple(depths),
+            queue.open_input_count,
+            queue.open_exclusive,
+            queue.open_output_count,
+            queue.open_count,
+            queue.uncommitted_puts + puts,
+            queue.uncommitted_gets + gets,
+            queue.trigger_stamp_ms,
+            queue.is_deleted,
+        ),
+    )
+
+
+def _add_message(standing: Standing, change: c.AddMessage) -> None:
+    in_unit = change.unit_id != 0
+    _count(standing, change.q_name, change.priority, 1, puts=int(in_unit))
+    if in_unit:
+        unit = standing.units[change.unit_id]
+        key = (change.q_name, change.priority)
+        held = unit.held
+        if change.is_held:
+            held = (*held, HeldTrigger(change.q_name, change.priority, change.trigger, change.on_backout))
+        standing.write(
+            standing.units,
+            unit.unit_id,
+            replace(
+                unit,
+                count=unit.count + (not change.is_further),
+                is_durable=unit.is_durable or change.is_persistent,
+                puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
+                held=held,
+            ),
+        )
+
+
+def _take_message(standing: Standing, change: c.TakeMessage) -> None:
+    message = change.message
+    _count(standing, message.q_name, message.priority, -1, gets=1)
+    _forget_lock(standing, message.number)
+    unit = standing.units[change.unit_id]
+    key = (message.q_name, message.priority)
+    standing.write(
+        standing.units,
+        unit.unit_id,
+        replace(
+            unit,
+            count=unit.count + 1,
+            is_durable=unit.is_durable or message.is_persistent,
+            gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
+            marked=change.marked or unit.marked,
+        ),
+    )
+
+
+def _remove_message(standing: Standing, change: c.RemoveMessage | c.SetAside) -> None:
+    _count(standing, change.message.q_name, change.message.priority, -1)
+    _forget_lock(standing, change.message.number)
+
+
+def _begin_unit(standing: Standing, change: c.BeginUnit) -> None:
+    unit = UnitFacts(change.unit_id, change.number, change.connection, change.client_id)
+    if change.carried is not None:
+        first = {(change.carried.q_name, change.carried.priority): 1}
+        unit = replace(unit, count=1, is_durable=change.carried.is_persistent, gets=first)
+    standing.write(standing.units, change.unit_id, unit)
+    connection = standing.connections[change.connection]
+    standing.write(
+        standing.connections,
+        change.connection,
+        replace(connection, unit_id=change.unit_id, unit_number=change.number),
+    )
+
+
+def _carry_over(standing: Standing, change: c.CarryOver) -> None:
+    """A row's business: the end of the one unit and the beginning of the other say what stands."""
+
+
+def _skip_unit(standing: Standing, change: c.SkipUnit) -> None:
+    connection = standing.connections[change.connection]
+    standing.write(standing.connections, change.connection, replace(connection, unit_number=change.number))
+
+
+def _end_unit(standing: Standing, change: c.EndUnit) -> None:
+    unit = change.unit
+    committed = change.outcome is UnitOutcome.COMMITTED
+    kept: dict[tuple[str, int], int] = {}
+    for held in unit.held:
+        if held.on_backout:
+            key = (held.q_name, held.priority)
+            kept[key] = kept.get(key, 0) + 1
+    for (q_name, priority), count in unit.puts.items():
+        gone = 0 if committed else count - kept.get((q_name, priority), 0)
+        _count(standing, q_name, priority, -gone, puts=-count)
+    for (q_name, priority), count in unit.gets.items():
+        _count(standing, q_name, priority, 0 if committed else count, gets=-count)
+    for (number, side), place in () if committed else unit.places.items():
+        handle = standing.handles.get(number)
+        if handle is not None:
+            standing.write(standing.handles, number, with_place(handle, side, place))
+    standing.drop(standing.units, unit.unit_id)
+    connection = standing.connections.get(unit.connection)
+    if connection is not None:
+        standing.write(standing.connections, connection.connection, replace(connection, unit_id=0))
+
+
+def _open_handle(standing: Standing, change: c.OpenHandle) -> None:
+    handle = change.handle
+    standing.write(standing.handles, handle.handle, handle)
+    connection = standing.connections[handle.connection]
+    standing.write(
+        standing.connections,
+        handle.connection,
+        replace(connection, handles=(*connection.handles, handle.handle)),
+    )
+    _opened(standing, handle, 1)
+
+
+def _close_handle(standing: Standing, change: c.CloseHandle) -> None:
+    handle = standing.handles[change.handle]
+    standing.drop(standing.handles, change.handle)
+    connection = standing.connections[handle.connection]
+    left = tuple(h for h in connection.handles if h != change.handle)
+    standing.write(standing.connections, handle.connection, replace(connection, handles=left))
+    _opened(standing, handle, -1)
+
+
+def _opened(standing: Standing, handle: HandleFacts, by: int) -> None:
+    queue = standing.queues.get(handle.q_name)
+    if queue is None:
+        return
+    options = handle.options
+    opened = replace(
+        queue,
+        open_input_count=queue.open_input_count + (by if options & _INPUT else 0),
+        open_exclusive=(by > 0) if options & _EXCLUSIVE else queue.open_exclusive,
+        open_output_count=queue.open_output_count + (by if options & _OUTPUT else 0),
+        open_count=queue.open_count + by,
+    )
+    standing.write(standing.queues, handle.q_name, opened)
+
+
+def _move_cursor(standing: Standing, change: c.MoveCursor) -> None:
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], cursor=change.cursor))
+
+
+def _lock_message(standing: Standing, change: c.LockMessage) -> None:
+    for number in change.numbers:
+        standing.write(standing.locks, number, change.handle)
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], locked=change.numbers))
+
+
+def _unlock_message(standing: Standing, change: c.UnlockMessage) -> None:
+    for number in standing.handles[change.handle].locked:
+        _forget_lock(standing, number)
+
+
+def _forget_lock(standing: Standing, number: int) -> None:
+    handle = standing.locks.get(number)
+    if handle is not None:
+        standing.drop(standing.locks, number)
+        left = tuple(each for each in standing.handles[handle].locked if each != number)
+        standing.write(standing.handles, handle, replace(standing.handles[handle], locked=left))
+
+
+def _set_place(standing: Standing, change: c.SetPlace) -> None:
+    handle = standing.handles[change.handle]
+    if change.unit_id:
+        unit = standing.units[change.unit_id]
+        key = (change.handle, change.side)
+        if key not in unit.places:
+            before = {**unit.places, key: handle.place(change.side)}
+            standing.write(standing.units, unit.unit_id, replace(unit, places=before))
+    standing.write(standing.handles, change.handle, with_place(handle, change.side, change.place))
+
+
+def _save_context(standing: Standing, change: c.SaveContext) -> None:
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], context=change.context))
+
+
+def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
+    definition = change.definition
+    if isinstance(definition, LocalQueue):
+        queue = standing.queues.get(definition.name)
+        facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
+        if queue is None or queue.definition.initiation_q_name != definition.initiation_q_name:
+            standing.serving = None
+        standing.write(standing.queues, definition.name, facts)
+    else:
+        standing.define(definition, standing.write)
+
+
+def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
+    standing.serving = None
+    standing.drop(standing.tables()[change.object_type], change.name)
+    if change.object_type is ObjectType.QLOCAL and change.name in standing.deleted:
+        standing.drop(standing.deleted, change.name)
+
+
+def _delete_logically(standing: Standing, change: c.DeleteLogically) -> None:
+    standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], is_deleted=True))
+    standing.write(standing.deleted, change.q_name, None)
+
+
+def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
+    standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], trigger_stamp_ms=change.now))
+
+
+def _connect(standing: Standing, change: c.Connect) -> None:
+    standing.write(standing.connections, change.connection.connection, change.connection)
+
+
+def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
+    standing.drop(standing.connections, change.connection)
+
+
+def _write_run(standing: Standing, change: c.WriteRun) -> None:
+    """Runs are rows of the store, nothing of them stands here."""
+
+
+FOLLOW: dict[type[c.Change], Any] = {
+    c.AddMessage: _add_message,
+    c.TakeMessage: _take_message,
+    c.RemoveMessage: _remove_message,
+    c.SetAside: _remove_message,
+    c.BeginUnit: _begin_unit,
+    c.CarryOver: _carry_over,
+    c.SkipUnit: _skip_unit,
+    c.EndUnit: _end_unit,
+    c.OpenHandle: _open_handle,
+    c.CloseHandle: _close_handle,
+    c.MoveCursor: _move_cursor,
+    c.LockMessage: _lock_message,
+    c.UnlockMessage: _unlock_message,
+    c.SetPlace: _set_place,
+    c.SaveContext: _save_context,
+    c.SetDefinition: _set_definition,
+    c.DropDefinition: _drop_definition,
+    c.DeleteLogically: _delete_logically,
+    c.StampTrigger: _stamp_trigger,
+    c.Connect: _connect,
+    c.DropConnection: _drop_connection,
+    c.WriteRun: _write_run,
+}
