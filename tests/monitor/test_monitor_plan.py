@@ -17,7 +17,7 @@ from trigmon.monitor.plan import (
     slot_of,
 )
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import ApplType
+from trigmon.mq.enums import ApplType, MsgType
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", appl_type=int(ApplType.UNIX), appl_id="load", user_data="u")
 STARTED_HERE = {ApplType.UNIX, ApplType.SPARK}
@@ -83,6 +83,12 @@ def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_
 BY_Q_MGR = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.QMGR))
 BY_ANYBODY = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.UNIX), user_identifier="mallory")
 DEFINED = {"appl_type": "spark", "appl_id": "job.py", "env_data": "e", "user_data": "d", "instances": 3}
+
+
+def test_a_report_of_the_queue_manager_carries_a_strangers_words_and_is_not_believed():
+    report = replace(BY_Q_MGR, msg_type=int(MsgType.REPORT))
+    told = believed(report, replace(TRIGGER, appl_id="rm -r"), DEFINED)
+    assert told.appl_id == DEFINED["appl_id"]
 
 
 def test_what_the_queue_manager_wrote_is_believed_whatever_is_defined_now():

@@ -15,5 +15,5 @@ class Amounts(NamedTuple):
     seeds: range
 
 
-NORMAL = Amounts(images=2_000, stride=9, error_seeds=range(1, 2), kills=20, seeds=range(20))
+NORMAL = Amounts(images=2_000, stride=11, error_seeds=range(1, 2), kills=20, seeds=range(20))
 SLOW = Amounts(images=20_000, stride=1, error_seeds=range(2, 5), kills=200, seeds=range(1000, 1800))

@@ -188,7 +188,7 @@ class History:
         self.told[event["queue"]] += 1
 
     def _watch(self, event: Event, place: int) -> None:
-        self.watches += 1
+        self.watches += bool(self.puts)
 
     def _crash(self, event: Event, place: int) -> None:
         self.crashes.append(Crash(place, event["how"], event["ms"]))

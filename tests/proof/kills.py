@@ -20,7 +20,7 @@ from trigmon.mq.calls import Display, Listing, Runs
 
 CLIENTS = 6
 START_S = 1.0
-LOAD_S = (0.2, 0.6)
+LOAD_S = (0.15, 0.45)
 END_S = 60.0
 PAGE = 256
 

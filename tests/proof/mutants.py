@@ -8,8 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.rules.changes import CarryOver
 from trigmon.server.inbox import Inbox
-from trigmon.store.sqlite import connection, statements
+from trigmon.store.sqlite import connection, statements, store
 from trigmon.store.sqlite.store import SqliteStore
 
 Patches = pytest.MonkeyPatch
@@ -84,6 +85,17 @@ def _statement(name: str, text: str) -> Callable[[Patches], None]:
     return lambda patches: patches.setattr(statements, name, text)
 
 
+def _see_uncommitted(patches: Patches) -> None:
+    """Gets find what others have put and not committed."""
+    seen = {kind: text.replace("put_by IS NULL AND ", "") for kind, text in statements.FIND_FIRST.items()}
+    patches.setattr(statements, "FIND_FIRST", seen)
+
+
+def _give_marked_back(patches: Patches) -> None:
+    """A marked message goes back with the unit that got it, though it is the next one's."""
+    patches.setitem(store._WRITE, CarryOver, lambda *_: None)
+
+
 def _any_number(patches: Patches) -> None:
     """Frames are performed whatever their numbers."""
     right = Inbox.add
@@ -118,7 +130,7 @@ class Mutant(NamedTuple):
 
 
 TO_THE_END = """
-UPDATE message SET taken_by = NULL, backout_count = backout_count + 1, id = id + 500000 WHERE taken_by = ?"""
+UPDATE message SET taken_by = NULL, backout_count = backout_count + 1, id = id + 400000000 WHERE taken_by = ?"""
 
 MUTANTS = (
     Mutant("synchronous NORMAL", _always("NORMAL", 1), "power cuts", "lost"),
@@ -148,5 +160,7 @@ MUTANTS = (
         "power cuts",
         "phantom",
     ),
+    Mutant("what is not committed is seen", _see_uncommitted, "power cuts", "aborted read"),
+    Mutant("a marked message goes back with the first unit", _give_marked_back, "power cuts", "double"),
     Mutant("frames of any number are performed", _any_number, "simulation", ""),
 )

@@ -182,8 +182,8 @@ class Link:
         self._end(self._back.clear_at)
 
     def abort(self) -> None:
-        """As asyncio's; what the kernel has of it the client may still read."""
-        self._end(self.chance.choice((self.loop.now, self._back.clear_at)))
+        """As asyncio's; what the kernel has of it the client still reads."""
+        self._end(self._back.clear_at)
 
     def _end(self, moment: int) -> None:
         self._tell_client(moment)

@@ -24,6 +24,7 @@ from trigmon.store.port import Store
 
 ADMINISTRATOR = Peer(pid=1, uid=0, gid=0, user="root", administrator=True, monitor=True)
 ROOM = 1000
+LOSES_REPLIES = 0.3
 
 
 @dataclass(frozen=True)
@@ -96,4 +97,4 @@ class Process:
         """Nothing more is done; what was written to clients they may still hear."""
         self.loop.is_alive = False
         for link in self.links:
-            link.daemon_died(loses_replies=chance.random() < 0.5)
+            link.daemon_died(loses_replies=chance.random() < LOSES_REPLIES)

@@ -30,6 +30,8 @@ STORM_MS = 6_000
 CALM_MS = 4_000
 END_MS = 60_000
 REPAIR_MS = 1_000
+SELDOM_MS, OFTEN_MS = (100, 3000), (50, 500)
+"""How long it is from one fault of a kind to the next; often where there is one kind only."""
 WORKERS = 4
 WAITING = 3
 FIRST, DEPTH = "T.FIRST", "T.DEPTH"
@@ -61,6 +63,7 @@ class Simulation:
         self._is_open = True
         self._client_ids = 0
         uses_sqlite = bool(only) or self.chance.random() < 0.6
+        self._pace_ms = OFTEN_MS if only else SELDOM_MS
         self._kinds = set(only) or {kind for kind in (*NETWORK_FAULTS, *FAULTS) if self.chance.random() < 0.5}
         self._network = random.Random(self.chance.random())
         self._faults = Faults(**{name: value for name, value in NETWORK_FAULTS.items() if name in self._kinds})
@@ -197,7 +200,7 @@ class Simulation:
                 kind(self)
                 self._again(kind)
 
-        self.loop.after(self.chance.randint(100, 3000), come)
+        self.loop.after(self.chance.randint(*self._pace_ms), come)
 
     def cut_somebody(self) -> None:
         """A connection breaks."""

@@ -14,5 +14,5 @@ def test_kills_under_load_lose_and_double_nothing(daemon, part):
     kills = SLOW.kills // SLICES if part else NORMAL.kills
     found = kill_again_and_again(daemon(), kills, seed=2026 + part)
     assert not found.violations, found.violations[:20]
-    assert found.more["units of work"] > 50 * kills, "too little was going on to prove much"
+    assert found.more["units of work"] > 20 * kills, "too little was going on to prove much"
     assert found.more["asked after"] >= kills / 2, "the kills met too few units of work"

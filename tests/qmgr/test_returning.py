@@ -293,6 +293,14 @@ def test_a_queue_that_is_not_there_is_named(world):
     assert world.do(DiscardDeadLetters(), "operator").about == "QLOCAL(MISSING)"
 
 
+@pytest.mark.parametrize("kind", ["QMODEL", "QREMOTE"])
+def test_only_a_local_queue_is_looked_through(world, kind):
+    world.define("OTHER", kind)
+    for call in (DeadLetters, RetryDeadLetters, DiscardDeadLetters):
+        reply = world.do(call(q_name="OTHER"), "operator")
+        assert (reply.reason, reply.about) == (Reason.Q_WRONG_TYPE, "QLOCAL(OTHER)")
+
+
 def test_what_went_back_is_on_one_queue_after_a_crash(world, dlq):
     dead(world, b"body")
     assert count(world, RetryDeadLetters) == 1

@@ -5,7 +5,7 @@ import pytest
 from tests.worlds import World
 from trigmon.mq.calls import Close, Get, GetMany, Open, Put, Refused
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import OpenOption, PutOption
+from trigmon.mq.enums import ApplType, OpenOption, PutOption
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.sessions import Identity
 
@@ -47,6 +47,18 @@ def test_only_an_administrator_sets_a_context_by_an_open_or_a_put(world, options
     world.did(Open(object_name="Q", options=int(OUT | OpenOption.PASS_ALL_CONTEXT)), "stranger")
     world.did(Put(q_name="Q"), "stranger")
     assert got(world).user_identifier == "somebody"
+
+
+@pytest.mark.parametrize(("who", "writer"), [("stranger", ApplType.UNIX), ("app", ApplType.QMGR)])
+def test_nobody_but_an_administrator_passes_on_that_the_queue_manager_wrote_a_message(world, who, writer):
+    world.sessions["stranger"] = world.qm.connect(Identity(client_id="c", application="stranger", user="somebody"))
+    put(world, options=SET_ALL, put_appl_type=int(ApplType.QMGR), put_appl_name="QM1", appl_origin_data="1")
+    source = world.did(Open(object_name="Q", options=int(IN | SAVE)), who).handle
+    world.did(Get(handle=source), who)
+    handle = world.did(Open(object_name="OUT", options=int(OUT | OpenOption.PASS_ALL_CONTEXT)), who).handle
+    assert not isinstance(put(world, "", PASS_ALL, who, handle, source), Refused)
+    found = got(world, "OUT")
+    assert (found.put_appl_type, found.put_appl_name, found.appl_origin_data) == (writer, "QM1", "1")
 
 
 def test_a_message_without_context_does_not_say_when_it_was_put(world):

@@ -42,6 +42,7 @@ class TestOpening:
             (Open(object_name="NONE", object_type="PROCESS", options=INQUIRE), Reason.UNKNOWN_OBJECT_NAME),
             (Open(object_name="Q", object_type="BOX", options=INQUIRE), Reason.OBJECT_TYPE_ERROR),
             (Open(object_name="", object_type="QMGR", options=SET), Reason.OPTION_NOT_VALID_FOR_TYPE),
+            (Open(object_name="QM1", object_type="QMGR", options=INQUIRE), Reason.NAME_NOT_VALID_FOR_TYPE),
             (Open(object_name="Q", options=0), Reason.OPTIONS_ERROR),
             (Open(object_name="Q", options=IN | EXCLUSIVE), Reason.OPTIONS_ERROR),
             (Open(object_name="Q", options=1 << 30), Reason.OPTIONS_ERROR),
@@ -112,6 +113,8 @@ class TestInquireAndSet:
             (SET, Set(handle=0, attributes={"trigger_depth": 0}), Reason.TRIGGER_DEPTH_ERROR),
             (SET, Set(handle=0, attributes={"trigger_msg_priority": 10}), Reason.TRIGGER_MSG_PRIORITY_ERR),
             (SET, Set(handle=0, attributes={"inhibit_get": 7}), Reason.INHIBIT_VALUE_ERROR),
+            (INQUIRE, Inquire(handle=0, names=[3] * 257), Reason.SELECTOR_LIMIT_EXCEEDED),
+            (SET, Set(handle=0, attributes=dict.fromkeys(range(257), 0)), Reason.SELECTOR_LIMIT_EXCEEDED),
         ],
     )
     def test_what_cannot_be_asked_or_set_is_refused_for_its_reason(self, world, options, call, reason):

@@ -1,6 +1,6 @@
 """The seeds' sentences and the scenario book are held together: SENTENCES_*.md list them, sources name their places.
 
-A list of another seed is found by its name. What a scenario says of a seed that has no list yet is free.
+A list of another seed is found by its name.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ def test_each_source_names_known_places_and_known_texts():
 
 def is_known(part):
     seed = part[: len("seed 000")]
-    if seed in SEEDS:
-        return part.startswith(f"{seed}: ") and set(places_of(part, seed)) <= set(SEEDS[seed])
-    return seed in ("seed 000", "seed 003")
+    return part.startswith(f"{seed}: ") and seed in SEEDS and set(places_of(part, seed)) <= set(SEEDS[seed])
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in BOOK if page.startswith(("condition_", "note_"))}))

@@ -3,7 +3,8 @@
 A trigger message that the queue manager wrote says what to start, in the values that were in force when it was
 written; the process definition of today adds only what it has no field for (how many, which directory, Spark's
 settings). Anybody else who puts a trigger message names a process and no more: what runs is what an administrator
-defined under that name. The queue manager alone says ``ApplType.QMGR``: it overwrites that field in a client's puts.
+defined under that name. The queue manager alone says ``ApplType.QMGR``: it overwrites that field in a client's puts,
+and in a context that a client passes on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from trigmon.launch.port import Order
 from trigmon.launch.words import control_character
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, unpack_tm
-from trigmon.mq.enums import ApplType, Feedback, ObjectType
+from trigmon.mq.enums import ApplType, Feedback, MsgType, ObjectType
 from trigmon.mq.errors import TmError
 from trigmon.mq.names import is_object_name
 
@@ -60,6 +61,14 @@ def read_trigger(descriptor: MessageDescriptor, data: bytes) -> TriggerMessage |
     return DeadLetter(Feedback.TM_ERROR, wrong) if wrong else trigger
 
 
+def is_the_queue_managers(descriptor: MessageDescriptor) -> bool:
+    """Whether the queue manager wrote this trigger message.
+
+    A report is the queue manager's as well, but what it carries is the sender's.
+    """
+    return descriptor.put_appl_type == ApplType.QMGR and descriptor.msg_type == MsgType.DATAGRAM
+
+
 def believed(
     descriptor: MessageDescriptor, trigger: TriggerMessage, definition: dict[str, Any] | None
 ) -> TriggerMessage | DeadLetter:
@@ -67,7 +76,7 @@ def believed(
 
     Of one that the queue manager did not write, what is to be run is the definition's, and with none here it is 266.
     """
-    if descriptor.put_appl_type == ApplType.QMGR:
+    if is_the_queue_managers(descriptor):
         return trigger
     if definition is None:
         named = f"process {trigger.process_name} is not defined here" if trigger.process_name else "it names no process"

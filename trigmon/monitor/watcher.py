@@ -16,14 +16,25 @@ from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
-from trigmon.monitor.plan import DeadLetter, Hold, Start, Verdict, believed, judge, process_for, read_trigger, slot_of
+from trigmon.monitor.plan import (
+    DeadLetter,
+    Hold,
+    Start,
+    Verdict,
+    believed,
+    is_the_queue_managers,
+    judge,
+    process_for,
+    read_trigger,
+    slot_of,
+)
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
 from trigmon.monitor.reading import running_elsewhere
 from trigmon.monitor.resuming import resume
 from trigmon.mq.calls import Backout, ChangeRun, Display, Get, Listing, Open, Opened, RecordRun, WasGot
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import ApplType, Feedback, GetOption, ObjectType, OpenOption
+from trigmon.mq.enums import Feedback, GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
 from trigmon.mq.reasons import Reason
@@ -241,4 +252,4 @@ class Watcher:
 def _occasion(got: WasGot) -> str:
     """Which row of the law fired: our queue managers say it in ApplOriginData, four characters IBM leaves blank."""
     descriptor = got.descriptor
-    return descriptor.appl_origin_data.strip() if descriptor.put_appl_type == ApplType.QMGR else ""
+    return descriptor.appl_origin_data.strip() if is_the_queue_managers(descriptor) else ""

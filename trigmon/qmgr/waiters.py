@@ -13,16 +13,12 @@ from trigmon.mq.calls import Get
 from trigmon.mq.enums import GetOption, MatchOption
 from trigmon.qmgr.sessions import Parked, Session
 
-# Browses, and gets that not every message suits: those of groups.
-_PARTICULAR = (
-    GetOption.BROWSE_FIRST
-    | GetOption.BROWSE_NEXT
-    | GetOption.BROWSE_MSG_UNDER_CURSOR
-    | GetOption.LOGICAL_ORDER
-    | GetOption.COMPLETE_MSG
-    | GetOption.ALL_MSGS_AVAILABLE
-    | GetOption.ALL_SEGMENTS_AVAILABLE
+# What is got may be another message than the one that came: that one was missing from its group.
+_OF_GROUPS = (
+    GetOption.LOGICAL_ORDER | GetOption.COMPLETE_MSG | GetOption.ALL_MSGS_AVAILABLE | GetOption.ALL_SEGMENTS_AVAILABLE
 ).value
+# Browses, and gets that not every message suits.
+_PARTICULAR = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value | _OF_GROUPS
 
 MOST_STALE = 64
 MOST_IDS = 256
@@ -113,7 +109,7 @@ def note_coming(came: dict[str, Came], q_name: str, ids: Came) -> None:
 
 def _is_concerned(session: Session, came: list[tuple[bytes, bytes]]) -> bool:
     call = session.parked.call if session.parked is not None else None
-    if not isinstance(call, Get) or not call.match:
+    if not isinstance(call, Get) or not call.match or call.options & _OF_GROUPS:
         return True
     by_msg_id, by_correl_id = call.match & MatchOption.MSG_ID, call.match & MatchOption.CORREL_ID
     return any(

@@ -5,8 +5,8 @@ both blank; PASS_IDENTITY_CONTEXT and PASS_ALL_CONTEXT take them from the messag
 SET_IDENTITY_CONTEXT and SET_ALL_CONTEXT let the application say them. Sources: the manual's pages of MQOPEN, MQPUT and
 MQPUT1, "Rules for validating MQI options", and those of reasons 2093 to 2098.
 
-MQ asks for an authority here. Anybody may pass on what he got; to set what he likes, so that a message seems another's,
-is for administrators.
+MQ asks for an authority here. Anybody may pass on what he got, but for the word that the queue manager wrote it; to set
+what he likes, so that a message seems another's, is for administrators.
 """
 
 from __future__ import annotations
@@ -111,6 +111,9 @@ def context_for(call: Put, facts: Facts, now: int) -> dict[str, Any]:
     source = _passed(call, facts) if way & _PASSES else _said(call, facts)
     names = (*IDENTITY, *ORIGIN) if way & _ALL else IDENTITY
     fields |= {name: getattr(source, name) for name in names}
+    if fields["put_appl_type"] == ApplType.QMGR and not connection.is_administrator:
+        # By this a monitor knows the queue manager's own trigger messages, whose word it takes for what to run.
+        fields["put_appl_type"] = ApplType.UNIX.value
     if way & _ALL and (not fields["put_ms"] or fields["put_appl_type"] == ApplType.NO_CONTEXT):
         fields["put_ms"] = now
     return fields

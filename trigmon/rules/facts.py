@@ -251,6 +251,17 @@ class Selection(msgspec.Struct, frozen=True):
     own_persistent: bool = False
     is_expired: bool = False
 
+    @property
+    def is_anything(self) -> bool:
+        """Whether any message will do, the first there is."""
+        return (
+            self.after is None
+            and self.at is None
+            and self.starts is Whole.NOTHING
+            and self.whole is Whole.NOTHING
+            and _named(self) == _ANY
+        )
+
 
 _named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
 _ANY = (None,) * 5

@@ -107,21 +107,25 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
     discards = met_on_the_way(found)
-    reports = expiration_reports(found.expired, facts, now)
+    reports = expiration_reports(found.expired, facts, now) if found.expired else []
     if not found.messages:
         if call.options & _HERE:
             gone = Refused(reason=Reason.NO_MSG_UNDER_CURSOR.value, about=handle.object_name)
             return Decision(gone, discards, reports)
         nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=handle.object_name)
         return Decision(nothing, [*discards, *after_nothing(call.options, handle)], reports)
-    messages, differs = consistent(found.messages)
-    message = joined(messages)
+    messages: Sequence[StoredMessage] = found.messages
+    message, differs = messages[0], 0
+    if len(messages) > 1:
+        messages, differs = consistent(messages)
+        message = joined(messages)
     too_long = 0 <= call.max_length < len(message.data)
     accepts = bool(call.options & _ACCEPT)
     if too_long and not accepts:
         return Decision(_given(message, now, call.max_length, accepts), discards, reports)
     unit_id, begins = joined_unit(syncpoint_of(call.options, message), call.unit, facts, now, ids)
-    check_found(call, facts, messages, unit_id)
+    if call.options & ORDERS:
+        check_found(call, facts, messages, unit_id)
     moves, left = moved(call.options, handle, messages, unit_id)
     if call.options & BROWSES:
         first = messages[0]
@@ -132,7 +136,8 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
             check_limit(facts, len(messages))
         marked = marked_by(message, facts, moves) if call.options & MARK else None
         takes = [*begins, *(_taken(each, unit_id, marked) for each in messages)]
-        reports += delivery_reports([message], facts, now, unit_id)
+        if message.descriptor.report:
+            reports += delivery_reports([message], facts, now, unit_id)
     takes += saved(handle, None if call.options & BROWSES else message.descriptor)
     reply = _given(message, now, call.max_length if too_long else -1, accepts)
     warning = reply.warning or differs or left

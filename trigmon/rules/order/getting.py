@@ -132,7 +132,7 @@ def check_found(call: Get, facts: Facts, messages: Sequence[StoredMessage], unit
     handle, first = facts.handle, messages[0].descriptor
     assert handle is not None
     if call.options & COMPLETE and call.options & _HERE and first.offset:
-        raise InvalidMsgUnderCursor(f"{handle.object_name}: the cursor stands on a segment at offset {first.offset}")
+        raise InvalidMsgUnderCursor(f"{handle.object_name}: the cursor stands behind the message's first segment")
     is_browse = bool(call.options & _BROWSES)
     needs_unit = len(messages) > 1 and not is_browse and any(message.is_persistent for message in messages)
     if needs_unit and not unit_id and facts.connection.unit_id:

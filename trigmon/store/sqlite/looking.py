@@ -54,10 +54,14 @@ class Look:
         if self._selection.is_expired:
             return self._expired()
         picked = Picked(self._selection, self._locks, self._is_whole)
-        self._pick(self._in_order(), picked, is_own=False)
+        streams = self._streams()
+        if len(streams) == 1:
+            self._pick(streams[0], picked)
+        else:
+            self._pick_merged([self._rows(stream) for stream in streams], picked)
         if self._has_own:
-            own = self._rows([(sql.FIND_OWN, (self._selection.unit_id, self._queue))])
-            self._pick(own, picked, is_own=True)
+            picked.start_own()
+            self._pick([(sql.FIND_OWN, (self._selection.unit_id, self._queue))], picked)
             picked.merge()
         found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
         return self._gathered(found) if self._selection.gathers and found.messages else found
@@ -65,8 +69,7 @@ class Look:
     def _expired(self) -> Found:
         """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
         picked = Picked(self._selection, {}, self._is_whole)
-        rows = self._rows([(sql.FIND_EXPIRED, (self._queue, self._selection.now))])
-        self._pick(rows, picked, is_own=False)
+        self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
         return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
 
     def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
@@ -75,26 +78,33 @@ class Look:
         for priority in range(lowest_priority, 10):
             for kind in self._kinds:
                 picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
-                rows = self._rows([(sql.FIND_FIRST_OF[kind], (self._queue, priority))])
-                self._pick(rows, picked, is_own=False)
+                self._pick([(sql.FIND_FIRST_OF[kind], (self._queue, priority))], picked)
                 firsts += picked.messages
         return tuple(sorted(firsts, key=lambda message: message.number)[:1])
 
-    def _pick(self, rows: Generator[Row, None, None], picked: Picked, *, is_own: bool) -> None:
-        """Reads rows until enough are found; no row is read that is not needed."""
-        picked.start(is_own)
-        with closing(rows):
-            for row in rows:
+    def _pick(self, statements: list[Statement], picked: Picked) -> None:
+        """Reads rows, a statement after the other, until enough are found; no row is read that is not needed."""
+        for statement, values in statements:
+            cursor = self._execute(statement, values)
+            for row in cursor:
+                if not picked.take(row):
+                    cursor.close(True)
+                    return
+
+    def _pick_merged(self, streams: list[Generator[Row, None, None]], picked: Picked) -> None:
+        """The same of several streams, whose rows are each in get order, at once."""
+        try:
+            for row in heapq.merge(*streams, key=lambda row: (-row[1], row[0])):
                 if not picked.take(row):
                     break
+        finally:
+            for stream in streams:
+                stream.close()
 
-    def _in_order(self) -> Generator[Row, None, None]:
-        """The committed rows that may fit, in get order: of one statement, or of several kinds merged."""
+    def _streams(self) -> list[list[Statement]]:
+        """The statements for the committed rows that may fit: one row of them, or one for each kind of message."""
         named = self._by_name()
-        if named is not None:
-            return self._rows([named])
-        streams = [self._rows(self._of_kind(kind)) for kind in self._kinds]
-        return streams[0] if len(streams) == 1 else _merged(streams)
+        return [[named]] if named is not None else [self._of_kind(kind) for kind in self._kinds]
 
     def _by_name(self) -> Statement | None:
         """The statement for messages that are named by an id or a place."""
@@ -173,14 +183,6 @@ def _kinds(selection: Selection, has_own: bool) -> list[str]:
     return kinds if selection.starts is Whole.GROUP else [*kinds, "rest"]
 
 
-def _merged(streams: list[Generator[Row, None, None]]) -> Generator[Row, None, None]:
-    try:
-        yield from heapq.merge(*streams, key=lambda row: (-row[1], row[0]))
-    finally:
-        for stream in streams:
-            stream.close()
-
-
 class Picked:
     """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
 
@@ -190,6 +192,7 @@ class Picked:
         self._selection = selection
         self._locks = locks
         self._group_is_whole = is_whole
+        self._takes_any = selection.is_anything
         self._is_own = False
         self._size = 0
         self._own: list[StoredMessage] = []
@@ -197,14 +200,14 @@ class Picked:
         self.expired: list[StoredMessage] = []
         self.damaged: list[StoredMessage] = []
 
-    def start(self, is_own: bool) -> None:
-        """The rows that follow are the unit's own uncommitted puts, or committed messages."""
-        self._is_own = is_own
+    def start_own(self) -> None:
+        """The rows that follow are the unit's own uncommitted puts, no longer committed messages."""
+        self._is_own = True
         self._size = 0
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""
-        if self._is_hidden(row):
+        if (self._locks or self._is_own) and self._is_hidden(row):
             return True
         message = _message(row, self._selection.q_name)
         if message is None:
@@ -212,7 +215,7 @@ class Picked:
                 return True
             self.damaged.append(StoredMessage(row[0], self._selection.q_name, row[1], bool(row[2]), LOST, b""))
             return len(self.damaged) < SLICE
-        if not self._fits(message):
+        if not self._takes_any and not self._fits(message):
             return True
         if message.expires_ms and message.expires_ms <= self._selection.now:
             if not self._is_own:
