@@ -91,7 +91,7 @@ class MonitorSettings(_Section):
 
     initiation_q: str
     instances: Annotated[int, Field(ge=1, le=10_000)]
-    cancel_grace_s: Seconds
+    grace_s: Seconds
 
 
 class RunsSettings(_Section):

@@ -40,4 +40,5 @@ def monitor(initq: str | None, data: str | None) -> None:
         initiation_q=settings.monitor.initiation_q,
         instances=settings.monitor.instances,
         data=settings.qmgr.data,
+        grace_s=settings.monitor.grace_s,
     )

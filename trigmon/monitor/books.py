@@ -13,7 +13,7 @@ from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import DeadLetter
 from trigmon.monitor.reading import running_elsewhere
-from trigmon.mq.calls import ChangeRun
+from trigmon.mq.calls import ChangeRun, Recorded
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
 
@@ -54,12 +54,19 @@ class Books:
             del self._pending[run_id]
         return True
 
-    def change(self, run_id: str, fields: ledger.Fields) -> None:
-        """Writes one change now. Raises LinkDown. A refusal is logged: the program matters more than its record."""
+    def change(self, run_id: str, fields: ledger.Fields) -> str:
+        """Writes one change now, and returns the state that now stands. Raises LinkDown.
+
+        A refusal is logged, and the state is the one that was to be: the program matters more than its record.
+        """
         try:
-            self._link.call(ChangeRun(run_id=run_id, fields=fields))
+            reply = self._link.call(ChangeRun(run_id=run_id, fields=fields))
         except MQError as error:
             log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
+        else:
+            if isinstance(reply, Recorded):
+                return reply.state
+        return str(fields.get("state", ""))
 
     def running_elsewhere(self, process_name: str) -> int:
         """How many runs of a process other monitors have due or started. Raises LinkDown."""

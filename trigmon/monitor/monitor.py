@@ -19,6 +19,7 @@ from trigmon.monitor.books import Books
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
+from trigmon.monitor.sweeping import Sweeper
 from trigmon.monitor.watcher import Watcher
 
 log = logger()
@@ -32,6 +33,7 @@ def run(
     instances: int = 4,
     data: str | Path | None = None,
     stop_grace_s: float = 5.0,
+    grace_s: float = 10.0,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
@@ -39,9 +41,9 @@ def run(
 
     ``q_mgr`` is a queue manager's name or address, ``instances`` the cap of processes that define none, ``data`` the
     queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is
-    open. At the end it waits ``stop_grace_s`` seconds for programs and leaves those that go on running; without waiting
-    when the process that started it has died. Raises MQError
-    when the initiation queue cannot be served.
+    open. A cancelled run has ``grace_s`` seconds between SIGTERM and SIGKILL. At the end it waits ``stop_grace_s``
+    seconds for programs and leaves those that go on running; without waiting when the process that started it has
+    died. Raises MQError when the initiation queue cannot be served.
     """
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
@@ -58,7 +60,8 @@ def run(
         directory = places.data_directory(name, data)
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
-            programs = Programs(books, launchers(directory), directory / "runs", instances)
+            programs = Programs(books, launchers(directory), directory / "runs", instances, grace_s)
+            sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
                 link,
                 programs,
@@ -74,6 +77,7 @@ def run(
                 raise
             finally:
                 link.close()
+                sweeper.stop()
                 # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.
                 _stop(programs, stop_grace_s if os.getppid() == parent else 0.0)
 

@@ -24,12 +24,14 @@ from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import logger
 from trigmon.monitor import ledger
 from trigmon.monitor.books import Books
+from trigmon.monitor.controls import Heeded
 from trigmon.monitor.dead_letters import AS_WRITTEN
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.plan import DeadLetter, slot_of
 from trigmon.monitor.slots import Slots
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
 from trigmon.mq.enums import Feedback
+from trigmon.rules.facts import Paused
 
 log = logger()
 
@@ -54,14 +56,20 @@ class Programs:
     """What this monitor started, or has promised to start."""
 
     def __init__(
-        self, books: Books, launchers: Mapping[int, Launcher], runs_directory: Path, default_instances: int
+        self,
+        books: Books,
+        launchers: Mapping[int, Launcher],
+        runs_directory: Path,
+        default_instances: int,
+        grace_s: float = 10.0,
     ) -> None:
         self.launchers = launchers
         self.runs_directory = runs_directory
         self.default_instances = default_instances
         self._books = books
         self._lock = threading.Lock()
-        self._slots = Slots(default_instances)
+        self._heeded = Heeded(grace_s)
+        self._slots = Slots(default_instances, self._heeded.is_paused)
         self._unstartable: dict[str, DeadLetter] = {}
         self._inbox: deque[Child] = deque()
         self._children: dict[int, Child] = {}
@@ -109,6 +117,21 @@ class Programs:
         with self._lock:
             self._slots.hold(order)
         self.wake()
+
+    def heed(self, pauses: list[Paused], cancel: list[str]) -> None:
+        """What operators want now: nothing of this is started, and these runs are ended."""
+        self._heeded.heard(pauses, cancel)
+        self.wake()
+
+    def held(self) -> list[str]:
+        """The ids of the runs held here."""
+        with self._lock:
+            return self._slots.held()
+
+    def drop(self, run_id: str) -> None:
+        """A held run was cancelled."""
+        with self._lock:
+            self._slots.drop(run_id)
 
     def adopt(self, run_id: str, trigger: TriggerMessage, pid: int, pidfd: int, started_ms: int) -> None:
         """Watches over a program that an earlier monitor started."""
@@ -197,6 +220,9 @@ class Programs:
                 if descriptor != self._wake:
                     poll.unregister(descriptor)
                     self._ended(self._children.pop(descriptor))
+            if self._heeded.ends_any:
+                for child in self._children.values():
+                    self._heeded.see_to(child.run_id, child.pid, child.pidfd)
             if self._books.write() and self._stop_at is None:
                 self._start_held()
 
@@ -207,6 +233,8 @@ class Programs:
 
     def _pause_ms(self) -> float | None:
         pauses = [self._books.pause_s] if self._books.behind or self._stalled else []
+        if (grace_s := self._heeded.next_s()) is not None:
+            pauses.append(grace_s)
         if self._stop_at is not None:
             pauses.append(max(0.0, self._stop_at - time.monotonic()))
         else:
@@ -218,13 +246,14 @@ class Programs:
 
     def _ended(self, child: Child) -> None:
         os.close(child.pidfd)
+        is_cancelled = self._heeded.over(child.run_id, child.pid)
         tail = process.tail(child.directory, child.errors)
         if child.popen is None:
             succeeded = None
             fields = ledger.unknown("ended under another monitor than the one that started it", tail, now_ms())
         else:
             code = child.popen.wait()
-            succeeded = code == 0
+            succeeded = None if is_cancelled else code == 0
             fields = ledger.exited(code, tail, now_ms())
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
         self._books.note(child.run_id, fields)
@@ -243,8 +272,7 @@ class Programs:
         while (order := self._next_held(passed_over)) is not None:
             slot = slot_of(order.trigger)
             try:
-                if self._has_room(order):
-                    self._start_one(order)
+                if self._has_room(order) and self._start_one(order):
                     continue
                 passed_over.add(slot)
             except LinkDown:
@@ -266,15 +294,23 @@ class Programs:
             here = self._slots.running(slot_of(order.trigger))
         return here + self._books.running_elsewhere(order.trigger.process_name) <= cap
 
-    def _start_one(self, order: Order) -> None:
-        """Starts a held run, or writes it off with a dead letter. Raises LinkDown, and then it is still held."""
+    def _start_one(self, order: Order) -> bool:
+        """Starts a held run, or writes it off: with a dead letter, or since it was cancelled.
+
+        False where the ledger still holds it. Raises LinkDown, and then it is still held too.
+        """
         verdict = self._unstartable.get(order.run_id)
         if verdict is None:
             try:
                 plan = self.launchers[order.trigger.appl_type].plan(order)
-                self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
-                self._hand_over(self._launch(order, plan))
-                return
+                state = self._books.change(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
+                if state == ledger.HELD:
+                    return False
+                if state == ledger.CANCELLED:
+                    self._forget(order.run_id, order.trigger)
+                else:
+                    self._hand_over(self._launch(order, plan))
+                return True
             except (LaunchError, OSError) as error:
                 verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error))
         # Kept until the dead letter lies where it should: when the link fails now, trying again must not start again.
@@ -282,6 +318,7 @@ class Programs:
         self._books.dead_letter(order.run_id, verdict, AS_WRITTEN, pack_tm(order.trigger))
         del self._unstartable[order.run_id]
         self._forget(order.run_id, order.trigger)
+        return True
 
 
 def now_ms() -> int:

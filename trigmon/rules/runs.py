@@ -28,8 +28,8 @@ from trigmon.mq.calls import (
     Runs,
     Values,
 )
-from trigmon.mq.descriptors import ID_LENGTH, TriggerMessage, pack_tm
-from trigmon.mq.enums import Persistence
+from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
+from trigmon.mq.enums import ApplType, Persistence
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
 from trigmon.rules.changes import DropRun, WriteRun
@@ -140,6 +140,13 @@ def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(
         Counted(count=len(facts.outdated), more=len(facts.outdated) >= SLICE), [DropRun(run) for run in facts.outdated]
     )
+
+
+def repeated(descriptor: MessageDescriptor) -> str:
+    """The run that a trigger message is to repeat; blank where it is an event's, or was not written by us."""
+    if descriptor.put_appl_type != ApplType.QMGR or not descriptor.correl_id.startswith(REPEATS):
+        return ""
+    return descriptor.correl_id.removeprefix(REPEATS).rstrip(b"\0").decode(errors="replace")
 
 
 def runs_limit(call: Runs) -> int:
