@@ -102,10 +102,16 @@ class Crash(NamedTuple):
 
 
 class Left:
-    """What a last look found: messages in get order as (queue, body, priority, backout count), values by key."""
+    """What a last look found: messages in get order as (queue, body, priority, backout count), values by key.
 
-    def __init__(self, messages: list[tuple[str, str, int, int]], values: dict[str, Any], ms: int) -> None:
+    ``reports`` are the bodies of which it was reported that they had expired.
+    """
+
+    def __init__(
+        self, messages: list[tuple[str, str, int, int]], values: dict[str, Any], ms: int, reports: list[str]
+    ) -> None:
         self.messages = messages
+        self.reports = reports
         self.values = values
         self.ms = ms
 
