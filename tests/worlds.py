@@ -64,6 +64,7 @@ class World:
         self.clock = VirtualClock()
         self.telling = Collected()
         self.sessions: dict[str, Session] = {}
+        self.users: dict[str, str] = {}  # of those connections that are not root's
         self.ended_waits: list[Answer] = []
         self._sequence = 0
         self._memory = MemoryStore()
@@ -89,7 +90,9 @@ class World:
     def session(self, name: str) -> Session:
         found = self.sessions.get(name)
         if found is None or found.is_gone:
-            identity = Identity(client_id=f"client-{name}", application=name, user="root", administrator=True)
+            identity = Identity(
+                client_id=f"client-{name}", application=name, user=self.users.get(name, "root"), administrator=True
+            )
             found = self.sessions[name] = self.qm.connect(identity)
         return found
 

@@ -96,6 +96,18 @@ class MonitorSettings(_Section):
     stop_runs: bool
 
 
+class RunsSettings(_Section):
+    """Section ``runs``: how long the ledger keeps runs that have ended."""
+
+    keep_count: Annotated[int, Field(ge=0, le=100_000_000)] | None
+    keep_days: Annotated[float, Field(gt=0, le=36_500)] | None
+
+    @property
+    def keep_ms(self) -> int | None:
+        """``keep_days`` in milliseconds."""
+        return None if self.keep_days is None else round(self.keep_days * 86_400_000)
+
+
 class LogSettings(_Section):
     """Section ``log``: how much is said, and how."""
 
@@ -110,6 +122,7 @@ class Settings(_Section):
     server: ServerSettings
     store: StoreSettings
     monitor: MonitorSettings
+    runs: RunsSettings
     log: LogSettings
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)

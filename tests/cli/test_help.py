@@ -35,7 +35,10 @@ ALL = dict(walk(cli))
 def test_every_promised_command_is_there():
     assert set(COMMANDS) == PROMISED
     assert {path[1] for path in ALL if path[:1] == ("queue",) and len(path) > 1} == {
-        *("list", "show", "define", "alter", "delete", "clear", "move")
+        *("list", "show", "define", "alter", "delete", "clear", "move", "pause", "resume")
+    }
+    assert {path[1] for path in ALL if path[:1] == ("runs",) and len(path) > 1} == {
+        *("list", "show", "logs", "cancel", "retry")
     }
 
 
@@ -70,16 +73,12 @@ def test_an_unknown_command_is_refused_with_the_nearest():
     assert "did you mean 'show'?" in run_cli("queue", "shwo").stderr
 
 
-@pytest.mark.parametrize(
-    "words", ["group", "spark", "runs cancel R", "runs retry R", "queue pause Q", "queue resume Q"]
-)
-def test_a_command_of_a_later_release_is_refused_by_name_and_not_listed(words: str):
-    result = run_cli(*words.split())
-    path = words.removesuffix(" list").removesuffix(" R").removesuffix(" Q")
+@pytest.mark.parametrize("name", ["group", "spark"])
+def test_a_command_of_a_later_release_is_refused_by_name_and_not_listed(name: str):
+    result = run_cli(name)
     assert result.exit_code == 2
-    assert f"Error: trigmon {path} comes with a later release of trigmon\n" in result.stderr
-    *group, name = path.split()
-    listed = run_cli(*group, "--help").stdout.partition("Commands:")[2]
+    assert f"Error: trigmon {name} comes with a later release of trigmon\n" in result.stderr
+    listed = run_cli("--help").stdout.partition("Commands:")[2]
     assert not re.search(rf"^  {name}\b", listed, re.MULTILINE)
 
 

@@ -21,7 +21,7 @@ from trigmon.launch.keeping import Keepers
 from trigmon.launch.port import LaunchPlan
 from trigmon.monitor import ledger, monitor
 from trigmon.monitor.posts import own_id
-from trigmon.mq.calls import Alter, ChangeRun, Display, RecordRun, Runs
+from trigmon.mq.calls import Alter, CancelRun, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -99,6 +99,21 @@ def test_a_stopping_monitor_leaves_its_programs_running_and_says_so(house):
     assert house.end_monitor() == 0
     os.kill(run["pid"], 0)
     assert house.events("program left running") == 1
+
+
+def test_a_run_that_is_cancelled_while_its_monitor_is_away_is_ended_by_the_next(house):
+    house.start_monitor()
+    house.put(2)
+    (run,) = house.wait_for(state="started")
+    (held,) = house.wait_for(state="held")
+    house.end_monitor(signal.SIGKILL)
+    with house.daemon.connect() as qm:
+        for one in (run, held):
+            qm.call(CancelRun(run_id=one["run_id"]))
+    assert [one["state"] for one in house.runs()] == ["started", "cancelled"]
+    house.start_monitor()
+    house.wait_for(2, state="cancelled")
+    until(lambda: not is_alive(run["pid"]))
 
 
 def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(house):

@@ -85,6 +85,8 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "count": 1,
         "unit": 1,
         "run_id": "run-1",
+        "what": "everything",
+        "monitor": "m:1",
         "record": {"state": "due"},
         "fields": {"state": "ended"},
     }

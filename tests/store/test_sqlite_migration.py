@@ -8,8 +8,9 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Explain, Get
+from trigmon.mq.calls import Explain, Get, RecordRun, Runs
 from trigmon.mq.enums import OpenOption
+from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
 from trigmon.store.sqlite import connection
 
@@ -24,19 +25,43 @@ def set_back(directory, version, *statements):
 def schema_of(directory):
     db = apsw.Connection(str(directory / "qm.db"))
     found = sorted(
-        " ".join(re.sub("--.*", "", sql).split())
+        " ".join(re.sub("--.*", "", sql).replace(")", " )").split())
         for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
     )
     db.close()
     return found
 
 
+# What version 3 did not have yet.
+BEFORE_PAUSES = ["DROP TABLE pause", "DROP INDEX run_ended", "ALTER TABLE run DROP COLUMN ended_ms"]
 # What version 2 had where version 3 has indexes by kind.
 BEFORE_GROUPS = [
+    *BEFORE_PAUSES,
     *(f"DROP INDEX message_{index}" for index in ("ready", "heads", "rests", "group", "of_group")),
     "CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL",
     "CREATE INDEX message_group ON message (queue, group_id) WHERE group_id IS NOT NULL",
 ]
+
+
+def test_version_3_learns_when_its_runs_ended_and_keeps_those_that_go_on(tmp_path):
+    world = World("sqlite", tmp_path)
+    now = world.clock.now()
+    for run_id, state, end_ms in (("old", "exited", now - 9), ("unseen", "unknown", 0), ("goes on", "started", 0)):
+        record = {"state": state, "end_ms": end_ms, "recorded_ms": now - 5}
+        world.did(RecordRun(run_id=run_id, record=record))
+    world.qm.stop()
+    wanted = schema_of(tmp_path)
+    set_back(tmp_path, 3, *BEFORE_PAUSES)
+    assert schema_of(tmp_path) != wanted
+    world = World("sqlite", tmp_path)
+    left = []
+    for keep_ms in (8, 4):
+        world.qm._retention = Retention(keep_ms=keep_ms)
+        world.qm.prune()
+        left.append([run["run_id"] for run in world.did(Runs()).rows])
+    assert left == [["goes on", "unseen"], ["goes on"]]
+    world.qm.stop()
+    assert schema_of(tmp_path) == wanted
 
 
 def test_version_2_gets_its_indexes_by_kind_and_its_messages_are_found(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,11 +164,11 @@ def command(name: str, example: str, group: click.Group | None = None) -> Callab
     return make
 
 
-def group(name: str, example: str, later: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Group]:
-    """Makes a function a group of commands, of which ``later`` come with a later release."""
+def group(name: str, example: str) -> Callable[[Callable[..., Any]], Group]:
+    """Makes a function a group of commands."""
 
     def make(function: Callable[..., Any]) -> Group:
-        return click.group(name, cls=Group, example=example, later=later)(common_options(function))
+        return click.group(name, cls=Group, example=example)(common_options(function))
 
     return make
 
@@ -195,5 +196,19 @@ def complete_names(object_type: str) -> Callable[..., list[str]]:
     return complete
 
 
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def age(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int:
+    """Milliseconds of ``90``, ``5m``, ``1.5h``; a number alone is seconds."""
+    if value is None:
+        return 0
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)\s*(ms|s|m|h|d|)", value.strip())
+    if not found:
+        raise click.BadParameter(f"{value!r} is no time such as 30s, 5m, 2h or 1d")
+    return round(float(found[1]) * _UNITS[found[2] or "s"] * 1000)
+
+
 queue_argument = click.argument("queue", shell_complete=complete_names("queue"))
 process_argument = click.argument("process", shell_complete=complete_names("PROCESS"))
+reason_option = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever asks later.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trigmon.cli.command import command, complete_names, group, invocation, nearest
+from trigmon.cli.command import age, command, complete_names, group, invocation, nearest
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -23,7 +23,6 @@ SLICE = 256
 _COLUMNS = [
     *("msg_id", "dead_time", "reason_name", "dest_q_name", "backout_count", "put_appl_name", "length"),
 ]
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 @group("dlq", example="trigmon dlq list --reason BACKOUT_THRESHOLD_REACHED")
@@ -62,22 +61,12 @@ def _msg_id(ctx: click.Context, parameter: click.Parameter, value: str | None) -
     return bytes.fromhex(value).ljust(24, b"\0")
 
 
-def _age(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int:
-    """Milliseconds of ``90``, ``5m``, ``1.5h``; a number alone is seconds."""
-    if value is None:
-        return 0
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)\s*(ms|s|m|h|d|)", value.strip())
-    if not found:
-        raise click.BadParameter(f"{value!r} is no time such as 30s, 5m, 2h or 1d")
-    return round(float(found[1]) * _UNITS[found[2] or "s"] * 1000)
-
-
 def filtered(function: F) -> F:
     """Adds the options that say which messages are meant."""
     for option in (
         click.option("--limit", type=click.IntRange(min=1), help="At most so many messages."),
-        click.option("--since", "since_ms", metavar="TIME", callback=_age, help="Dead for this long or shorter: 1h."),
-        click.option("--older-than", "older_ms", metavar="TIME", callback=_age, help="Dead for longer than this: 5m."),
+        click.option("--since", "since_ms", metavar="TIME", callback=age, help="Dead for this long or shorter: 1h."),
+        click.option("--older-than", "older_ms", metavar="TIME", callback=age, help="Dead for longer than this: 5m."),
         click.option(
             "--msg-id", metavar="HEX", callback=_msg_id, help="Only the message with this id, as list shows it."
         ),

@@ -49,6 +49,7 @@ def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool,
 def lines(explained: Explained) -> Iterator[str]:
     """A verdict as text, its answers coloured, its evidence wrapped."""
     yield _headline(explained)
+    yield from _paused(explained)
     yield ""
     yield from explained.counts()
     yield ""
@@ -68,10 +69,15 @@ def looks(explained: Explained) -> Iterator[str]:
             yield from _condition(condition)
         yield ""
     yield _headline(explained)
+    yield from _paused(explained)
 
 
 def _headline(explained: Explained) -> str:
     return click.style(explained.headline, fg="green" if explained.fires else "red", bold=True)
+
+
+def _paused(explained: Explained) -> Iterator[str]:
+    return (click.style(line, fg="yellow") for line in explained.paused())
 
 
 def _condition(condition: Explanation) -> Iterator[str]:

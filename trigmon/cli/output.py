@@ -109,6 +109,7 @@ _INSTANTS = {
         "at",
         "since",
         "dead",
+        "cancelled",
     )
 }
 

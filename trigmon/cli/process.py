@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trigmon.cli.command import command, group, invocation, process_argument
+from trigmon.cli.command import command, group, invocation, process_argument, reason_option
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @group("process", example="trigmon process show FLIGHTS.LOAD")
 def process() -> None:
-    """Process definitions: list, show, define, alter, delete, start.
+    """Process definitions: list, show, define, alter, delete, start, pause, resume.
 
     Attributes are given as KEY=VALUE, by long name (appl_type=spark) or MQSC word (APPLTYPE=SPARK).
     """
@@ -27,7 +27,7 @@ def list_(pattern: str, system: bool) -> None:
     """List the processes whose name is PATTERN, or begins with it when it ends in *."""
     from trigmon.cli.objects import show_list
 
-    show_list("PROCESS", pattern, ["name", "appl_type", "appl_id", "user_data", "instances"], system=system)
+    show_list("PROCESS", pattern, ["name", "appl_type", "appl_id", "user_data", "instances", "paused"], system=system)
 
 
 @command("show", "trigmon process show FLIGHTS.LOAD", process)
@@ -75,6 +75,25 @@ def delete(process: str) -> None:
         objects.delete(qm, "PROCESS", process)
 
 
+@command("pause", "trigmon process pause FLIGHTS.LOAD --reason 'a new version is being installed'", process)
+@process_argument
+@reason_option
+def pause(process: str, reason: str) -> None:
+    """Start no run of a process, for whatever queue, until it is resumed; what runs already runs on."""
+    from trigmon.cli import pausing
+
+    pausing.pause("process", process, reason)
+
+
+@command("resume", "trigmon process resume FLIGHTS.LOAD", process)
+@process_argument
+def resume(process: str) -> None:
+    """Start runs of a process again, first those that were held."""
+    from trigmon.cli import pausing
+
+    pausing.resume("process", process)
+
+
 @command("start", "trigmon process start FLIGHTS.LOAD", process)
 @process_argument
 @click.option("--queue", "q_name", metavar="QUEUE", help="The queue it is to serve (default: the one that names it).")
@@ -112,8 +131,11 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
         )
         qm.put(initiation_q, pack_tm(message), format=FORMAT_TRIGGER)
         monitors = objects.row(qm, "queue", initiation_q).get("open_input_count", 0)
+        paused = objects.row(qm, "QLOCAL", queue["name"])["paused"] or definition["paused"]
     if not monitors:
         output.note(f"no monitor reads {initiation_q} now; the run begins when one does: trigmon monitor")
+    if paused:
+        output.note(f"it is held until it is resumed: {paused}")
     output.done(
         f"{process} is to run for {queue['name']}: see trigmon runs list",
         {"process_name": process, "q_name": queue["name"], "initiation_q_name": initiation_q},

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from trigmon.cli.command import command, complete_names, group, invocation, queue_argument
+from trigmon.cli.command import command, complete_names, group, invocation, queue_argument, reason_option
 
 _COLUMNS = [
     *("name", "object_type", "current_q_depth", "open_input_count", "open_output_count"),
-    *("trigger_control", "trigger_type", "process_name"),
+    *("trigger_control", "trigger_type", "process_name", "paused"),
 ]
 SLICE = 256
 """So many messages the queue manager moves in one step."""
@@ -18,9 +18,9 @@ _COUNTS = [
 ]
 
 
-@group("queue", example="trigmon queue list 'ORDERS*'", later=("pause", "resume"))
+@group("queue", example="trigmon queue list 'ORDERS*'")
 def queue() -> None:
-    """Queues of every type: list, show, define, alter, delete, clear, move.
+    """Queues of every type: list, show, define, alter, delete, clear, move, pause, resume.
 
     Attributes are given as KEY=VALUE, by long name (trigger_type=first) or MQSC word (TRIGTYPE=FIRST); TRIGGER,
     NOTRIGGER and their like stand alone.
@@ -147,3 +147,41 @@ def move(queue: str, to: str, count: int | None) -> None:
             if left <= 0 or not counted.more:
                 break
     output.done(f"{moved} messages moved from {queue} to {to}", {"q_name": queue, "to_q_name": to, "messages": moved})
+
+
+_everything = click.option("--all", "everything", is_flag=True, help="Whatever is triggered at this queue manager.")
+
+
+@command(
+    "pause",
+    "trigmon queue pause ORDERS --reason 'the database is down'\ntrigmon queue pause --all --reason upkeep",
+    queue,
+)
+@click.argument("queue", required=False, shell_complete=complete_names("queue"))
+@_everything
+@reason_option
+def pause(queue: str | None, everything: bool, reason: str) -> None:
+    """Start no program for QUEUE until it is resumed; who, when and why is shown wherever it matters.
+
+    Messages come and go, and trigger messages are written, as ever: what they ask for is held, and started at resume.
+    What runs already runs on (trigmon runs cancel).
+    """
+    from trigmon.cli import pausing
+
+    pausing.pause(*_meant(queue, everything), reason)
+
+
+@command("resume", "trigmon queue resume ORDERS\ntrigmon queue resume --all", queue)
+@click.argument("queue", required=False, shell_complete=complete_names("queue"))
+@_everything
+def resume(queue: str | None, everything: bool) -> None:
+    """Start programs for QUEUE again, first those that were held; --all ends the pause of everything, and no other."""
+    from trigmon.cli import pausing
+
+    pausing.resume(*_meant(queue, everything))
+
+
+def _meant(queue: str | None, everything: bool) -> tuple[str, str]:
+    if everything is (queue is not None):
+        raise click.UsageError("say a QUEUE, or --all for everything")
+    return ("everything", "") if queue is None else ("queue", queue)

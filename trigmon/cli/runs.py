@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from trigmon.cli.command import command, group, invocation
+from trigmon.cli.command import age, command, group, invocation, reason_option
 
-STATES = ["held", "due", "started", "exited", "failed", "unknown"]
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+STATES = ["held", "due", "started", "exited", "failed", "unknown", "cancelled"]
+GOES_ON = {"held", "due", "started"}
+_FOLLOW_S = 0.2
 PAGE = 256
 """So many runs the queue manager lists in one answer."""
 _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "why"]
 
 
-@group("runs", example="trigmon runs list", later=("cancel", "retry"))
+@group("runs", example="trigmon runs list")
 def runs() -> None:
     """The run ledger: every program a monitor started, or holds, or could not start."""
 
@@ -26,14 +33,16 @@ def runs() -> None:
 @click.option("--queue", "q_name", metavar="QUEUE", help="Only runs for this queue.")
 @click.option("--process", "process_name", metavar="PROCESS", help="Only runs of this process.")
 @click.option("--state", type=click.Choice(STATES), help="Only runs in this state.")
+@click.option("--since", "since_ms", metavar="TIME", callback=age, help="At most so long ago: 90s, 5m, 2h, 1d.")
 @click.option("--count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest so many.")
 @click.option("--all", "everything", is_flag=True, help="Every run on record.")
-def list_(count: int, everything: bool, **where: str | None) -> None:
-    """List runs, newest first."""
+def list_(count: int, everything: bool, since_ms: int, **where: str | None) -> None:
+    """List runs, newest first; what is said of them holds together."""
     from trigmon.cli import output
 
     said = {key: value for key, value in where.items() if value is not None}
-    found = _find(said, sys.maxsize if everything else count)
+    since = time.time_ns() // 1_000_000 - since_ms if since_ms else 0
+    found = _find(said, sys.maxsize if everything else count, since)
     if not output.listing(map(_shown, found), _COLUMNS):
         output.note("no such runs are on record")
 
@@ -47,11 +56,12 @@ def show(run: str | None) -> None:
     output.one(_shown(_one(run)))
 
 
-@command("logs", "trigmon runs logs\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
+@command("logs", "trigmon runs logs\ntrigmon runs logs -f\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
 @click.argument("run", required=False)
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), help="Only this one (default: each to its own).")
+@click.option("-f", "--follow", is_flag=True, help="Go on printing until the run has ended.")
 @click.pass_context
-def logs(ctx: click.Context, run: str | None, stream: str | None) -> None:
+def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) -> None:
     """Print what a run (default: the newest) wrote: output to standard output, errors to standard error.
 
     The files lie on the monitor's host and are its user's; elsewhere, and for others, only the end of its errors is
@@ -61,9 +71,11 @@ def logs(ctx: click.Context, run: str | None, stream: str | None) -> None:
     from trigmon.cli.errors import FAILED
 
     record = _one(run)
-    with ExitStack() as open_files:
+    with ExitStack() as until:
+        if follow:
+            record = _begun(record, until)
         try:
-            files = _files(record, [stream] if stream else ["stdout", "stderr"], open_files)
+            files = _files(record, [stream] if stream else ["stdout", "stderr"], until)
         except OSError as error:
             why = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
             output.note(f"trigmon: {why}; from the record of {record.get('monitor') or 'its monitor'}:")
@@ -73,10 +85,95 @@ def logs(ctx: click.Context, run: str | None, stream: str | None) -> None:
             known = record.get("stderr_tail") or record.get("why") or "nothing is known"
             click.echo(known, err=stream is None, nl=not known.endswith("\n"))
             return
-        for name, file in files.items():
-            # One stream alone is what was asked for, so it is the data.
-            while piece := file.read(65_536):
-                click.echo(piece, nl=False, err=name == "stderr" and stream is None)
+        is_over = False
+        while not is_over:
+            # Asked before it is read: what was written until its end is there then.
+            is_over = not follow or _again(record)["state"] not in GOES_ON
+            for name, file in files.items():
+                # One stream alone is what was asked for, so it is the data.
+                while piece := file.read(65_536):
+                    click.echo(piece, nl=False, err=name == "stderr" and stream is None)
+            if not is_over:
+                time.sleep(_FOLLOW_S)
+        if follow:
+            output.note(f"trigmon: run {record['run_id']}: {_again(record)['why']}")
+
+
+@command("cancel", "trigmon runs cancel 0198c1f2a3b7e41c --reason 'the wrong day'", runs)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@reason_option
+@click.pass_context
+def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
+    """End runs: a held one is not started any more, one that runs is ended by its monitor.
+
+    All of the program's process group is sent SIGTERM, and SIGKILL after monitor.grace_s. Of a Spark job that is
+    spark-submit and, in client mode, the driver, whose end ends its executors. In cluster mode the driver runs
+    elsewhere and may run on. The queue keeps its messages, and may trigger again at once: pause it first where it
+    should not.
+    """
+    from trigmon.cli import output
+    from trigmon.mq.calls import CancelRun, Recorded
+
+    def ask(qm: Connection, run: str) -> None:
+        asked = qm.ask(CancelRun(run_id=run, reason=reason), Recorded)
+        ended = asked.state == "cancelled"
+        said = asked.why if ended else "its monitor was told to end it: see trigmon runs show"
+        output.done(f"{run}: {said}", {"action": "cancelled" if ended else "cancelling", "run_id": run})
+
+    _each(ctx, runs, ask)
+
+
+@command("retry", "trigmon runs retry 0198c1f2a3b7e41c", runs)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.pass_context
+def retry(ctx: click.Context, runs: tuple[str, ...]) -> None:
+    """Start runs that have ended again, each as a new run with the same trigger message.
+
+    It goes to the same initiation queue, so a monitor must read there; the new run names the one it repeats.
+    """
+    from trigmon.cli import output
+    from trigmon.mq.calls import Done, RetryRun
+
+    def ask(qm: Connection, run: str) -> None:
+        qm.ask(RetryRun(run_id=run), Done)
+        output.done(f"{run} is to run again: see trigmon runs list", {"action": "retried", "run_id": run})
+
+    _each(ctx, runs, ask)
+
+
+def _each(ctx: click.Context, runs: tuple[str, ...], ask: Callable[[Connection, str], None]) -> None:
+    """Asks for one after the other; the refusal of one keeps no other back, and the first one is the exit code."""
+    from trigmon.cli import output
+    from trigmon.cli.errors import exit_code, sentence
+    from trigmon.mq.errors import MQError
+
+    code = 0
+    with invocation().connected() as qm:
+        for run in runs:
+            try:
+                ask(qm, run)
+            except MQError as error:
+                if not qm.alive:
+                    raise
+                output.note(f"trigmon: {sentence(error)}")
+                code = code or exit_code(error)
+    ctx.exit(code)
+
+
+def _begun(record: dict[str, Any], until: ExitStack) -> dict[str, Any]:
+    """The run's record once it is more than a promise; a held one may take long."""
+    from trigmon.cli import output
+
+    if record["state"] in ("held", "due"):
+        output.note(f"trigmon: run {record['run_id']} is {record['state']}: {record.get('why') or 'about to start'}")
+    while record["state"] in ("held", "due"):
+        time.sleep(_FOLLOW_S)
+        record = _again(record)
+    return record
+
+
+def _again(record: dict[str, Any]) -> dict[str, Any]:
+    return _one(record["run_id"])
 
 
 def _files(record: dict[str, Any], names: list[str], until: ExitStack) -> dict[str, IO[bytes]]:
@@ -95,18 +192,23 @@ def _files(record: dict[str, Any], names: list[str], until: ExitStack) -> dict[s
     return files
 
 
-def _find(where: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """The newest runs that fit, at most ``count``, a page after the other."""
+def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[dict[str, Any]]:
+    """The newest runs that fit, at most ``count``, a page after the other.
+
+    They are listed as they were recorded, so behind a page of older ones there are no younger.
+    """
     from trigmon.mq.calls import Listing, Runs
 
     found: list[dict[str, Any]] = []
     with invocation().connected() as qm:
+        before = ""
         while True:
-            before = found[-1]["run_id"] if found else ""
             page = qm.ask(Runs(where=where, limit=min(count - len(found), PAGE), before=before), Listing)
-            found += page.rows
-            if len(found) >= count or not page.more or not page.rows:
+            young = [row for row in page.rows if row.get("recorded_ms", 0) >= since_ms]
+            found += young
+            if len(found) >= count or not page.more or not young:
                 return found
+            before = page.rows[-1]["run_id"]
 
 
 def _one(run: str | None) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def status() -> None:
         output.one(values)
         return
     queues = values.pop("initiation_queues", [])
+    values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
     if queues:
         print_initiation_queues(queues)

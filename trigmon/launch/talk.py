@@ -42,6 +42,8 @@ TIME_LIMIT = "time limit"
 """Why a run was ended: it took longer than it may."""
 STOPPED = "monitor stopped"
 """Why a run was ended: its monitor was told to end, and its programs with it."""
+CANCELLED = "cancelled"
+"""Why a run was ended: an operator asked for it."""
 KEEPER_ENDED = "keeper ended"
 """Why a run was ended: somebody sent its keeper SIGTERM."""
 

@@ -2,8 +2,9 @@
 
 ===============  ======================================================================================
 run_id           16 hexadecimal digits, ascending by the time they were made; the record's key
-state            held (waits for a slot), due (about to start), started, exited (status 0 or not, or a
-                 signal), failed (never became a process), unknown (ended while nobody could see how)
+state            held (waits for a slot, or is paused), due (about to start), started, exited (status 0 or not,
+                 or a signal), failed (never became a process), unknown (ended while nobody could see how),
+                 cancelled (an operator had it ended; as exited where it was a process, and why tells by whom)
 q_name ...       q_name, process_name, trigger_data, appl_type, appl_id, env_data, user_data: as the
                  trigger message said; occasion: the row of the law that fired, "" if not told
 argv             what was executed, [] until planned
@@ -17,6 +18,9 @@ why              for a person: why it is held, failed or unknown, or how it ende
 monitor          which monitor: the id of its data directory, initiation queue, and its number among those there
 host             the name of the host it ran on when it took the trigger message
 recorded_ms      when the trigger message was taken
+initiation_q     where from
+repeats          the run whose trigger message was put once more for this one, "" for none
+cancelled_by     who asked for its end, with cancelled_ms and cancel_reason; there from then on
 ===============  ======================================================================================
 
 Pure but for :func:`new_run_id` and the name of the host.
@@ -32,6 +36,9 @@ from typing import Any
 from trigmon.mq.descriptors import TriggerMessage
 
 HELD, DUE, STARTED, EXITED, FAILED, UNKNOWN = "held", "due", "started", "exited", "failed", "unknown"
+CANCELLED = "cancelled"
+"""Written by the ledger itself, when a run that was to be cancelled has ended."""
+
 Fields = dict[str, Any]
 
 
@@ -67,6 +74,8 @@ def recorded(
         "monitor": monitor,
         "host": socket.gethostname(),
         "recorded_ms": now_ms,
+        "initiation_q": "",
+        "repeats": "",
     } | more
 
 

@@ -21,6 +21,7 @@ from trigmon.monitor.children import Limits
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
+from trigmon.monitor.sweeping import Sweeper
 from trigmon.monitor.watcher import Watcher
 
 log = logger()
@@ -61,6 +62,7 @@ def run(
             books = Books(Link(connected), initiation_q, post.name)
             keepers = Keepers(directory / "monitors", post.keeper)
             programs = Programs(books, launchers(directory), directory / "runs", keepers, limits or Limits())
+            sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
                 link,
                 programs,
@@ -76,6 +78,7 @@ def run(
                 raise
             finally:
                 link.close()
+                sweeper.stop()
                 # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.
                 _stop(programs, stop_runs=stop_runs, in_time=os.getppid() == parent)
                 keepers.close()

@@ -30,12 +30,14 @@ from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.books import Books
 from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, WriteOff, find
+from trigmon.monitor.controls import Heeded
 from trigmon.monitor.dead_letters import AS_WRITTEN
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.plan import DeadLetter, slot_of
 from trigmon.monitor.slots import Slots
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
 from trigmon.mq.enums import Feedback
+from trigmon.rules.facts import Paused
 
 log = logger()
 
@@ -63,7 +65,8 @@ class Programs:
         self._books = books
         self._keepers = keepers
         self._lock = threading.Lock()
-        self._slots = Slots(limits.instances)
+        self._heeded = Heeded()
+        self._slots = Slots(limits.instances, self._heeded.is_paused)
         self._children: dict[str, Child] = {}
         self._strays: dict[int, Child] = {}
         self._polled: tuple[Keeper, ...] = ()
@@ -115,6 +118,21 @@ class Programs:
         with self._lock:
             self._slots.hold(order)
         self.wake()
+
+    def heed(self, pauses: list[Paused], cancel: list[str]) -> None:
+        """What operators want now: nothing of this is started, and these runs are ended."""
+        self._heeded.heard(pauses, cancel)
+        self.wake()
+
+    def held(self) -> list[str]:
+        """The ids of the runs held here."""
+        with self._lock:
+            return self._slots.held()
+
+    def drop(self, run_id: str) -> None:
+        """A held run was cancelled."""
+        with self._lock:
+            self._slots.drop(run_id)
 
     def take_up(self, run_id: str, trigger: TriggerMessage, kept_by: str, order: Order | None) -> None:
         """A run that an earlier monitor started, or may have: what became of it is found out, and then written.
@@ -200,8 +218,12 @@ class Programs:
             self._wait()
             while self._to_find:
                 self._find(self._to_find.popleft())
+            with self._lock:
+                children = list(self._children.values())
             if self._ends_runs:
-                self._end_runs()
+                self._end(children, talk.STOPPED)
+            elif self._heeded.cancel:
+                self._end([child for child in children if child.run_id in self._heeded.cancel], talk.CANCELLED)
             # What is to be started is written down with all that has happened, in one turn and one sync.
             chosen = self._choose_held() if self._stop_at is None else []
             for order, plan in chosen:
@@ -241,7 +263,8 @@ class Programs:
             pauses.append(max(0.0, self._stop_at - time.monotonic()))
             pauses += [_LOOK_AGAIN_S] if self._strays else []
         else:
-            pauses += [_LOOK_AGAIN_S] if self._waits_for_others else []
+            is_ending = any(child.kill_at for child in self._strays.values())
+            pauses += [_LOOK_AGAIN_S] if self._waits_for_others or is_ending else []
             pauses += [max(_LOOK_AGAIN_S, self._books.pause_s)] if self._stalled else []
             with self._lock:
                 pause_s = self._slots.next_pause_s(time.monotonic())
@@ -293,10 +316,11 @@ class Programs:
         ended_by = {
             talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
             talk.STOPPED: "its monitor's stop",
+            talk.CANCELLED: "a cancel",
             talk.KEEPER_ENDED: "its keeper's stop",
         }.get(by, by)
         # Whom a stop ended neither failed nor succeeded.
-        succeeded = None if by in (talk.STOPPED, talk.KEEPER_ENDED) else code == 0
+        succeeded = None if by in (talk.STOPPED, talk.CANCELLED, talk.KEEPER_ENDED) else code == 0
         self._close(child, begun | ledger.exited(code, tail, said["end_ms"], ended_by), succeeded)
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
@@ -375,17 +399,15 @@ class Programs:
 
     # -- what is to be done ---------------------------------------------------------------------------------
 
-    def _end_runs(self) -> None:
-        """Ends every program. For one without a keeper the group is signalled here: its pidfd says that it is there."""
+    def _end(self, children: list[Child], why: str) -> None:
+        """Ends programs. For one without a keeper the group is signalled here: its pidfd says that it is there."""
         now = time.monotonic()
-        with self._lock:
-            children = list(self._children.values())
         for child in children:
             is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
             child.kill_at = child.kill_at or now + self.limits.grace_s
             if is_first and child.keeper is not None:
                 with suppress(KeeperGone):
-                    child.keeper.stop(child.run_id, talk.STOPPED, self.limits.grace_s)
+                    child.keeper.stop(child.run_id, why, self.limits.grace_s)
             elif child.pidfd >= 0 and (is_first or is_due):
                 with suppress(OSError):
                     os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
@@ -417,11 +439,19 @@ class Programs:
         return chosen
 
     def _start_chosen(self, chosen: list[tuple[Order, LaunchPlan]], *, is_written: bool) -> None:
-        """Starts them; where they are not written down, or no keeper is to be had, they are held as before."""
+        """Starts them; where they are not written down, or no keeper is to be had, they are held as before.
+
+        The ledger has the last word: it holds what is paused, and ends what was cancelled.
+        """
         with self._lock:
             not_now = []
             for order, plan in chosen:
-                if not is_written or not self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger))):
+                stands = self._books.stands(order.run_id) if is_written else ""
+                if stands == ledger.CANCELLED:
+                    self._slots.end(order.run_id, order.trigger)
+                elif stands == ledger.HELD:
+                    self._slots.put_back(order)
+                elif not is_written or not self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger))):
                     not_now.append(order)
             for order in reversed(not_now):
                 self._slots.put_back(order)

@@ -7,7 +7,7 @@ row earn. Held runs keep their order, but one that pauses or waits for others is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from trigmon.launch.port import Order
 from trigmon.monitor.plan import Cause, Failing, cause_of, paused, slot_of
@@ -15,10 +15,16 @@ from trigmon.mq.descriptors import TriggerMessage
 
 
 class Slots:
-    """The counts of one monitor. ``now_s`` is any clock that only goes forward."""
+    """The counts of one monitor. ``now_s`` is any clock that only goes forward.
 
-    def __init__(self, default_instances: int) -> None:
+    ``is_stopped`` tells whether an operator has paused what would be started.
+    """
+
+    def __init__(
+        self, default_instances: int, is_stopped: Callable[[TriggerMessage], bool] = lambda _trigger: False
+    ) -> None:
         self.default_instances = default_instances
+        self._is_stopped = is_stopped
         self._running: Counter[str] = Counter()
         self._by_cause: Counter[Cause] = Counter()
         self._failing: dict[Cause, Failing] = {}
@@ -74,7 +80,9 @@ class Slots:
         for order in self._held.values():
             slot = slot_of(order.trigger)
             cap = order.process.instances or self.default_instances
-            if slot not in passed_over and self._running[slot] < cap and not self.paused(order.trigger, now_s):
+            if slot in passed_over or self._running[slot] >= cap or self._is_stopped(order.trigger):
+                continue
+            if not self.paused(order.trigger, now_s):
                 del self._held[order.run_id]
                 self.begin(order.run_id, order.trigger)
                 return order
@@ -84,6 +92,15 @@ class Slots:
         """A run that :meth:`next` gave and that cannot start now is held again, before all others."""
         self._less(order.trigger)
         self._held = {order.run_id: order} | self._held
+
+    def held(self) -> list[str]:
+        """The ids of all held runs, oldest first."""
+        return list(self._held)
+
+    def drop(self, run_id: str) -> None:
+        """A held run is not to be started any more."""
+        if self._held.pop(run_id, None) is not None:
+            self._known.discard(run_id)
 
     def held_of(self, trigger: TriggerMessage) -> Iterator[Order]:
         """The held runs of this cause, oldest first."""

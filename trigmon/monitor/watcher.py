@@ -14,6 +14,7 @@ from typing import Any, Final
 from trigmon.launch.port import LaunchError, LaunchPlan, Order
 from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
+from trigmon.monitor.controls import News
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import (
@@ -32,12 +33,13 @@ from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
 from trigmon.monitor.reading import elsewhere, runs_of
 from trigmon.monitor.resuming import resume
-from trigmon.mq.calls import Backout, Display, Get, Listing, Open, Opened, RecordRun, Reply, WasGot
+from trigmon.mq.calls import Backout, Display, Get, Listing, Open, Opened, Recorded, RecordRun, Reply, WasGot
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import Feedback, GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
 from trigmon.mq.reasons import Reason
+from trigmon.rules.runs import repeated
 
 log = logger()
 
@@ -100,20 +102,30 @@ class Watcher:
         resume(self._link, self._programs, self._name, self._order_again)
         log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
         self._ready()
+        news = News(self._link.call, self._name)
         while not stop.is_set():
             self._programs.check()
             self._look_round()
+            self._heed(news)
             unit = self._link.connection().unit
             try:
                 got = self._link.call(Get(handle=opened.handle, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit))
                 assert isinstance(got, WasGot)
                 self._take(got, unit)
             except NoMsgAvailable:
-                continue
+                news.rang()
             except MQError as error:
                 if not self._may_go_on(error, unit):
                     raise
                 stop.wait(_PAUSE_S)
+
+    def _heed(self, news: News) -> None:
+        """What operators want of this monitor goes to the reaper, and what they cancelled is held no longer."""
+        if (heard := news.come()) is not None:
+            self._programs.heed(*heard)
+            for run_id in news.no_longer_held(self._programs.held()):
+                self._programs.drop(run_id)
+                log.info("run no longer held, it was cancelled", run=run_id)
 
     def _look_round(self) -> None:
         """Once in a while: the runs of monitors that are gone become this one's."""
@@ -152,14 +164,16 @@ class Watcher:
         verdict, plan = self._judge(order, others)
         if isinstance(verdict, DeadLetter):
             self._refuse(got, unit, run_id, trigger, verdict)
-        elif isinstance(verdict, Hold):
-            self._record(order, unit, state=ledger.HELD, why=verdict.why)
-            self._programs.hold(order)
-            log.info("run held", run=run_id, queue=trigger.q_name, why=verdict.why)
-        elif plan is not None:
-            directory = str(self._programs.directory(run_id))
-            self._record(order, unit, state=ledger.DUE, argv=plan.argv, directory=directory)
+            return
+        known: dict[str, Any] = {"state": ledger.HELD, "why": verdict.why} if isinstance(verdict, Hold) else {}
+        if plan is not None:
+            known = {"state": ledger.DUE, "argv": plan.argv, "directory": str(self._programs.directory(run_id))}
+        stands = self._record(order, unit, **self._came(got), **known)
+        if plan is not None and stands.state != ledger.HELD:
             self._programs.start(order, plan, (got.descriptor, got.data))
+        else:
+            self._programs.hold(order)
+            log.info("run held", run=run_id, queue=trigger.q_name, why=stands.why)
 
     def _judge(self, order: Order, others: Collection[ledger.Fields]) -> tuple[Verdict, LaunchPlan | None]:
         """The verdict, and with :class:`Start` the plan: an order that cannot be planned can never start."""
@@ -179,16 +193,23 @@ class Watcher:
         except LaunchError as error:
             return DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error)), None
 
-    def _record(self, order: Order, unit: int, **known: Any) -> None:
+    def _record(self, order: Order, unit: int, **known: Any) -> Recorded:
+        """Writes the run down; how it stands then is the ledger's word."""
         record = ledger.recorded(
             order.run_id, order.trigger, monitor=self._name, now_ms=now_ms(), occasion=order.occasion, **known
         )
-        self._link.call(RecordRun(run_id=order.run_id, record=record, unit=unit))
+        reply = self._link.call(RecordRun(run_id=order.run_id, record=record, unit=unit))
+        assert isinstance(reply, Recorded)
+        return reply
+
+    def _came(self, got: WasGot) -> dict[str, str]:
+        """What a record says of how its trigger message came here."""
+        return {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor)}
 
     def _refuse(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> None:
         """Dead-letters a message and records the failed run, all in the unit of work of its get."""
         why = self._dead_letter(got, unit, run_id, verdict)
-        failed = ledger.failed(why, now_ms())
+        failed = ledger.failed(why, now_ms()) | self._came(got)
         record = ledger.recorded(
             run_id, trigger, monitor=self._name, now_ms=now_ms(), occasion=_occasion(got), **failed
         )

@@ -279,6 +279,29 @@ class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
     why_not: bool = False
 
 
+class Pause(Call, frozen=True, array_like=True, kw_only=True, tag="pause"):
+    """Starting is paused: of runs for a queue, of runs of a process, or of all. Triggering goes on as ever.
+
+    ``what`` is "queue", "process" or "everything", which has no name. Runs that are due are held until Resume. Answered
+    by Done; 3008 when it is paused already.
+    """
+
+    what: str
+    name: str = ""
+    reason: str = ""
+
+
+class Resume(Call, frozen=True, array_like=True, kw_only=True, tag="resume"):
+    """What Pause paused may be started again. Answered by Done; 3008 when it is not paused."""
+
+    what: str
+    name: str = ""
+
+
+class Pauses(Call, frozen=True, array_like=True, kw_only=True, tag="pauses"):
+    """What is paused, by whom, since when and why. Answered by Listing: what, name, by, since_ms, reason, paused."""
+
+
 class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
     """Nothing but an answer. Answered by Done."""
 
@@ -287,9 +310,10 @@ class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
 
 
 class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):
-    """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Done.
+    """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Recorded.
 
-    ``record`` is the run as :mod:`trigmon.monitor.ledger` describes it; ``run_id`` is its key.
+    ``record`` is the run as :mod:`trigmon.monitor.ledger` describes it; ``run_id`` is its key. One that is to be
+    ``due`` while its starting is paused becomes ``held`` instead, so whoever starts programs asks here first.
     """
 
     run_id: str
@@ -298,7 +322,11 @@ class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_ru
 
 
 class ChangeRun(Call, frozen=True, array_like=True, kw_only=True, tag="change_run"):
-    """Overwrites the named fields of a run's record. Answered by Done; 2085 when there is no such run."""
+    """Overwrites the named fields of a run's record. Answered by Recorded; 2085 when there is no such run.
+
+    ``due`` is answered as in RecordRun, and what has ended stays ended. The end of a run that an operator had
+    cancelled is written down as ``cancelled``.
+    """
 
     run_id: str
     fields: dict[str, Any]
@@ -315,11 +343,47 @@ class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):
     before: str = ""
 
 
+class CancelRun(Call, frozen=True, array_like=True, kw_only=True, tag="cancel_run"):
+    """Ends a held run at once, and asks the monitor of one that is due or started to end it. Answered by Recorded.
+
+    3008 when it has ended, or is being cancelled already.
+    """
+
+    run_id: str
+    reason: str = ""
+
+
+class RetryRun(Call, frozen=True, array_like=True, kw_only=True, tag="retry_run"):
+    """The trigger message of a run that ended is put on its initiation queue once more. Answered by Done.
+
+    The run that comes of it names in ``repeats`` the one it repeats. 3008 while that has not ended.
+    """
+
+    run_id: str
+
+
+class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls"):
+    """What a monitor has to heed. Answered by Values: ``pauses``, ``cancel`` (its runs to end) and ``number``.
+
+    ``number`` rises whenever any of it changes. From this call on, a get that waits on the same connection ends at
+    once (2033) when it does.
+    """
+
+    monitor: str
+
+
 # -- replies ------------------------------------------------------------------------------------------------
 
 
 class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
     """It is done."""
+
+
+class Recorded(Reply, frozen=True, array_like=True, kw_only=True, tag="recorded"):
+    """How a run stands in the ledger now: its state, and why."""
+
+    state: str
+    why: str = ""
 
 
 class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
@@ -428,7 +492,7 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         """
         before = [*self.looks(), ""] if "started_ms" in self.values else []
         conditions = (line for condition in self.conditions for line in condition.lines())
-        return "\n".join((*before, self.headline, "", *self.counts(), "", *conditions))
+        return "\n".join((*before, self.headline, *self.paused(), "", *self.counts(), "", *conditions))
 
     def looks(self) -> Iterator[str]:
         """The last verdicts as text."""
@@ -436,6 +500,11 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
             yield f"Nothing has happened to {self.q_name} since {moment(self.values.get('started_ms', 0))} (start)."
         for look in self.last:
             yield from look.lines()
+
+    def paused(self) -> Iterator[str]:
+        """What would keep a program from being started, a line each: no condition, and beside the verdict."""
+        for pause in self.values.get("pauses", ()):
+            yield f"What it starts would be held: {pause['paused']}."
 
     def counts(self) -> Iterator[str]:
         """The numbers that are easily taken for one another, a line each."""
@@ -493,16 +562,23 @@ AnyCall = (
     | DisplayHandles
     | Status
     | Explain
+    | Pause
+    | Resume
+    | Pauses
     | Ping
     | RecordRun
     | ChangeRun
     | Runs
+    | CancelRun
+    | RetryRun
+    | Controls
 )
 
 AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
 
 AnyReply = (
     Done
+    | Recorded
     | Opened
     | WasPut
     | WerePut

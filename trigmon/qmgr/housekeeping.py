@@ -25,6 +25,7 @@ JOBS: tuple[Job, ...] = (
     Job("upkeep of the store", 1000, QueueManager.idle, can_rest=True),
     Job("what time brings to queues", 1000, QueueManager.tend),
     Job("expired messages", 1000, QueueManager.expire),
+    Job("old runs", 1000, QueueManager.prune),
 )
 
 

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.calls import (
     Call,
+    Controls,
+    Counted,
     Disconnect,
     Explain,
     Explained,
@@ -44,8 +46,8 @@ from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Decision, Dropped, Fired, Lost, NotAside, ToScan
-from trigmon.rules.errands import Awake, Deliver, Tend
+from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, ToScan
+from trigmon.rules.errands import Awake, Deliver, Prune, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
 from trigmon.rules.triggers.extensions import watches_the_clock
@@ -56,6 +58,10 @@ DEEPEST_ERRAND = 5
 """Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
 
 KEEP_TIME_MS = 1000
+FOR_EVER = 2**62
+SLICES_AT_ONCE = 4
+"""So many slices of old runs go at a time: the ledger loses a thousand a second, and nobody waits long."""
+
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
 _PUTS = (Put, PutMany, Deliver)
 
@@ -68,6 +74,16 @@ class Answer(NamedTuple):
     reply: Reply
 
 
+class Retention(NamedTuple):
+    """How long the ledger keeps runs that have ended: so many, and so long. None: for ever."""
+
+    keep_count: int | None = None
+    keep_ms: int | None = None
+
+
+KEEPS_ALL = Retention()
+
+
 class QueueManager:
     """A queue manager on one store."""
 
@@ -78,6 +94,7 @@ class QueueManager:
         clock: Clock,
         telling: Telling | None = None,
         puts_allowed: Callable[[], bool] = lambda: True,
+        retention: Retention = KEEPS_ALL,
     ) -> None:
         self.name = name
         self.clock = clock
@@ -85,6 +102,7 @@ class QueueManager:
         self._store = store
         self._telling = telling or Telling()
         self._puts_allowed = puts_allowed
+        self._retention = retention
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
@@ -93,6 +111,9 @@ class QueueManager:
         self._woken: dict[str, Came] = {}
         self._coming: dict[int, dict[str, Came]] = {}
         self._tended: set[str] = set()
+        # How often there was news for monitors, and whether there is some that they have not been woken for.
+        self._news = 0
+        self._rings = False
         self._noted: list[Decision] = []
         self._looks = Looks()
         self._scan = Scan()
@@ -155,6 +176,8 @@ class QueueManager:
             self._serve(session, sequence, call, now, answers)
             if self._woken:
                 self._wake(now, answers)
+            if self._rings:
+                self._ring(now, answers)
         for session in self._waiters.due(now):
             self._run_out(session, now, answers)
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
@@ -205,6 +228,21 @@ class QueueManager:
         session = self.connect(_ITSELF)
         return self.turn([(session, 0, Refresh()), (session, 0, Disconnect())])
 
+    def prune(self) -> list[Answer]:
+        """Forgets runs that ended long ago or are too many, a few slices of them, each in a turn of its own."""
+        keep_count, keep_ms = self._retention
+        if keep_count is None and keep_ms is None:
+            return []
+        before = 0 if keep_ms is None else self.clock.now() - keep_ms
+        call = Prune(keep_count=FOR_EVER if keep_count is None else keep_count, ended_before_ms=before)
+        answers: list[Answer] = []
+        session, more = self.connect(_ITSELF), True
+        for _ in range(SLICES_AT_ONCE):
+            done = self.turn([(session, 1, call)]) if more else []
+            more = any(isinstance(answer.reply, Counted) and answer.reply.more for answer in done)
+            answers += [answer for answer in done if answer.session is not session]
+        return answers + self.turn([(session, 0, Disconnect())])
+
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
         if session.is_gone:
             return
@@ -247,6 +285,9 @@ class QueueManager:
         if isinstance(call, Status) and isinstance(reply, Values):
             more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count}
             reply = replace(reply, values={**reply.values, **more})
+        elif isinstance(call, Controls) and isinstance(reply, Values):
+            session.heeds_news = True
+            reply = replace(reply, values={**reply.values, "number": self._news})
         elif isinstance(call, Explain) and call.why_not and isinstance(reply, Explained):
             values = {**reply.values, "started_ms": self.started_ms}
             reply = replace(reply, values=values, last=self._looks.of(reply.q_name))
@@ -312,6 +353,8 @@ class QueueManager:
                     self._told.append(partial(telling.message_put_aside, told))
                 case NotAside():
                     self._told.append(partial(telling.message_not_put_aside, told))
+                case Asked():
+                    self._told.append(partial(telling.asked, told))
         for change in decision.changes:
             note = _NOTES.get(type(change))
             if note is not None:
@@ -367,6 +410,14 @@ class QueueManager:
     def _note_unlocked(self, change: c.UnlockMessage) -> None:
         self._woken[change.q_name] = ANY
 
+    def _note_run(self, change: c.WriteRun) -> None:
+        if change.is_news:
+            self._note_news(change)
+
+    def _note_news(self, change: c.AnyChange) -> None:
+        self._news += 1
+        self._rings = True
+
     def _note_gone(self, change: c.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
         if session is not None:
@@ -385,6 +436,15 @@ class QueueManager:
                 # The next would find nothing either, but where an alias on the way changed that may be otherwise.
                 if not self._retry(session, now, answers) and came is not ANY:
                     break
+
+    def _ring(self, now: int, answers: list[Answer]) -> None:
+        """Ends the waits of monitors, who have something else to look at."""
+        self._rings = False
+        for session in self._waiters.all():
+            if session.heeds_news and (parked := session.parked) is not None:
+                reply = self._answer(session, parked.call, now)
+                self._waiters.release(session)
+                answers.append(Answer(session, parked.sequence, reply))
 
     def _retry(self, session: Session, now: int, answers: list[Answer]) -> bool:
         parked = session.parked
@@ -459,4 +519,7 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.DeleteLogically: QueueManager._note_deleted,
     c.UnlockMessage: QueueManager._note_unlocked,
     c.DropConnection: QueueManager._note_gone,
+    c.WriteRun: QueueManager._note_run,
+    c.SetPause: QueueManager._note_news,
+    c.DropPause: QueueManager._note_news,
 }

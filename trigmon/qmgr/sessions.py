@@ -39,13 +39,17 @@ class Parked(msgspec.Struct):
 
 
 class Session:
-    """One connection, in the manager's eyes. ``attachment`` is the door's own, untouched here."""
+    """One connection, in the manager's eyes. ``attachment`` is the door's own, untouched here.
 
-    __slots__ = ("attachment", "connection", "identity", "is_gone", "parked")
+    ``heeds_news``: a monitor, whose waiting get ends when an operator asks for something.
+    """
+
+    __slots__ = ("attachment", "connection", "heeds_news", "identity", "is_gone", "parked")
 
     def __init__(self, connection: int, identity: Identity) -> None:
         self.connection = connection
         self.identity = identity
         self.parked: Parked | None = None
         self.is_gone = False
+        self.heeds_news = False
         self.attachment: Any = None

@@ -7,7 +7,7 @@ import msgspec
 from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, Marked, StoredMessage, UnitFacts
+from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, Marked, Paused, StoredMessage, UnitFacts
 from trigmon.rules.order.place import Place, Side
 
 
@@ -189,10 +189,34 @@ class DropConnection(Change, frozen=True):
 
 
 class WriteRun(Change, frozen=True):
-    """A run's record is written anew, whole."""
+    """A run's record is written anew, whole. ``ended_ms`` is 0 until it has ended.
+
+    ``is_news``: its monitor is to hear of it at once.
+    """
 
     run_id: str
     record: dict[str, object]
+    ended_ms: int = 0
+    is_news: bool = False
+
+
+class DropRun(Change, frozen=True):
+    """A run that ended long ago leaves the ledger."""
+
+    run_id: str
+
+
+class SetPause(Change, frozen=True):
+    """Starting is paused."""
+
+    pause: Paused
+
+
+class DropPause(Change, frozen=True):
+    """Starting goes on."""
+
+    what: str
+    name: str
 
 
 AnyChange = (
@@ -218,6 +242,9 @@ AnyChange = (
     | Connect
     | DropConnection
     | WriteRun
+    | DropRun
+    | SetPause
+    | DropPause
 )
 
 

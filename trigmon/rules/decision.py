@@ -88,7 +88,14 @@ class NotAside(msgspec.Struct, frozen=True):
     why: str
 
 
-Told = Fired | Dropped | Lost | ToScan | Aside | NotAside
+class Asked(msgspec.Struct, frozen=True):
+    """What an operator asked for that concerns more than its objects: what is to be started, and what to be ended."""
+
+    event: str
+    about: dict[str, str]
+
+
+Told = Fired | Dropped | Lost | ToScan | Aside | NotAside | Asked
 """What is for the log, and for the housekeeper."""
 
 

@@ -1,37 +1,27 @@
-"""DISPLAY, status and the run ledger: verbs that read, and the record of a run."""
+"""DISPLAY and status: verbs that read."""
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
-
-import msgspec
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import (
-    Call,
-    ChangeRun,
-    Commit,
     Display,
     DisplayHandles,
     Done,
     Listing,
     Ping,
-    RecordRun,
-    Runs,
     Status,
     Values,
 )
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
-from trigmon.mq.errors import ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.names import matches
 from trigmon.rules.attributes import shown
-from trigmon.rules.changes import WriteRun
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
+from trigmon.rules.pausing import paused
+from trigmon.rules.pausing import rows as pause_rows
 from trigmon.rules.resolving import object_type_of
-
-LARGEST_RECORD = 65_536
 
 
 def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -54,8 +44,18 @@ def decide_display(call: Display, facts: Facts, found: Found | None, now: int, i
         objects.append((facts.q_mgr.name, ObjectType.QMGR, facts.q_mgr, None))
     behind = sorted((o for o in objects if o[0] > call.after), key=lambda o: o[0])
     limit = max(1, min(call.limit, SLICE))
-    rows = [shown(kind, definition, queue) for _, kind, definition, queue in behind[:limit]]
+    rows = [
+        {**shown(kind, definition, queue), **_paused(kind, definition, facts)}
+        for _, kind, definition, queue in behind[:limit]
+    ]
     return Decision(Listing(rows=rows, more=len(behind) > limit))
+
+
+def _paused(kind: ObjectType, definition: Any, facts: Facts) -> dict[str, str]:
+    """Whether what this queue triggers, or this process, would be started: who paused it, else blank."""
+    if kind is ObjectType.QLOCAL:
+        return {"paused": paused(facts, definition.name, definition.process_name)}
+    return {"paused": paused(facts, None, definition.name)} if kind is ObjectType.PROCESS else {}
 
 
 def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -107,6 +107,7 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "processes": len(world.processes),
         "messages": sum(q.depth for q in world.queues),
         "open_units": len(world.units),
+        "pauses": pause_rows(facts.pauses),
         "initiation_queues": [
             {
                 "name": q.definition.name,
@@ -124,76 +125,6 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
 def decide_ping(call: Ping, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Nothing but an answer."""
     return Decision(Done())
-
-
-def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A new run, committed together with the get of the trigger message that caused it."""
-    if facts.run is not None:
-        raise ObjectAlreadyExists(f"run {call.run_id}")
-    record = {**_checked_record(call.record), "run_id": call.run_id}
-    record.setdefault("recorded_ms", now)
-    errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
-    return Decision(Done(), [WriteRun(call.run_id, record)], errands)
-
-
-def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Named fields of a run's record, overwritten."""
-    if facts.run is None:
-        raise UnknownObjectName(f"run {call.run_id}")
-    return Decision(
-        Done(), [WriteRun(call.run_id, {**facts.run, **_checked_record(call.fields), "run_id": call.run_id})]
-    )
-
-
-def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Runs, newest first."""
-    limit = runs_limit(call)
-    rows = [dict(run) for run in facts.runs]
-    return Decision(Listing(rows=rows[:limit], more=len(rows) > limit))
-
-
-def runs_limit(call: Runs) -> int:
-    """How many runs one answer lists."""
-    return max(1, min(call.limit, SLICE))
-
-
-def checked_where(where: dict[str, Any]) -> dict[str, Any]:
-    """The values to compare with. Raises OptionsError for what no field of a record can be."""
-    for name, value in where.items():
-        if not isinstance(value, str | int) or not -(2**63) <= (value if isinstance(value, int) else 0) < 2**63:
-            raise OptionsError(f"runs where {name}: a text or a whole number, not {type(value).__name__}")
-    return where
-
-
-def _checked_record(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a record may hold, so that every store gives back what it was given. Raises OptionsError."""
-    for name, value in fields.items():
-        if not _is_plain(value):
-            raise OptionsError(f"the run's {name}: texts, finite numbers, lists and objects of them")
-    for name in ("state", "q_name"):
-        if not isinstance(fields.get(name, ""), str):
-            raise OptionsError(f"the run's {name} is a text")
-    if len(msgspec.msgpack.encode(fields)) > LARGEST_RECORD:
-        raise OptionsError(f"a run's record has at most {LARGEST_RECORD} bytes")
-    return fields
-
-
-def _is_plain(value: object) -> bool:
-    rest = [value]
-    while rest:
-        inner = rest.pop()
-        if isinstance(inner, dict):
-            rest += inner.values()
-            if not all(isinstance(key, str) for key in inner):
-                return False
-        elif isinstance(inner, list):
-            rest += inner
-        elif isinstance(inner, float):
-            if not isfinite(inner):
-                return False
-        elif not (inner is None or isinstance(inner, str | int)):
-            return False
-    return True
 
 
 def _world(facts: Facts) -> World:

@@ -134,5 +134,15 @@ class Tend(Call, frozen=True, kw_only=True):
     q_name: str
 
 
+class Prune(Call, frozen=True, kw_only=True):
+    """A slice of the oldest ended runs leaves the ledger: those beyond ``keep_count``, and those that ended before.
+
+    Answered by Counted.
+    """
+
+    keep_count: int
+    ended_before_ms: int
+
+
 class Forget(Call, frozen=True, kw_only=True):
     """The last errand of a connection's end: it is struck off."""

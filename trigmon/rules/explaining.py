@@ -8,6 +8,7 @@ from trigmon.mq.calls import Explain, Explained
 from trigmon.mq.errors import PriorityError
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, Selection
+from trigmon.rules.pausing import pauses_of, rows
 from trigmon.rules.put import put_situation
 from trigmon.rules.resolving import base_queue
 from trigmon.rules.triggers.table import judge
@@ -53,6 +54,7 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
         "trigger_stamp_ms": queue.trigger_stamp_ms,
         "process_name": definition.process_name,
         "initiation_q_name": definition.initiation_q_name,
+        "pauses": rows(pauses_of(facts, definition.name, definition.process_name)),
     }
     return Decision(
         Explained(

@@ -23,6 +23,7 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.explanation import moment
 from trigmon.rules.order.place import LAST_SEGMENT, SEGMENT, Place, Side
 from trigmon.rules.order.wholeness import Whole
 
@@ -300,6 +301,8 @@ class Wants(msgspec.Struct, frozen=True):
 
     ``context`` is a handle whose saved context is passed on;
     ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
+    With a ``keep_count`` that is not negative, ended runs are asked for: the oldest beyond so many, and those that
+    ended before ``ended_before_ms``.
     """
 
     connection: int
@@ -318,6 +321,27 @@ class Wants(msgspec.Struct, frozen=True):
     limit: int = 0
     q_mgr_name: str = ""
     context: int = 0
+    keep_count: int = -1
+    ended_before_ms: int = 0
+
+
+class Paused(msgspec.Struct, frozen=True):
+    """Starting is paused for a queue, a process or everything (``what``; that has no name): by whom, when and why."""
+
+    what: str
+    name: str
+    by: str
+    since_ms: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """For a person: "queue ORDERS paused by alice since ...: the database is down"."""
+        subject = f"{self.what} {self.name}".rstrip()
+        return f"{subject} paused by {self.by} since {moment(self.since_ms)}" + (f": {self.reason}" * bool(self.reason))
+
+    def concerns(self, q_name: object, process_name: object) -> bool:
+        """Whether it keeps runs for this queue, or of this process, from being started."""
+        return self.what == "everything" or self.name == (q_name if self.what == "queue" else process_name)
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -342,7 +366,11 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The neighbourhood of one call. ``deleted`` names the queues that are logically deleted."""
+    """The neighbourhood of one call. ``deleted`` names the queues that are logically deleted.
+
+    ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
+    ledger need not keep any longer.
+    """
 
     q_mgr: QueueManagerDefinition
     connection: ConnectionFacts
@@ -366,3 +394,6 @@ class Facts(msgspec.Struct, frozen=True):
     runs: tuple[dict[str, object], ...] = ()
     world: World | None = None
     context: HandleFacts | None = None
+    pauses: tuple[Paused, ...] = ()
+    cancelling: tuple[tuple[str, str], ...] = ()
+    outdated: tuple[str, ...] = ()

@@ -227,6 +227,9 @@ def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
     standing.drop(standing.tables()[change.object_type], change.name)
     if change.object_type is ObjectType.QLOCAL and change.name in standing.deleted:
         standing.drop(standing.deleted, change.name)
+    pause = pause_of(change)
+    if pause in standing.pauses:
+        standing.drop(standing.pauses, pause)
 
 
 def _delete_logically(standing: Standing, change: c.DeleteLogically) -> None:
@@ -247,7 +250,33 @@ def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
 
 
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
-    """Runs are rows of the store, nothing of them stands here."""
+    """Runs are rows of the store; here stands only which of them are to be ended."""
+    if is_being_cancelled(change.record):
+        standing.write(standing.cancelling, change.run_id, str(change.record.get("monitor", "")))
+    elif change.run_id in standing.cancelling:
+        standing.drop(standing.cancelling, change.run_id)
+
+
+def is_being_cancelled(record: dict[str, object]) -> bool:
+    """Whether a run's monitor is still to end it."""
+    return record.get("state") in ("due", "started") and bool(record.get("cancelled_by"))
+
+
+def _drop_run(standing: Standing, change: c.DropRun) -> None:
+    """One that has ended is in no table."""
+
+
+def _set_pause(standing: Standing, change: c.SetPause) -> None:
+    standing.write(standing.pauses, (change.pause.what, change.pause.name), change.pause)
+
+
+def _drop_pause(standing: Standing, change: c.DropPause) -> None:
+    standing.drop(standing.pauses, (change.what, change.name))
+
+
+def pause_of(change: c.DropDefinition) -> tuple[str, str]:
+    """The pause that goes with an object, if there is one: what is defined by its name later begins anew."""
+    return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
 
 
 FOLLOW: dict[type[c.Change], Any] = {
@@ -273,4 +302,7 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.Connect: _connect,
     c.DropConnection: _drop_connection,
     c.WriteRun: _write_run,
+    c.DropRun: _drop_run,
+    c.SetPause: _set_pause,
+    c.DropPause: _drop_pause,
 }

@@ -24,15 +24,10 @@ from trigmon.rules.defining import (
 )
 from trigmon.rules.delivering import decide_report, decide_undelivered
 from trigmon.rules.displaying import (
-    checked_where,
-    decide_change_run,
     decide_display,
     decide_display_handles,
     decide_ping,
-    decide_record_run,
-    decide_runs,
     decide_status,
-    runs_limit,
 )
 from trigmon.rules.errands import (
     Abandon,
@@ -43,6 +38,7 @@ from trigmon.rules.errands import (
     Forget,
     HandOut,
     MakeQueue,
+    Prune,
     PutAside,
     PutPart,
     Reap,
@@ -57,6 +53,7 @@ from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
 from trigmon.rules.opening import decide_make_queue, decide_open
+from trigmon.rules.pausing import decide_pause, decide_pauses, decide_resume, wants_pause
 from trigmon.rules.poison import (
     decide_get,
     decide_hand_out,
@@ -73,6 +70,17 @@ from trigmon.rules.returning import (
     decide_retry,
     decide_send_back,
     look_for_dead_letters,
+)
+from trigmon.rules.runs import (
+    checked_where,
+    decide_cancel_run,
+    decide_change_run,
+    decide_controls,
+    decide_prune,
+    decide_record_run,
+    decide_retry_run,
+    decide_runs,
+    runs_limit,
 )
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
@@ -179,6 +187,10 @@ def _runs(call: calls.Runs, connection: int) -> Wants:
     return Wants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
 
+def _prune(call: Prune, connection: int) -> Wants:
+    return Wants(connection, keep_count=call.keep_count, ended_before_ms=call.ended_before_ms)
+
+
 VERBS: dict[type[calls.Call], Verb] = {
     calls.Open: Verb(_open, decide_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
@@ -211,11 +223,17 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
-    calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain),
+    calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, is_wide=True),
+    calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
+    calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
+    calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
     calls.Ping: Verb(_nothing, decide_ping),
     calls.RecordRun: Verb(_run, decide_record_run, is_wide=True, is_monitors=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
+    calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
+    calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
+    calls.Controls: Verb(_nothing, decide_controls, is_wide=True, is_monitors=True),
     Deliver: Verb(_by_q_name, decide_deliver),
     Report: Verb(_report, decide_report),
     Undelivered: Verb(_dead_letter, decide_undelivered),
@@ -231,5 +249,6 @@ VERBS: dict[type[calls.Call], Verb] = {
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),
+    Prune: Verb(_prune, decide_prune, is_wide=True),
     Forget: Verb(_nothing, decide_forget),
 }

@@ -28,6 +28,7 @@ from trigmon.rules.facts import (
     Facts,
     HandleFacts,
     Neighbour,
+    Paused,
     QueueFacts,
     Transmission,
     UnitFacts,
@@ -54,6 +55,8 @@ class Standing:
         self.units: dict[int, UnitFacts] = {}
         self.deleted: dict[str, None] = {}
         self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
+        self.pauses: dict[tuple[str, str], Paused] = {}
+        self.cancelling: dict[str, str] = {}  # runs that are to be ended, and whose monitors they are
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self.serving: dict[str, list[str]] | None = None
@@ -170,6 +173,8 @@ class Standing:
             target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,
             served=self._served(facts.queue.definition.name if facts.queue is not None else name),
             world=self.world() if wants.everything else None,
+            pauses=tuple(self.pauses.values()),
+            cancelling=tuple(self.cancelling.items()),
         )
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:

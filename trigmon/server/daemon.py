@@ -20,7 +20,7 @@ from trigmon import log, places
 from trigmon.mq.calls import Refused
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
-from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.manager import QueueManager, Retention
 from trigmon.server.authority import Authority
 from trigmon.server.child import MonitorChild
 from trigmon.server.chores import Bell, Chore
@@ -121,7 +121,8 @@ class Daemon:
             store = SqliteStore(directory)
             self._clock = SystemClock(store.kept_time())
             self._disk.reusable = store.reusable_bytes
-            manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._disk.puts_allowed)
+            keep = Retention(settings.runs.keep_count, settings.runs.keep_ms)
+            manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._disk.puts_allowed, keep)
         except DirectoryInUse as error:
             raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
         except (AnothersStore, StoreTooNew, StoreBroken, OSError) as error:

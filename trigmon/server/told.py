@@ -11,7 +11,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NotAuthorized
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.telling import Telling
-from trigmon.rules.decision import Aside, NotAside
+from trigmon.rules.decision import Aside, Asked, NotAside
 from trigmon.rules.triggers.table import Verdict
 
 
@@ -60,6 +60,10 @@ class Logged(Telling):
             backout_count=told.backout_count,
             why=told.why,
         )
+
+    def asked(self, told: Asked) -> None:
+        """Who looks later why nothing was started finds it here."""
+        self._log.info(told.event, **told.about)
 
     def message_damaged(self, q_name: str, number: int) -> None:
         """The disk or the file was damaged: a message is lost to programs, and its row kept."""

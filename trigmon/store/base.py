@@ -37,6 +37,8 @@ class BaseStore(ABC):
             facts = replace(facts, run=self._run(wants.run_id))
         if wants.limit:
             facts = replace(facts, runs=tuple(self._runs(wants.where or {}, wants.before, wants.limit)))
+        if wants.keep_count >= 0:
+            facts = replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
         return facts
 
     def _outcome(self, client_id: str, unit: int) -> UnitOutcome:
@@ -59,6 +61,10 @@ class BaseStore(ABC):
     @abstractmethod
     def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
         """Runs whose record holds every value of ``where``, newest first, from behind the run ``before`` if named."""
+
+    @abstractmethod
+    def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
+        """The first slice of the runs that ended before this or are, by their end, too many; the oldest first."""
 
 
 def can_wait(change: AnyChange) -> bool:
@@ -87,7 +93,7 @@ _STANDS_ONLY = (
     *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
     *(c.StampTrigger, c.Connect, c.DropConnection),
 )
-_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.WriteRun)
+_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.WriteRun, c.SetPause, c.DropPause)
 _TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
 
 

@@ -92,6 +92,7 @@ class MemoryStore(BaseStore):
         self._rows = Rows()
         self._outcomes: dict[str, dict[int, UnitOutcome]] = {}
         self._run_records: dict[str, dict[str, object]] = {}
+        self._ended_ms: dict[str, int] = {}
         self._notes: list[tuple[dict[str, Any], str, Any]] = []
         self._next = 1
 
@@ -104,10 +105,13 @@ class MemoryStore(BaseStore):
         for table in (before.aliases, before.remotes, before.models, before.processes):
             for definition in table.values():
                 self.standing.define(definition)
+        self.standing.pauses = dict(before.pauses)
+        self.standing.cancelling = dict(before.cancelling)
         self._recover()
         for name, queue in before.queues.items():
             if queue.is_deleted or queue.definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
                 self._drop_rows(name)
+                self.standing.pauses.pop(("queue", name), None)
                 continue
             depths = [0] * 10
             for row in self._rows.of.get(name, {}).values():
@@ -331,6 +335,11 @@ class MemoryStore(BaseStore):
 
     def _write_run(self, change: c.WriteRun) -> None:
         self._write_key(self._run_records, change.run_id, change.record)
+        self._write_key(self._ended_ms, change.run_id, change.ended_ms)
+
+    def _drop_run(self, change: c.DropRun) -> None:
+        """Nothing can take it back: it is the whole of its call."""
+        del self._run_records[change.run_id], self._ended_ms[change.run_id]
 
     def _write_key(self, table: dict[str, Any], key: str, value: object) -> None:
         self._notes.append((table, key, table.get(key)))
@@ -352,6 +361,11 @@ class MemoryStore(BaseStore):
             if all(run.get(name) == value for name, value in where.items())
         ]
         return chosen[:limit]
+
+    def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
+        ended = sorted(filter(self._ended_ms.get, self._run_records), key=self._ended_ms.__getitem__)
+        surplus = len(ended) - keep_count
+        return [r for n, r in enumerate(ended[:SLICE]) if n < surplus or self._ended_ms[r] < ended_before_ms]
 
 
 def _is_visible(row: Row, selection: Selection) -> bool:
@@ -384,4 +398,5 @@ _WRITE: dict[type[c.Change], Any] = {
     c.EndUnit: MemoryStore._end_unit,
     c.DropDefinition: MemoryStore._drop_definition,
     c.WriteRun: MemoryStore._write_run,
+    c.DropRun: MemoryStore._drop_run,
 }

@@ -12,7 +12,7 @@ import apsw
 
 from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
@@ -28,6 +28,14 @@ CREATE INDEX message_heads ON message (queue, head, priority DESC)
 CREATE INDEX message_rests ON message (queue, priority DESC)
     WHERE put_by IS NULL AND taken_by IS NULL AND head = 0;
 CREATE INDEX message_of_group ON message (queue, group_id, priority DESC) WHERE group_id IS NOT NULL;""",
+    3: """ALTER TABLE run ADD COLUMN ended_ms INTEGER;
+UPDATE run SET ended_ms = coalesce(nullif(json_extract(record, '$.end_ms'), 0), json_extract(record, '$.recorded_ms'))
+    WHERE state NOT IN ('', 'held', 'due', 'started');
+CREATE INDEX run_ended ON run (ended_ms) WHERE ended_ms > 0;
+CREATE TABLE pause (
+    what TEXT NOT NULL, name TEXT NOT NULL, by TEXT NOT NULL, since_ms INTEGER NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (what, name)
+) WITHOUT ROWID;""",
 }
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)

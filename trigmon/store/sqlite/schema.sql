@@ -1,4 +1,4 @@
--- Version 3.
+-- Version 4.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -67,7 +67,18 @@ CREATE TABLE run (                -- the run ledger
     run_id TEXT NOT NULL UNIQUE,
     state TEXT NOT NULL,
     q_name TEXT NOT NULL,
-    record TEXT NOT NULL          -- JSON
+    record TEXT NOT NULL,         -- JSON
+    ended_ms INTEGER              -- NULL until it has ended
 );
 CREATE INDEX run_state ON run (state, number);
 CREATE INDEX run_queue ON run (q_name, number);
+CREATE INDEX run_ended ON run (ended_ms) WHERE ended_ms > 0;
+
+CREATE TABLE pause (              -- what is not to be started now
+    what TEXT NOT NULL,           -- queue, process, everything
+    name TEXT NOT NULL,           -- empty for everything
+    by TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (what, name)
+) WITHOUT ROWID;

@@ -124,8 +124,9 @@ WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 AND {which} GROUP BY que
 }
 
 WRITE_RUN = """
-INSERT INTO run (run_id, state, q_name, record) VALUES (?, ?, ?, ?)
-ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, record = excluded.record"""
+INSERT INTO run (run_id, state, q_name, record, ended_ms) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, record = excluded.record, ended_ms = excluded.ended_ms"""
+DROP_RUN = "DELETE FROM run WHERE run_id = ?"
 RUN = "SELECT record FROM run WHERE run_id = ?"
 RUN_NUMBER = "SELECT number FROM run WHERE run_id = ?"
 RUNS = "SELECT record FROM run WHERE number < ? ORDER BY number DESC"
@@ -133,6 +134,17 @@ RUNS_BY = {  # the most telling first
     name: f"SELECT record FROM run WHERE {name} = ? AND number < ? ORDER BY number DESC"
     for name in ("run_id", "state", "q_name")
 }
+
+COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
+OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
+CANCELLING = """
+SELECT run_id, record FROM run
+WHERE state IN ('due', 'started') AND json_extract(record, '$.cancelled_by') IS NOT NULL"""
+
+SET_PAUSE = "INSERT OR REPLACE INTO pause (what, name, by, since_ms, reason) VALUES (?, ?, ?, ?, ?)"
+DROP_PAUSE = "DELETE FROM pause WHERE what = ? AND name = ?"
+PAUSES = "SELECT what, name, by, since_ms, reason FROM pause"
+DROP_PAUSES_OF_NOTHING = "DELETE FROM pause WHERE what = 'queue' AND name NOT IN (SELECT name FROM queue)"
 
 GET_META = "SELECT value FROM meta WHERE key = ?"
 SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"

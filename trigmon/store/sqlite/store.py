@@ -21,7 +21,8 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, QueueFacts, Selection
+from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection
+from trigmon.rules.following import is_being_cancelled, pause_of
 from trigmon.rules.order.wholeness import START
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, BaseStore, can_wait, must_last
@@ -93,6 +94,7 @@ class SqliteStore(BaseStore):
         self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
         self._execute(sql.CLEAR_DELETED)
         self._execute(sql.DROP_DELETED)
+        self._execute(sql.DROP_PAUSES_OF_NOTHING)
         self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
         first = self._meta("next_id") or 1
         self._block_end = first + ID_BLOCK
@@ -120,6 +122,12 @@ class SqliteStore(BaseStore):
                 standing.queues[definition.name] = QueueFacts(definition, counted)
             else:
                 standing.define(cast(AnyDefinition, definition))
+        for pause in (Paused(*row) for row in self._rows(sql.PAUSES)):
+            standing.pauses[pause.what, pause.name] = pause
+        for run_id, text in self._rows(sql.CANCELLING):
+            record = msgspec.json.decode(text)
+            if is_being_cancelled(record):
+                standing.cancelling[run_id] = str(record.get("monitor", ""))
 
     def kept_time(self) -> str:
         """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
@@ -298,6 +306,11 @@ class SqliteStore(BaseStore):
             raise StoreBroken(str(error)) from error
         return chosen
 
+    def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
+        surplus = self._rows(sql.COUNT_ENDED)[0][0] - keep_count
+        oldest = self._rows(sql.OLDEST_ENDED, (SLICE,))
+        return [run_id for n, (run_id, ended_ms) in enumerate(oldest) if n < surplus or ended_ms < ended_before_ms]
+
     # -- writing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
@@ -439,6 +452,7 @@ class SqliteStore(BaseStore):
 
     def _drop_definition(self, change: c.DropDefinition) -> None:
         self._execute(sql.DROP_OBJECT, (change.object_type.name, change.name))
+        self._execute(sql.DROP_PAUSE, pause_of(change))
         if change.object_type is ObjectType.QLOCAL:
             number = self._numbers.pop(change.name)
             self._execute(sql.CLEAR_QUEUE, (number,))
@@ -452,7 +466,16 @@ class SqliteStore(BaseStore):
         record = change.record
         text = msgspec.json.encode(record).decode()
         state, q_name = str(record.get("state", "")), str(record.get("q_name", ""))
-        self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text))
+        self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text, change.ended_ms or None))
+
+    def _drop_run(self, change: c.DropRun) -> None:
+        self._execute(sql.DROP_RUN, (change.run_id,))
+
+    def _set_pause(self, change: c.SetPause) -> None:
+        self._execute(sql.SET_PAUSE, msgspec.structs.astuple(change.pause))
+
+    def _drop_pause(self, change: c.DropPause) -> None:
+        self._execute(sql.DROP_PAUSE, (change.what, change.name))
 
 
 _WRITE: dict[type[c.Change], Any] = {
@@ -467,4 +490,7 @@ _WRITE: dict[type[c.Change], Any] = {
     c.DropDefinition: SqliteStore._drop_definition,
     c.DeleteLogically: SqliteStore._delete_logically,
     c.WriteRun: SqliteStore._write_run,
+    c.DropRun: SqliteStore._drop_run,
+    c.SetPause: SqliteStore._set_pause,
+    c.DropPause: SqliteStore._drop_pause,
 }

@@ -1,0 +1,46 @@
+"""What pausing and resuming say, for queues, processes and everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trigmon.cli import output
+from trigmon.cli.command import invocation
+from trigmon.mq.calls import Listing, Pause, Pauses, Resume, Runs
+
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+
+def pause(what: str, name: str, reason: str) -> None:
+    """Pauses, and says what runs on all the same."""
+    with invocation().connected() as qm:
+        qm.call(Pause(what=what, name=name, reason=reason))
+        running = _runs(qm, what, name, "started")
+    if running:
+        which = "it runs on" if running == "1" else "they run on"
+        output.note(f"started already: {running}, and {which}; trigmon runs list --state started, trigmon runs cancel")
+    output.done(f"{_subject(what, name)} is paused", {"action": "paused", "what": what, "name": name})
+
+
+def resume(what: str, name: str) -> None:
+    """Resumes, and says what is still paused."""
+    with invocation().connected() as qm:
+        qm.call(Resume(what=what, name=name))
+        held = _runs(qm, what, name, "held")
+        left = qm.ask(Pauses(), Listing).rows
+    for row in left:
+        output.note(f"still: {row['paused']}")
+    waits = f"; held until now: {held}" if held else ""
+    output.done(f"{_subject(what, name)} is resumed{waits}", {"action": "resumed", "what": what, "name": name})
+
+
+def _runs(qm: Connection, what: str, name: str, state: str) -> str:
+    """How many runs of this are in a state, as a person reads it; blank for none."""
+    of = {"queue": {"q_name": name}, "process": {"process_name": name}}.get(what, {})
+    listing = qm.ask(Runs(where={**of, "state": state}), Listing)
+    return f"{len(listing.rows)} or more" if listing.more else str(len(listing.rows) or "")
+
+
+def _subject(what: str, name: str) -> str:
+    return name or what

@@ -1,0 +1,89 @@
+"""The output of runs that the ledger has forgotten is removed from the monitor's host.
+
+A run is in the ledger before its directory is made, so a directory without a run is one whose run is forgotten. The
+oldest are looked at first, for those go first; one more slice each time goes round all the others, since a run that
+went on for long leaves the ledger late.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from trigmon.client.connection import Connection
+from trigmon.log import logger
+from trigmon.mq.calls import Call, Listing, Reply, Runs
+from trigmon.mq.errors import MQError
+
+log = logger()
+PERIOD_S = 60.0
+SLICE = 256
+_RUN_ID = re.compile("[0-9a-f]{16}")
+
+
+class Sweep:
+    """One directory of runs, and how far the slices have come that go round it."""
+
+    def __init__(self, runs_directory: Path) -> None:
+        self._directory = runs_directory
+        self._behind = ""
+
+    def go(self, call: Callable[[Call], Reply], stop: threading.Event | None = None) -> int:
+        """Removes what is not in the ledger any more; returns how many. Raises what ``call`` raises."""
+        try:
+            names = sorted(entry.name for entry in self._directory.iterdir() if _RUN_ID.fullmatch(entry.name))
+        except FileNotFoundError:
+            return 0
+        removed = looked = 0
+        while slice_ := names[looked : looked + SLICE]:
+            looked += len(slice_)
+            gone = self._remove(slice_, call)
+            removed += gone
+            if not gone or (stop is not None and stop.is_set()):
+                break
+        rest = names[looked:]
+        round_ = [name for name in rest if name > self._behind][:SLICE] or rest[:SLICE]
+        self._behind = round_[-1] if round_ else ""
+        return removed + self._remove(round_, call)
+
+    def _remove(self, names: list[str], call: Callable[[Call], Reply]) -> int:
+        gone = [name for name in names if not _is_on_record(name, call)]
+        for name in gone:
+            shutil.rmtree(self._directory / name, ignore_errors=True)
+        return len(gone)
+
+
+class Sweeper:
+    """Sweeps now and then, in a thread with a connection of its own, from now on until :meth:`stop`."""
+
+    def __init__(self, connect: Callable[[], Connection], runs_directory: Path, period_s: float = PERIOD_S) -> None:
+        self._connect = connect
+        self._sweep = Sweep(runs_directory)
+        self._period_s = period_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it; a sweep that is under way ends with its slice."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._period_s):
+            try:
+                with self._connect() as connection:
+                    removed = self._sweep.go(connection.call, self._over)
+            except (MQError, OSError) as error:
+                log.debug("old output not looked for", error=str(error))
+                continue
+            if removed:
+                log.info("output of forgotten runs removed", runs=removed)
+
+
+def _is_on_record(run_id: str, call: Callable[[Call], Reply]) -> bool:
+    reply = call(Runs(where={"run_id": run_id}, limit=1))
+    return not isinstance(reply, Listing) or bool(reply.rows)

@@ -1,0 +1,242 @@
+"""The run ledger: how a run is written down, changed, cancelled, started again and at last forgotten.
+
+The ledger is where it is decided whether a program may be started now: a run becomes ``due`` here or it does not, in
+the same turn in which pauses and cancellations are written, whichever monitor asks and on whatever host it is.
+:mod:`trigmon.monitor.ledger` tells what a record holds.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.calls import (
+    Call,
+    CancelRun,
+    ChangeRun,
+    Commit,
+    Controls,
+    Counted,
+    Done,
+    Listing,
+    Recorded,
+    RecordRun,
+    RetryRun,
+    Runs,
+    Values,
+)
+from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
+from trigmon.mq.enums import ApplType, Persistence
+from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
+from trigmon.mq.explanation import moment
+from trigmon.rules.changes import DropRun, WriteRun
+from trigmon.rules.decision import Asked, Decision, Ids
+from trigmon.rules.errands import Deliver, Prune
+from trigmon.rules.facts import SLICE, Facts, Found
+from trigmon.rules.following import is_being_cancelled
+from trigmon.rules.pausing import checked_reason, paused, rows, who
+from trigmon.rules.triggers.effects import trigger_descriptor
+
+LARGEST_RECORD = 65_536
+HELD, DUE, STARTED, CANCELLED = "held", "due", "started", "cancelled"
+OPEN = frozenset({HELD, DUE, STARTED})
+"""The states of a run that has not ended."""
+
+WAITS = "waits for its turn"
+"""Why a run is held that was paused; while it is, the listing says who paused it instead."""
+
+NOT_STARTED = "its trigger message was not started"
+
+REPEATS = b"RUN "
+"""What CorrelId begins with in the trigger message of a repeated run; the run it repeats follows."""
+
+_Record = dict[str, Any]
+
+
+def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A new run, committed together with the get of the trigger message that caused it."""
+    if facts.run is not None:
+        raise ObjectAlreadyExists(f"run {call.run_id}")
+    record = {**_checked_record(call.record), "run_id": call.run_id}
+    record.setdefault("recorded_ms", now)
+    errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
+    record, why = _as_it_may_be(record, record.get("state") == DUE, facts, now)
+    return Decision(_recorded(record, why), [_written(record, now)], errands)
+
+
+def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Named fields of a run's record, overwritten."""
+    if facts.run is None:
+        raise UnknownObjectName(f"run {call.run_id}")
+    before: _Record = facts.run
+    fields = _checked_record(call.fields)
+    if _has_ended(before) and fields.get("state") in OPEN:
+        return Decision(_recorded(before))  # cancelled, while its monitor was about to start it
+    after = {**before, **fields, "run_id": call.run_id}
+    after, why = _as_it_may_be(after, fields.get("state") == DUE, facts, now)
+    return Decision(_recorded(after, why), [_written(after, now)])
+
+
+def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Runs, newest first. A held one that is paused says so, whatever it was held for before."""
+    limit = runs_limit(call)
+    listed = []
+    for run in facts.runs[:limit]:
+        row = dict(run)
+        if row.get("state") == HELD and (why := paused(facts, row.get("q_name"), row.get("process_name"))):
+            row["why"] = why
+        listed.append(row)
+    return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
+
+
+def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A held run ends here and now; one that has, or may have, a process is for its monitor to end."""
+    run = _found(call.run_id, facts)
+    if _has_ended(run):
+        raise CommandFailed(f"RUN({call.run_id}) has ended: {run['state']}")
+    if is_being_cancelled(run):
+        raise CommandFailed(f"RUN({call.run_id}) is being {_cancelled(run)}")
+    by, reason = who(facts.connection), checked_reason(call.reason)
+    run = {**run, "cancelled_by": by, "cancelled_ms": now, "cancel_reason": reason}
+    if run["state"] == HELD:
+        run |= {"state": CANCELLED, "end_ms": now, "why": f"{_cancelled(run)}; {NOT_STARTED}"}
+    told = Asked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
+    return Decision(_recorded(run), [replace(_written(run, now), is_news=True)], told=(told,))
+
+
+def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The same trigger message on the same initiation queue: any monitor there takes it, as it takes every other."""
+    run = _found(call.run_id, facts)
+    if not _has_ended(run):
+        raise CommandFailed(f"RUN({call.run_id}) has not ended: {run['state']}")
+    fields = {name: run.get(name) for name in (*TriggerMessage.__struct_fields__, "occasion", "initiation_q")}
+    correl_id = (REPEATS + call.run_id.encode()).ljust(ID_LENGTH, b"\0")
+    try:
+        again = msgspec.convert(fields, _Again)
+        data = pack_tm(msgspec.convert(fields, TriggerMessage))
+    except Exception:  # a record is what its monitor wrote, and may hold anything
+        again, data = _Again(), b""
+    if not again.initiation_q or len(correl_id) > ID_LENGTH:
+        raise CommandFailed(f"RUN({call.run_id}): its record does not hold what it was started by")
+    by = who(facts.connection)
+    descriptor = trigger_descriptor(0, facts.q_mgr.name, ids.msg_id(ids.message()), now, again.occasion)
+    # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
+    asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
+    errand = Deliver(q_name=again.initiation_q, descriptor=asked, data=data)
+    return Decision(Done(), errands=[errand], told=(Asked("run to be repeated", {"run": call.run_id, "by": by}),))
+
+
+def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What is paused, and which of its runs a monitor is to end."""
+    cancel = sorted(run_id for run_id, monitor in facts.cancelling if monitor == call.monitor)
+    return Decision(Values(values={"pauses": rows(facts.pauses), "cancel": cancel}))
+
+
+def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A slice of what the ledger need not keep leaves it."""
+    return Decision(
+        Counted(count=len(facts.outdated), more=len(facts.outdated) >= SLICE), [DropRun(run) for run in facts.outdated]
+    )
+
+
+def repeated(descriptor: MessageDescriptor) -> str:
+    """The run that a trigger message is to repeat; blank where it is an event's, or was not written by us."""
+    if descriptor.put_appl_type != ApplType.QMGR or not descriptor.correl_id.startswith(REPEATS):
+        return ""
+    return descriptor.correl_id.removeprefix(REPEATS).rstrip(b"\0").decode(errors="replace")
+
+
+def runs_limit(call: Runs) -> int:
+    """How many runs one answer lists."""
+    return max(1, min(call.limit, SLICE))
+
+
+def checked_where(where: _Record) -> _Record:
+    """The values to compare with. Raises OptionsError for what no field of a record can be."""
+    for name, value in where.items():
+        if not isinstance(value, str | int) or not -(2**63) <= (value if isinstance(value, int) else 0) < 2**63:
+            raise OptionsError(f"runs where {name}: a text or a whole number, not {type(value).__name__}")
+    return where
+
+
+class _Again(msgspec.Struct):
+    """What a record says of how its trigger message came, where it is one that a monitor wrote."""
+
+    occasion: str = ""
+    initiation_q: str = ""
+
+
+def _found(run_id: str, facts: Facts) -> _Record:
+    if facts.run is None:
+        raise UnknownObjectName(f"RUN({run_id})")
+    return facts.run
+
+
+def _has_ended(record: _Record) -> bool:
+    return bool(record.get("state")) and record["state"] not in OPEN
+
+
+def _as_it_may_be(record: _Record, is_to_start: bool, facts: Facts, now: int) -> tuple[_Record, str]:
+    """The record as far as operators let it be so, and why it is otherwise."""
+    if is_to_start:
+        if record.get("cancelled_by"):
+            why = f"{_cancelled(record)}; {NOT_STARTED}"
+            return {**record, "state": CANCELLED, "end_ms": now, "why": why}, why
+        if why := paused(facts, record.get("q_name"), record.get("process_name")):
+            return {**record, "state": HELD, "argv": [], "directory": "", "why": WAITS}, why
+    elif _has_ended(record) and record.get("cancelled_by") and record["state"] != CANCELLED:
+        return {**record, "state": CANCELLED, "why": f"{_cancelled(record)}; {record.get('why') or 'it ended'}"}, ""
+    return record, ""
+
+
+def _cancelled(record: _Record) -> str:
+    """By whom, when and why, for a person."""
+    at = record.get("cancelled_ms")
+    said = f"cancelled by {record.get('cancelled_by')}" + (f" at {moment(at)}" if isinstance(at, int) else "")
+    return f"{said}: {record['cancel_reason']}" if record.get("cancel_reason") else said
+
+
+def _written(record: _Record, now: int) -> WriteRun:
+    """The change. Where nobody saw when it ended, it ended when that was written down."""
+    end = record.get("end_ms")
+    ended_ms = (end if isinstance(end, int) and 0 < end < 2**63 else now) if _has_ended(record) else 0
+    return WriteRun(str(record["run_id"]), record, ended_ms)
+
+
+def _recorded(record: _Record, why: str = "") -> Recorded:
+    said = why or record.get("why")
+    return Recorded(state=str(record.get("state", "")), why=said if isinstance(said, str) else "")
+
+
+def _checked_record(fields: _Record) -> _Record:
+    """What a record may hold, so that every store gives back what it was given. Raises OptionsError."""
+    for name, value in fields.items():
+        if not _is_plain(value):
+            raise OptionsError(f"the run's {name}: texts, finite numbers, lists and objects of them")
+    for name in ("state", "q_name"):
+        if not isinstance(fields.get(name, ""), str):
+            raise OptionsError(f"the run's {name} is a text")
+    if len(msgspec.msgpack.encode(fields)) > LARGEST_RECORD:
+        raise OptionsError(f"a run's record has at most {LARGEST_RECORD} bytes")
+    return fields
+
+
+def _is_plain(value: object) -> bool:
+    rest = [value]
+    while rest:
+        inner = rest.pop()
+        if isinstance(inner, dict):
+            rest += inner.values()
+            if not all(isinstance(key, str) for key in inner):
+                return False
+        elif isinstance(inner, list):
+            rest += inner
+        elif isinstance(inner, float):
+            if not isfinite(inner):
+                return False
+        elif not (inner is None or isinstance(inner, str | int)):
+            return False
+    return True
