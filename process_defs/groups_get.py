@@ -2,7 +2,7 @@
 
 The process GROUPS.GET starts it when a message is on the queue; by hand it is `python groups_get.py`. It begins with a
 group before all of it has arrived, and ends when nothing came for the time of --wait. A group that is unfinished then
-stays noted on the STATUS queue, and the next message starts the program again.
+stays noted on the STATUS queue, and the next message starts the program again; the groups behind it wait for its end.
 
 To process a message is here to put it on another queue, in the unit of work that gets it: so each is processed exactly
 once, in the order of its group, wherever the program is killed.

@@ -11,6 +11,7 @@ Either way the STATUS queue is empty when a group is done. One program at a time
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import trigmon
@@ -112,4 +113,4 @@ class Segments:
             self._queue.put(text, msg_flags=flag, group_id=left.group_id, offset=offset, syncpoint=True)
 
 
-KEEP = {"message": OneMessage, "segments": Segments}
+KEEP: dict[str, Callable[[trigmon.Queue], Status]] = {"message": OneMessage, "segments": Segments}

@@ -19,7 +19,7 @@ import pytest
 from tests.acceptance.dying import KILLED, MOMENTS, run
 from trigmon import places
 from trigmon.client.queue import Queue
-from trigmon.mq.calls import Display, Runs
+from trigmon.mq.calls import Clear, Display, Runs
 
 PROGRAMS = places.shipped("process_defs")
 PUT, GET = PROGRAMS / "groups_put.py", PROGRAMS / "groups_get.py"
@@ -37,8 +37,6 @@ class House:
     def __init__(self, daemon, keep):
         self.daemon = daemon
         self.words = ["--keep", keep, "--unit", "2"]
-        applied = daemon.trigmon("apply", str(places.shipped("config") / "groups.yaml"), str(PROGRAMS))
-        assert applied.returncode == 0, applied.stderr
 
     def order(self):
         """What is to be put is ordered."""
@@ -66,9 +64,24 @@ class House:
         return {name: rows[0]["current_q_depth"] for name, rows in depths.items() if rows[0]["current_q_depth"]}
 
 
+def applied(daemon):
+    """The queue manager with the shipped definitions."""
+    done = daemon.trigmon("apply", str(places.shipped("config") / "groups.yaml"), str(PROGRAMS))
+    assert done.returncode == 0, done.stderr
+    return daemon
+
+
+@pytest.fixture(scope="module")
+def prepared(shared_daemon):
+    return applied(shared_daemon)
+
+
 @pytest.fixture
-def house(daemon, keep):
-    return House(daemon(), keep)
+def house(prepared, keep):
+    yield (house := House(prepared, keep))
+    with prepared.connect() as qm:
+        for name in (*house.left(), "GROUPS.DONE"):
+            qm.call(Clear(q_name=name))
 
 
 def points(step):
@@ -87,7 +100,7 @@ def kills(step, start):
     raise AssertionError
 
 
-STEPS = [pytest.param(7, id="some points"), pytest.param(1, id="all points", marks=pytest.mark.slow)]
+STEPS = [pytest.param(9, id="some points"), pytest.param(1, id="all points", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("keep", KEEP)
@@ -122,7 +135,7 @@ def test_the_getting_program_killed_at_any_point_processes_every_message_once(ho
 
 
 @pytest.mark.parametrize("keep", KEEP)
-@pytest.mark.parametrize("step", [pytest.param(19, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [pytest.param(25, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", ["put", "get"])
 def test_a_queue_manager_killed_under_a_program_loses_and_doubles_nothing(house, program, step):
     for at, moment in points(step):
@@ -175,7 +188,7 @@ def unless(spoiled):
 def test_a_trigger_starts_the_getting_program_again_when_it_was_killed(daemon, monkeypatch):
     """As it is shipped: by hand the one, by its process definition the other, which is killed as an operator would."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    daemon = daemon(with_monitor=True)
+    daemon = applied(daemon(with_monitor=True))
     house = House(daemon, "message")
     argv = [sys.executable, str(PUT), "--groups", "2", "--messages", "150", "--unit", "3"]
     with subprocess.Popen(argv, env=daemon.env) as putting, daemon.connect() as qm:

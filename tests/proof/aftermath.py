@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.proof.clients import LOADED, OUTCOMES
+from tests.proof.clients import LOADED, OUTCOMES, REPORTS
 from tests.proof.history import BACKED_OUT, UNKNOWN, Event, Left
 from trigmon.mq.calls import (
     Call,
@@ -73,15 +73,18 @@ class Aftermath:
 
     def left(self, queues: Sequence[str] = LOADED) -> Left:
         """Takes everything off the queues, and reads what clients wrote."""
-        opened = self._do(*(Open(object_name=name, options=int(OpenOption.INPUT_EXCLUSIVE)) for name in queues))
-        messages = []
-        for name, handle in zip(queues, opened, strict=True):
+        names, alone = (*queues, REPORTS), int(OpenOption.INPUT_EXCLUSIVE)
+        opened = self._do(*(Open(object_name=name, options=alone) for name in names))
+        messages: list[tuple[str, str, int, int]] = []
+        for name, handle in zip(names, opened, strict=True):
             # A crash may have come before the queue was defined.
             while isinstance(handle, Opened) and isinstance(
                 reply := self._do(GetMany(handle=handle.handle, count=MOST))[0], WereGot
             ):
                 messages += [as_left(name, message) for message in reply.messages]
-        return Left(messages, self._values(), self._manager.clock.now())
+        reports = [body for name, body, _, _ in messages if name == REPORTS]
+        lying = [message for message in messages if message[0] != REPORTS]
+        return Left(lying, self._values(), self._manager.clock.now(), reports)
 
     def _values(self) -> dict[str, object]:
         """What clients wrote: descriptions of queues, and states of runs."""

@@ -34,7 +34,7 @@ from trigmon.mq.calls import (
     WereGot,
 )
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption, Persistence, UnitOutcome
+from trigmon.mq.enums import GetOption, OpenOption, Persistence, ReportOption, UnitOutcome
 
 LINK, CUT = "link", "cut"
 QUEUES = ("A", "B")
@@ -45,6 +45,8 @@ GROUPED = "G"
 """A queue of groups, put and got whole and in order."""
 POISONED, ASIDE = "P", "P.ASIDE"
 """A queue whose messages the queue manager puts onto the other when they were backed out often enough."""
+REPORTS = "REPORTS"
+"""Where it is told that a message has expired, with its body; nobody reads there."""
 LOADED = (*QUEUES, COUNTED, GROUPED, POISONED, ASIDE)
 SYNCPOINT = int(GetOption.SYNCPOINT)
 OUTCOMES = {UnitOutcome.COMMITTED: COMMITTED, UnitOutcome.BACKED_OUT: BACKED_OUT, UnitOutcome.UNKNOWN: UNKNOWN}
@@ -222,6 +224,8 @@ class Client:
             priority=priority,
             persistence=int(Persistence.NOT_PERSISTENT if kind == "volatile" else Persistence.PERSISTENT),
             expiry=expiry_ms // 100 or -1,
+            report=int(ReportOption.EXPIRATION_WITH_FULL_DATA) if expiry_ms else 0,
+            reply_to_q=REPORTS if expiry_ms else "",
         )
         options = SYNCPOINT if doing.unit else 0
         return body, Put(q_name=q_name, descriptor=descriptor, data=body.encode(), options=options, unit=doing.unit)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.proof.clients import ASIDE, COUNTED, CUT, GROUPED, LINK, POISONED, QUEUES, Client, Gone, Pause
+from tests.proof.clients import ASIDE, COUNTED, CUT, GROUPED, LINK, POISONED, QUEUES, REPORTS, Client, Gone, Pause
 from tests.proof.disk import Disk, Op
 from tests.proof.history import Event
-from tests.proof.steps import STEPS, Step
+from tests.proof.steps import STEPS
 from tests.proof.vfs import VFS
 from trigmon.mq.calls import Alter, Call, Define, Disconnect, Display, Listing, Open, Refused, Reply
 from trigmon.mq.descriptors import TriggerMessage
@@ -25,6 +25,7 @@ from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
 from trigmon.store.sqlite.store import SqliteStore
 
+CLIENTS = 4
 INITIATION_Q = "INITQ"
 ARMED = {"trigger_control": "on", "initiation_q_name": INITIATION_Q, "process_name": "PROC"}
 
@@ -34,7 +35,7 @@ def definitions(clients: Sequence[str]) -> list[Call]:
     lasting = {"def_persistence": "persistent", "max_q_depth": 1_000_000}
     queues: dict[str, dict[str, Any]] = dict.fromkeys(QUEUES, lasting)
     queues[COUNTED] = {**lasting, **ARMED, "trigger_type": "every"}
-    queues[GROUPED] = queues[ASIDE] = lasting
+    queues |= dict.fromkeys((GROUPED, ASIDE, REPORTS), lasting)
     poisoned = {"backout_threshold": 2, "backout_requeue_q_name": ASIDE, "backout_requeue": "qmgr"}
     queues[POISONED] = lasting | poisoned
     queues[INITIATION_Q] = {"max_q_depth": 1_000_000}
@@ -88,7 +89,7 @@ class Player:
 class House:
     """The queue manager, its disk and its clients."""
 
-    def __init__(self, directory: Path, seed: int, clients: int = 4, steps: Sequence[Step] = STEPS) -> None:
+    def __init__(self, directory: Path, seed: int) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
         self.directory = directory
@@ -97,9 +98,8 @@ class House:
         self.disk = Disk(log=self.log)
         self.clock = VirtualClock()
         self.is_up = False
-        self._steps = steps
         self._client_ids = 0
-        self.names = [f"c{number}" for number in range(clients)]
+        self.names = [f"c{number}" for number in range(CLIENTS)]
         self.players: list[Player] = []
 
     def note(self, who: str) -> Any:
@@ -157,7 +157,7 @@ class House:
         self._is_open = True
         for who in self.names:
             chance = random.Random(self.chance.random())
-            client = Client(who, chance, self.note(who), self._steps, lambda: self._is_open)
+            client = Client(who, chance, self.note(who), STEPS, lambda: self._is_open)
             self.players.append(Player(client))
         deaths = sorted(self.chance.randrange(works) for _ in range(kills))
         while self._done() < works:
@@ -235,8 +235,6 @@ class House:
         player.heard[answer.sequence] = answer.reply
         if all(number in player.heard for number in player.waits_for):
             replies = [player.heard[number] for number in player.waits_for]
-            said = isinstance(player.want, Disconnect) and not isinstance(replies[0], Refused)
-            was_list = isinstance(player.want, list)
-            if said:
+            if isinstance(player.want, Disconnect) and not isinstance(replies[0], Refused):
                 player.session = None
-            player.go_on(replies if was_list else replies[0])
+            player.go_on(replies if isinstance(player.want, list) else replies[0])

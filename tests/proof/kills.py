@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.daemons import Daemon
-from tests.proof.clients import LOADED
+from tests.proof.clients import LOADED, REPORTS
 from tests.proof.found import Found
 from tests.proof.history import COMMITTED, Event, Left, read
 from tests.proof.house import definitions
@@ -67,14 +67,20 @@ def _start(one: Daemon, who: str) -> subprocess.Popen[str]:
 
 
 def _left(qm: Connection) -> Left:
-    messages = []
+    messages, began = [], _now_ms()
     for name in LOADED:
         with qm.open(name, "input_exclusive") as q:
             messages += [(name, m.text, m.descriptor.priority, m.backout_count) for m in q.drain()]
     shown = [qm.ask(Display(object_type="QLOCAL", name=name), Listing).rows for name in ("ALTER.*", "MADE.*")]
     values = {str(row["name"]): row["description"] or None for rows in shown for row in rows}
     values |= {str(run["run_id"]): run["state"] for run in _runs(qm)}
-    return Left(messages, values, time.monotonic_ns() // 1_000_000)
+    with qm.open(REPORTS, "input_exclusive") as q:
+        reports = [message.text for message in q.drain()]
+    return Left(messages, values, began, reports, _now_ms())
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
 
 
 def _runs(qm: Connection) -> Iterator[dict[str, object]]:

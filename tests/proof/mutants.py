@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.rules import reports
 from trigmon.rules.changes import CarryOver
 from trigmon.server.inbox import Inbox
 from trigmon.store.sqlite import connection, statements, store
@@ -44,6 +45,7 @@ def _answer_before_commit(patches: Patches) -> None:
         right_begin(self)
 
     def end(self: SqliteStore) -> None:
+        self._release()
         owed.add(self)
 
     patches.setattr(SqliteStore, "begin", begin)
@@ -94,6 +96,11 @@ def _see_uncommitted(patches: Patches) -> None:
 def _give_marked_back(patches: Patches) -> None:
     """A marked message goes back with the unit that got it, though it is the next one's."""
     patches.setitem(store._WRITE, CarryOver, lambda *_: None)
+
+
+def _no_report(patches: Patches) -> None:
+    """An expired message is discarded, and its sender not told."""
+    patches.setattr(reports, "report", lambda *_: [])
 
 
 def _any_number(patches: Patches) -> None:
@@ -162,5 +169,6 @@ MUTANTS = (
     ),
     Mutant("what is not committed is seen", _see_uncommitted, "power cuts", "aborted read"),
     Mutant("a marked message goes back with the first unit", _give_marked_back, "power cuts", "double"),
+    Mutant("what has expired goes without a word", _no_report, "simulation", "lost"),
     Mutant("frames of any number are performed", _any_number, "simulation", ""),
 )

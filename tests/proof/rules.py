@@ -28,14 +28,12 @@ class Judged:
         self.got = Counter(
             take.body for work in history.works.values() if work.outcome == COMMITTED for take in work.takes
         )
-        self.there = self.got + self.left_bodies
+        self.there = self.got + self.left_bodies + Counter(left.reports)
         self.seen = {take.body for take in history.takes}
 
     def may_vanish(self, put: Put) -> bool:
-        """Whether it need not be there: it has expired, or was volatile when a crash came."""
-        if put.is_volatile and self.history.crashed_since(put.place):
-            return True
-        return bool(put.expiry_ms) and self.left.ms >= put.ms + put.expiry_ms
+        """Whether it need not be there: it was volatile when a crash came. What has expired was reported."""
+        return put.is_volatile and self.history.crashed_since(put.place)
 
 
 def problems(events: list[Event], left: Left) -> list[str]:
@@ -59,7 +57,10 @@ def problems(events: list[Event], left: Left) -> list[str]:
 
 
 def _lost(judged: Judged) -> Iterator[str]:
-    """Acknowledged, and neither got nor left; but a get outside a unit whose answer was lost may have had one."""
+    """Acknowledged, and neither got nor left nor reported as expired.
+
+    But a get outside a unit whose answer was lost may have had one.
+    """
     missing: dict[str, list[str]] = defaultdict(list)
     for body, put in judged.history.puts.items():
         if put.work.outcome == COMMITTED and not judged.there[body] and not judged.may_vanish(put):
@@ -143,6 +144,8 @@ def _out_of_order(judged: Judged) -> Iterator[str]:
         put = history.puts.get(take.body)
         if put is None or take.count or take.work is None or take.queue != put.queue or put.queue == GROUPED:
             continue
+        if history.was_cut_by_power(take.work):
+            continue  # its answer may have been read behind the cut
         key = (take.who, put.queue, put.priority, put.producer)
         before = last.get(key)
         if before is not None and put.number <= before.number:
@@ -207,7 +210,7 @@ def _too_high(judged: Judged, highest: dict[Lying, int]) -> Iterator[str]:
 
 
 def _expired(judged: Judged) -> Iterator[str]:
-    """Behind its end a message is neither got nor left."""
+    """Behind its end a message is neither got nor left, and before it it is not reported."""
     ends = {
         body: put.work.ended_ms + put.expiry_ms
         for body, put in judged.history.puts.items()
@@ -216,6 +219,10 @@ def _expired(judged: Judged) -> Iterator[str]:
     for body, end in ends.items():
         if judged.left_bodies[body] and judged.left.ms > end:
             yield f"expired: {body} is there {judged.left.ms - end} ms after its end"
+    for body in judged.left.reports:
+        put = judged.history.puts.get(body)
+        if put is not None and judged.left.until_ms < put.ms + put.expiry_ms:
+            yield f"expired: {body} was reported {put.ms + put.expiry_ms - judged.left.until_ms} ms before its end"
     for take in judged.history.takes:
         late = take.ms - ends.get(take.body, take.ms)
         if late > SLACK_MS:

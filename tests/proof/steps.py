@@ -72,7 +72,7 @@ def put_volatile(client: Client) -> Talk:
 
 
 def put_expiring(client: Client) -> Talk:
-    """A put that expires soon, or not for a day."""
+    """A put that expires soon, or not for a day, and then is reported."""
     doing = client.alone()
     expiry_ms = client.chance.choice((200, 2_000, 86_400_000))
     client.finish(doing, (yield from client.put(doing, client.chance.choice(QUEUES), expiry_ms=expiry_ms)))
@@ -258,7 +258,7 @@ STEPS = (
     Step("put ahead", 5, put_ahead),
     Step("put many", 3, put_many),
     Step("put volatile", 2, put_volatile),
-    Step("put expiring", 2, put_expiring),
+    Step("put expiring", 4, put_expiring),
     Step("get alone", 9, get_alone, is_calm=True),
     Step("get in a unit", 14, get_unit, is_calm=True),
     Step("put a group", 4, put_group),

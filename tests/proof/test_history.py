@@ -36,9 +36,9 @@ def get(work, *bodies, outcome=COMMITTED, count=0, alone=False, who="c"):
     ]
 
 
-def left(*bodies, values=None, ms=10**9):
+def left(*bodies, values=None, ms=10**9, reports=()):
     whole = [body if isinstance(body, tuple) else (body, 4, 0) for body in bodies]
-    return Left([("Q", body, priority, count) for body, priority, count in whole], values or {}, ms)
+    return Left([("Q", body, priority, count) for body, priority, count in whole], values or {}, ms, list(reports))
 
 
 POWER, KILL = ("crash", {"how": "power"}), ("crash", {"how": "kill"})
@@ -64,7 +64,7 @@ PERHAPS_WRITTEN = ("ended", {"work": "w", "outcome": UNKNOWN})
         ),
         ([*put("1", "p#0"), *UNHEARD, UNHEARD_END], left()),
         ([*put("1", "p#0", kind="volatile"), KILL], left()),
-        ([*put("1", "p#0", expiry_ms=5000)], left()),
+        ([*put("1", "p#0", expiry_ms=5000)], left(reports=["p#0"])),
         ([*put("1", "p#0"), *get("a", "p#0", outcome=BACKED_OUT)], left(("p#0", 4, 1))),
         (
             [*put("1", "p#0"), *get("a", "p#0", outcome=BACKED_OUT)[:-1], POWER, *get("a", outcome=BACKED_OUT)[-1:]],
@@ -95,7 +95,9 @@ def test_a_history_without_fault_has_no_problem(events, at_the_end):
         (put("1", "p#0", "p#1"), left("p#0"), "lost"),
         ([*put("1", "p#0", "p#1"), *UNHEARD, UNHEARD_END], left(), "lost"),
         (put("1", "p#0", kind="volatile"), left(), "lost"),
-        (put("1", "p#0", expiry_ms=5000), left(ms=2000), "lost"),
+        (put("1", "p#0", expiry_ms=5000), left(), "lost"),
+        (put("1", "p#0", expiry_ms=5000), left("p#0", reports=["p#0"]), "double"),
+        (put("1", "p#0", expiry_ms=5000), left(reports=["p#0"], ms=2000), "expired"),
         ([*put("1", "p#0"), *get("a", "p#0")], left("p#0"), "double"),
         ([*put("1", "p#0"), *get("a", "p#0"), *get("b", "p#0", count=1)], left(), "double"),
         ([], left("p#0"), "phantom"),

@@ -53,7 +53,7 @@ from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
 DEEPEST_ERRAND = 5
-"""Poison put aside for a get, then as a dead letter, then handed out, the report on it, the dead letter of that."""
+"""Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
 
 KEEP_TIME_MS = 1000
 _ITSELF = Identity(client_id="", application="trigmon", administrator=True)
