@@ -316,7 +316,7 @@ class Programs:
         ended_by = {
             talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
             talk.STOPPED: "its monitor's stop",
-            talk.CANCELLED: "a cancel",
+            talk.CANCELLED: "",  # the ledger says by whom
             talk.KEEPER_ENDED: "its keeper's stop",
         }.get(by, by)
         # Whom a stop ended neither failed nor succeeded.
