@@ -47,7 +47,7 @@ def main() -> None:
         heads(Path(directory), rounds, tuple(length // scale for length in (1_000, 100_000, 1_000_000)))
         messages(Path(directory), rounds, scale)
         restarting(Path(directory), rounds, 1_000_000 // scale)
-        starting(Path(directory), rounds * 20 // scale)
+        starting(Path(directory), rounds, scale)
 
 
 def deciding(rounds: int, count: int) -> None:
@@ -114,7 +114,7 @@ def restarting(directory: Path, rounds: int, many: int) -> None:
     print("\n" + told(title, figures, against="no messages", note="resident MB"), flush=True)
 
 
-def starting(directory: Path, rounds: int) -> None:
+def starting(directory: Path, rounds: int, scale: int) -> None:
     home = directory / "starting"
     home.mkdir()
     it = Starting(home)
@@ -123,9 +123,18 @@ def starting(directory: Path, rounds: int) -> None:
             spawn, put = f"bare spawn of {language}", f"put to {language}'s first word"
             subjects = {spawn: partial(it.by_spawn, language), put: partial(it.by_put, language)}
             print(
-                "\n" + told(f"a program starts: {language}", in_turns(rounds, subjects, "ms"), against=spawn),
+                "\n"
+                + told(f"a program starts: {language}", in_turns(rounds * 20 // scale, subjects, "ms"), against=spawn),
                 flush=True,
             )
+        count = 2000 // scale
+        subjects = {
+            "bare spawns, one after the other": partial(it.spawns, count),
+            "launches by trigger, on record": partial(it.launches, count),
+        }
+        title = f"{count:,} programs that end at once"
+        figures = in_turns(rounds, subjects, "a second")
+        print("\n" + told(title, figures, against="bare spawns, one after the other"), flush=True)
     finally:
         it.end()
 

@@ -1,6 +1,7 @@
-"""From a put to the first instruction of the program it starts, beside a bare spawn of the same program.
+"""From a put to the first instruction of the program it starts, and launches per second, beside bare spawns.
 
-The program's first act is to write into a pipe that the measuring process reads; the spawn is timed the same way.
+The program's first act is to write into a pipe that the measuring process reads; the spawn is timed the same way. A
+launch is counted when its program has ended and that is on record, a bare spawn when its program has ended.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import time
 from pathlib import Path
 
 from tests.daemons import Daemon, define
+from trigmon.mq.calls import Runs
 
 Q, PROCESS, INITQ = "START.Q", "START.P", "SYSTEM.DEFAULT.INITIATION.QUEUE"
+
+
+TRUE = "/bin/true"
 
 
 class Starting:
@@ -35,6 +40,8 @@ class Starting:
             define(self.connection, f"{PROCESS}.{name}", "PROCESS", appl_id=" ".join(argv))
             armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
             define(self.connection, f"{Q}.{name}", process_name=f"{PROCESS}.{name}", **armed)
+        define(self.connection, f"{PROCESS}.true", "PROCESS", appl_id=TRUE, instances=16)
+        define(self.connection, f"{Q}.true", process_name=f"{PROCESS}.true", **armed)
 
     def end(self) -> None:
         self.connection.disconnect()
@@ -56,6 +63,30 @@ class Starting:
         heard = self._heard(began)
         os.waitpid(pid, 0)
         return heard
+
+    def launches(self, count: int) -> tuple[float, float]:
+        """Launches per second of so many trigger events of type EVERY, put at once; 16 programs may run at a time."""
+        runs = self.daemon.data / "runs"
+        before = len(list(runs.iterdir()))
+        began = time.perf_counter()
+        self.connection.put_many(f"{Q}.true", [b"go"] * count)
+        while len(list(runs.iterdir())) < before + count or any(map(self._runs_in, ("held", "due", "started"))):
+            time.sleep(0.02)
+        took = time.perf_counter() - began
+        with self.connection.open(f"{Q}.true", "input_shared") as q:
+            assert len(q.get_many(count)) == count
+        return count / took, 0.0
+
+    def _runs_in(self, state: str) -> int:
+        return len(self.connection.call(Runs(where={"state": state}, limit=1)).rows)
+
+    @staticmethod
+    def spawns(count: int) -> tuple[float, float]:
+        """Spawns per second of so many, one after the other."""
+        began = time.perf_counter()
+        for _ in range(count):
+            os.waitpid(os.posix_spawn(TRUE, [TRUE], os.environ), 0)
+        return count / (time.perf_counter() - began), 0.0
 
     def _heard(self, began: float) -> tuple[float, float]:
         os.read(self.reader, 100)

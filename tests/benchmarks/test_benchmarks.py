@@ -13,7 +13,12 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     assert done.returncode == 0, done.stderr
     titles = ["deciding one put, all evidence", "deciding one put, facts of the store", "one put, decided and stored"]
     titles += [f"one get {way}" for way in WAYS]
-    titles += ["from a start to the first answer", "a program starts: sh", "a program starts: python"]
+    titles += [
+        "from a start to the first answer",
+        "a program starts: sh",
+        "a program starts: python",
+        "programs that end at once",
+    ]
     titles += [f"{title}, {who}" for title, _ in WORKS.values() for who in ("1 client", "16 clients")]
     assert [title for title in titles if title not in done.stdout] == []
     assert done.stdout.count(" x ") >= 2 * len(titles)

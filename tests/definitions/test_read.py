@@ -143,7 +143,7 @@ appl_id: flights_load.py        # program or PySpark file, relative to this file
 user_data: "table=flights"
 spark: {master: "local[2]", start: submit, conf: {spark.sql.shuffle.partitions: 2, spark.ui.enabled: false},
         py_files: [a.py, b.zip], arguments: ["--queue", "{queue}", it's, 5]}
-launch: {instances: 1}
+launch: {instances: 1, time_limit_s: 90}
 """
 
 
@@ -161,6 +161,7 @@ def test_a_mapping_is_the_process_of_its_files_stem(tmp_path: Path):
         "spark_py_files": "a.py,b.zip",
         "spark_arguments": "--queue '{queue}' 'it'\"'\"'s' 5",
         "instances": 1,
+        "time_limit_s": 90,
         "working_directory": str(tmp_path),
     }
 

@@ -50,3 +50,8 @@ def test_the_units_socket_is_where_clients_look(monkeypatch):
     monkeypatch.setenv("RUNTIME_DIRECTORY", "/run/trigmon")
     text = (places.shipped("systemd") / "trigmon@.socket").read_text()
     assert f"ListenStream={places.socket_path('%i')}\n" in text
+
+
+def test_the_monitors_stop_or_death_leaves_its_keeper_and_its_programs_alone():
+    text = (places.shipped("systemd") / "trigmon-monitor@.service").read_text()
+    assert "\nKillMode=process\n" in text

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trigmon.mq.calls import Display
+from tests.daemons import define
+from trigmon.mq.calls import Display, Runs
 
 
 def is_alive(pid):
@@ -60,3 +61,22 @@ def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):
     pid = with_monitor.wait_for_event("monitor started")["pid"]
     with_monitor.kill()
     wait_for(lambda: not is_alive(pid))
+
+
+def test_a_daemon_told_to_waits_for_its_monitor_to_end_the_programs(daemon):
+    one = daemon(with_monitor=True, settings={"monitor.stop_runs": "true", "monitor.grace_s": "0.5"})
+    wait_for(lambda: monitors(one) == 1)
+    with one.connect() as qm:
+        define(qm, "P", "PROCESS", appl_id="sh -c \"trap '' TERM; while :; do sleep 0.1; done\"")
+        trigger = {"trigger_control": "on", "trigger_type": "every"}
+        define(qm, "Q", process_name="P", initiation_q_name="SYSTEM.DEFAULT.INITIATION.QUEUE", **trigger)
+        qm.put("Q", b"one")
+        wait_for(lambda: qm.call(Runs(where={"state": "started"})).rows)
+        (run,) = qm.call(Runs()).rows
+        wait_for(lambda: Path(f"/proc/{run['pid']}/task/{run['pid']}/children").read_text())  # so it is deaf by now
+    assert one.stop() == 0
+    assert not is_alive(run["pid"])
+    one.start()
+    with one.connect() as qm:
+        (run,) = qm.call(Runs()).rows
+    assert run["why"] == "ended by its monitor's stop: killed by SIGKILL"

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,7 @@ def start_ticks(pid: int) -> int:
     return 0 if state in b"ZX" else int(fields[18])
 
 
+@cache
 def boot_id() -> str:
     """Which start of the machine it is."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -55,13 +55,18 @@ class Peer:
             self.out = self.out[sent:]
 
     def hear(self) -> tuple[list[talk.Said], bool]:
-        """All that it has said, and whether it is still there."""
+        """All that it has said, and whether it is still there. What one that was killed said last counts as well."""
         heard: list[talk.Said] = []
-        with suppress(BlockingIOError):
+        try:
             while data := self.link.recv(1 << 16):
                 heard += self.lines.feed(data)
-            return heard, False
-        return heard, True
+        except BlockingIOError:
+            return heard, True
+        except OSError:  # it died with something unread
+            pass
+        except ValueError:  # it makes no sense
+            traceback.print_exc()
+        return heard, False
 
 
 class Keeper:
@@ -117,11 +122,7 @@ class Keeper:
     def _hear(self, peer: Peer) -> None:
         if peer.link.fileno() < 0:
             return  # lost since the selector named it
-        try:
-            heard, is_there = peer.hear()
-        except (OSError, ValueError):
-            traceback.print_exc()
-            heard, is_there = [], False
+        heard, is_there = peer.hear()
         self._asked += heard
         if not is_there:
             self._lose(peer)
