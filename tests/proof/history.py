@@ -104,12 +104,19 @@ class Crash(NamedTuple):
 class Left:
     """What a last look found: messages in get order as (queue, body, priority, backout count), values by key.
 
-    ``reports`` are the bodies of which it was reported that they had expired.
+    ``reports`` are the bodies of which it was reported that they had expired. The look began at ``ms`` and ended at
+    ``until_ms``.
     """
 
     def __init__(
-        self, messages: list[tuple[str, str, int, int]], values: dict[str, Any], ms: int, reports: list[str]
+        self,
+        messages: list[tuple[str, str, int, int]],
+        values: dict[str, Any],
+        ms: int,
+        reports: list[str],
+        until_ms: int = 0,
     ) -> None:
+        self.until_ms = until_ms or ms
         self.messages = messages
         self.reports = reports
         self.values = values

@@ -67,7 +67,7 @@ def _start(one: Daemon, who: str) -> subprocess.Popen[str]:
 
 
 def _left(qm: Connection) -> Left:
-    messages = []
+    messages, began = [], _now_ms()
     for name in LOADED:
         with qm.open(name, "input_exclusive") as q:
             messages += [(name, m.text, m.descriptor.priority, m.backout_count) for m in q.drain()]
@@ -76,7 +76,11 @@ def _left(qm: Connection) -> Left:
     values |= {str(run["run_id"]): run["state"] for run in _runs(qm)}
     with qm.open(REPORTS, "input_exclusive") as q:
         reports = [message.text for message in q.drain()]
-    return Left(messages, values, time.monotonic_ns() // 1_000_000, reports)
+    return Left(messages, values, began, reports, _now_ms())
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
 
 
 def _runs(qm: Connection) -> Iterator[dict[str, object]]:

@@ -144,6 +144,8 @@ def _out_of_order(judged: Judged) -> Iterator[str]:
         put = history.puts.get(take.body)
         if put is None or take.count or take.work is None or take.queue != put.queue or put.queue == GROUPED:
             continue
+        if history.was_cut_by_power(take.work):
+            continue  # its answer may have been read behind the cut
         key = (take.who, put.queue, put.priority, put.producer)
         before = last.get(key)
         if before is not None and put.number <= before.number:
@@ -219,8 +221,8 @@ def _expired(judged: Judged) -> Iterator[str]:
             yield f"expired: {body} is there {judged.left.ms - end} ms after its end"
     for body in judged.left.reports:
         put = judged.history.puts.get(body)
-        if put is not None and judged.left.ms < put.ms + put.expiry_ms:
-            yield f"expired: {body} was reported {put.ms + put.expiry_ms - judged.left.ms} ms before its end"
+        if put is not None and judged.left.until_ms < put.ms + put.expiry_ms:
+            yield f"expired: {body} was reported {put.ms + put.expiry_ms - judged.left.until_ms} ms before its end"
     for take in judged.history.takes:
         late = take.ms - ends.get(take.body, take.ms)
         if late > SLACK_MS:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.worlds import World
 from trigmon.mq.calls import Alter, Backout, Commit, Get, GetMany, Refused, WasGot
-from trigmon.mq.descriptors import DLH_LENGTH, MessageDescriptor, unpack_dlh
-from trigmon.mq.enums import GetOption, MsgFlag, OpenOption
+from trigmon.mq.descriptors import DLH_LENGTH, MessageDescriptor, padded_id, unpack_dlh
+from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
 from trigmon.rules.errands import Deliver
 
@@ -208,3 +208,30 @@ def test_segments_that_have_no_room_together_are_not_torn(world, q):
     assert (world.queue_depth("Q"), world.queue_depth("ASIDE")) == (0, 0)
     (kept,) = world.telling.not_aside
     assert "ASIDE: MAXDEPTH(2), and 3 go together" in kept.why
+
+
+def test_the_report_on_what_is_handed_out_after_all_may_itself_find_no_queue(world, q):
+    world.did(Alter(object_type="QLOCAL", name="ASIDE", attributes={"inhibit_put": "inhibited"}))
+    poisoned(world, q, b"bad", report=int(ReportOption.COD), reply_to_q="NOBODY")
+    assert world.did(Get(handle=q)).data == b"bad"
+    assert [q_name for q_name, _ in world.telling.lost] == ["NOBODY", "NOBODY"]
+
+
+def test_a_turn_puts_aside_no_more_than_a_slice_and_the_group_it_is_in(world, q):
+    in_group = MsgFlag.MSG_IN_GROUP.value
+    for number in range(5):
+        group_id = padded_id(f"g{number}")
+        for seq in range(1, 101):
+            world.put("Q", b"m", group_id=group_id, msg_seq_number=seq, msg_flags=in_group)
+    for number in range(5):
+        match = {"match": int(MatchOption.GROUP_ID), "group_id": padded_id(f"g{number}")}
+        world.did(Get(handle=q, options=SYNC, unit=1, **match))
+    world.did(Backout(unit=1))
+    logical = world.open("Q", IN)
+    session = world.session("app")
+    get = Get(handle=logical, options=GetOption.LOGICAL_ORDER.value)
+    assert world.qm.turn([(session, 1, get)]) == []
+    assert world.queue_depth("ASIDE") == 200
+    (answer,) = world.qm.turn([])
+    assert isinstance(answer.reply, Refused)
+    assert world.queue_depth("ASIDE") == 500

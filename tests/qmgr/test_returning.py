@@ -20,7 +20,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import DeadLetterHeader, date_and_time, pack_dlh, pack_tm
 from trigmon.mq.descriptors import TriggerMessage as Tm
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.enums import GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
 
 IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value
@@ -306,3 +306,13 @@ def test_what_went_back_is_on_one_queue_after_a_crash(world, dlq):
     assert count(world, RetryDeadLetters) == 1
     world.crash()
     assert (world.queue_depth("DLQ"), [m.data for m in got(world, "Q")]) == (0, [b"body"])
+
+
+@pytest.mark.parametrize("kind", [DeadLetters, RetryDeadLetters, DiscardDeadLetters])
+def test_whoever_asked_hears_of_a_dead_letter_that_had_expired(world, dlq, kind):
+    world.define("REPLIES")
+    dead(world, b"late", expiry=10, report=int(ReportOption.EXPIRATION), reply_to_q="REPLIES")
+    world.clock.advance(2000)
+    (answer,) = [one for one in sift(world, kind) if not one.more]
+    assert answer.count == world.queue_depth("DLQ") == 0
+    assert world.queue_depth("REPLIES") == 1

@@ -30,6 +30,7 @@ from trigmon.mq.calls import (
 from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, UnitOutcome
 from trigmon.mq.reasons import Reason
+from trigmon.rules.facts import SLICE
 
 IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE
 SYNC = GetOption.SYNCPOINT
@@ -312,6 +313,19 @@ def test_moving_keeps_the_descriptor_and_the_order(world):
     handle = world.open("TO", IN)
     got = world.did(Get(handle=handle))
     assert (got.data, got.descriptor.msg_id) == (b"a", padded_id(b"a"))
+
+
+def test_moving_goes_on_behind_any_number_of_expired_messages(world):
+    world.define("FROM")
+    world.define("TO")
+    for _ in range(SLICE + 1):
+        world.put("FROM", b"late", expiry=1)
+    world.put("FROM", b"good")
+    world.clock.advance(1000)
+    first = world.did(Move(q_name="FROM", to_q_name="TO"), "operator")
+    assert (first.count, first.more) == (0, True)
+    assert world.did(Move(q_name="FROM", to_q_name="TO"), "operator").count == 1
+    assert world.queue_depth("FROM") == 0
 
 
 def test_deleting_a_queue_wants_it_empty_or_purged_and_a_new_one_of_its_name_is_empty(world):

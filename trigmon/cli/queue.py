@@ -144,7 +144,7 @@ def move(queue: str, to: str, count: int | None) -> None:
             counted = qm.ask(Move(q_name=queue, to_q_name=to, count=max(1, min(left, SLICE))), Counted)
             moved += counted.count
             left -= counted.count
-            if left <= 0 or not counted.more or not counted.count:
+            if left <= 0 or not counted.more:
                 break
     output.done(f"{moved} messages moved from {queue} to {to}", {"q_name": queue, "to_q_name": to, "messages": moved})
 

@@ -54,8 +54,8 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
-DEEPEST_ERRAND = 4
-"""Poison put aside for a get, to the dead-letter queue instead, the report on it, the dead letter of that report."""
+DEEPEST_ERRAND = 5
+"""Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
 
 KEEP_TIME_MS = 1000
 FOR_EVER = 2**62
@@ -309,6 +309,7 @@ class QueueManager:
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
             did_something = bool(decision.changes or decision.errands)
+            noted = len(self._noted)
             if decision.changes:
                 can_be_undone = may_wait(decision.reply) or bool(decision.errands) or depth > 0
                 self._store.apply(decision.changes, can_be_undone)
@@ -319,7 +320,7 @@ class QueueManager:
             # in the next turn where this one has discarded its slice.
             if not (did_something and may_wait(decision.reply)):
                 return decision
-            self._room -= max(1, len(decision.changes))
+            self._room -= max(1, sum(len(each.changes) for each in self._noted[noted:]))
             if self._room <= 0:
                 self._goes_on = True
                 return decision

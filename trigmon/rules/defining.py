@@ -160,7 +160,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
         for message in moved
     ]
     more = facts.queue is not None and facts.queue.depth > len(changes)
-    reply = Counted(count=len(moved), more=more and bool(moved))
+    reply = Counted(count=len(moved), more=more and bool(changes))
     errands += expiration_reports(found.expired, facts, now) if found is not None else []
     return Decision(reply, changes, errands)
 

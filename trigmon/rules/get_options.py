@@ -40,8 +40,6 @@ def check_together(options: int, unit: int, facts: Facts) -> None:
     if options & MARK and options & COMPLETE:
         raise OptionsError("one message is marked to skip backout: mark_skip_backout does not go with complete_msg")
     if options & MARK:
-        if options & COMPLETE:
-            raise OptionsError("mark_skip_backout marks one message, not the segments of complete_msg")
         check_mark(options, unit, facts)
 
 

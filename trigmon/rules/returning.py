@@ -33,6 +33,7 @@ from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import SendBack
 from trigmon.rules.facts import SLICE, Cursor, Facts, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.poison import backouts_before, moved, unmarked
+from trigmon.rules.reports import expiration_reports
 from trigmon.rules.resolving import check_alive
 
 _LARGEST = 2**63 - 1
@@ -92,16 +93,16 @@ def look_for_dead_letters(call: AnySift, facts: Facts, now: int) -> Selection:
 
 def decide_dead_letters(call: DeadLetters, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists what fits."""
-    chosen, reply, discards = _sifted(call, facts, found)
+    chosen, reply, discards, reports = _sifted(call, facts, found, now)
     rows = [_row(letter, _way_back(letter, facts), now) for letter in chosen]
     if call.with_data:
         rows = [row | _all_of(letter) for row, letter in zip(rows, chosen, strict=True)]
-    return Decision(replace(reply, rows=rows), discards)
+    return Decision(replace(reply, rows=rows), discards, reports)
 
 
 def decide_retry(call: RetryDeadLetters, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Sends back what fits, each in a step of its own: one that is refused stays, and the others go."""
-    chosen, reply, discards = _sifted(call, facts, found)
+    chosen, reply, discards, reports = _sifted(call, facts, found, now)
     ways = [WayBack(call.to_q_name) if call.to_q_name else _way_back(letter, facts) for letter in chosen]
     errands: list[Call] = [
         SendBack(message=letter.message, to_q_name=way.q_name, descriptor=as_before(letter), data=letter.data)
@@ -114,12 +115,12 @@ def decide_retry(call: RetryDeadLetters, facts: Facts, found: Found | None, now:
     def gather(replies: list[Reply]) -> Reply:
         no = [
             WayBack(to_q_name, Reason(answer.reason), answer.about)
-            for to_q_name, answer in zip(targets, replies, strict=True)
+            for to_q_name, answer in zip(targets, replies, strict=False)
             if isinstance(answer, Refused)
         ]
-        return replace(reply, count=len(replies) - len(no), refused=_told(lost + no))
+        return replace(reply, count=len(targets) - len(no), refused=_told(lost + no))
 
-    return Decision(replace(reply, count=0, refused=_told(lost)), discards, errands, gather=gather)
+    return Decision(replace(reply, count=0, refused=_told(lost)), discards, [*errands, *reports], gather=gather)
 
 
 def decide_send_back(call: SendBack, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -132,8 +133,8 @@ def decide_send_back(call: SendBack, facts: Facts, found: Found | None, now: int
 
 def decide_discard(call: DiscardDeadLetters, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Deletes what fits."""
-    chosen, reply, discards = _sifted(call, facts, found)
-    return Decision(reply, [*discards, *(RemoveMessage(letter.message) for letter in chosen)])
+    chosen, reply, discards, reports = _sifted(call, facts, found, now)
+    return Decision(reply, [*discards, *(RemoveMessage(letter.message) for letter in chosen)], reports)
 
 
 def _queue(call: AnySift, facts: Facts) -> QueueFacts:
@@ -149,8 +150,10 @@ def _queue(call: AnySift, facts: Facts) -> QueueFacts:
     return facts.queue
 
 
-def _sifted(call: AnySift, facts: Facts, found: Found | None) -> tuple[list[Letter], Sifted, list[AnyChange]]:
-    """Those of a slice that fit, as many as may be, what the answer says of them, and what the look discards."""
+def _sifted(
+    call: AnySift, facts: Facts, found: Found | None, now: int
+) -> tuple[list[Letter], Sifted, list[AnyChange], list[Call]]:
+    """Those of a slice that fit, as many as may be, what the answer says of them, what the look discards, reports."""
     queue = _queue(call, facts)
     found = found or Found()
     limit = max(1, min(call.limit, SLICE))
@@ -172,7 +175,7 @@ def _sifted(call: AnySift, facts: Facts, found: Found | None) -> tuple[list[Lett
         after=after,
         more=bool(found.messages or discards),
     )
-    return chosen, reply, discards
+    return chosen, reply, discards, expiration_reports(found.expired, facts, now)
 
 
 def _letter(message: StoredMessage) -> Letter:

@@ -6,8 +6,9 @@ any length is walked once; whatever leaves a group sets its mark back to the hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.facts import StoredMessage
@@ -16,8 +17,41 @@ from trigmon.store.sqlite import statements as sql
 
 Group = tuple[int, bytes]
 Place = tuple[int, int]
+Order = tuple[int, int]
+"""Get order: the counted priority, negated, and the arrival number."""
 _PLACES = 1 << 30
 """Offsets are below 1 000 000 000, so a place is one number in the order of places."""
+FEW = 8
+"""So many items at one place are read one by one; the rest of them is stepped over."""
+
+
+def items_from(rows_from: Callable[[Place], Iterable[tuple[Any, ...]]], start: Place) -> Generator[Item, None, None]:
+    """The items of a group in the order of their places, of several at one place the first.
+
+    ``rows_from`` gives the rows of ``statements.GROUP_FROM`` from a place on. Anybody may put any number of messages to
+    one place of a group; who goes through the group does not pay for them.
+    """
+    begins: Place | None = start
+    while begins is not None:
+        rows, begins = rows_from(begins), None
+        before, times = (0, 0), 0
+        for row in rows:
+            if row[:2] != before:
+                before, times = row[:2], 1
+                yield Item._make(row[:4])
+                continue
+            times += 1
+            if times > FEW:
+                begins = before[0], before[1] + 1
+                break
+
+
+class AtPlace(NamedTuple):
+    """An item of a group; the marks of one that is not the first of its group mean nothing."""
+
+    order: Order
+    head: int
+    whole: int
 
 
 class Groups:
@@ -37,13 +71,21 @@ class Groups:
         """Whether this queue has, or had since the start, messages of groups or segments."""
         return queue in self._queues
 
-    def came(self, queue: int, group_id: bytes, place: Place, unit_id: int) -> None:
+    def came(self, queue: int, group_id: bytes, order: Order, place: Place, unit_id: int) -> None:
         """An item was put. In a unit of work nobody sees it before the commit."""
         self._queues.add(queue)
         if unit_id:
             self._units.add(unit_id)
+            return
+        group = queue, group_id
+        if place != START:
+            self.changed(group, place, order)
+            return
+        first, *others = self._first_at(group, START)
+        if first.order == order:
+            self.changed(group, has_new_heads=bool(others))
         else:
-            self.changed((queue, group_id), place)
+            self._execute(sql.SET_WHOLE, (first.head, first.whole, order[1]))
 
     def took(self, queue: int, message: StoredMessage, unit_id: int) -> None:
         """A message was got or removed."""
@@ -52,7 +94,15 @@ class Groups:
             return
         if unit_id:
             self._units.add(unit_id)
-        self.changed((queue, descriptor.group_id), (descriptor.msg_seq_number, descriptor.offset))
+        place = descriptor.msg_seq_number, descriptor.offset
+        self.changed((queue, descriptor.group_id), place, (-message.priority, message.number))
+
+    def _first_at(self, group: Group, place: Place) -> list[AtPlace]:
+        """The item that counts at a place of a group, if there is one, and the one behind it, if there are several."""
+        return [
+            AtPlace((-priority, number), head, whole)
+            for number, priority, head, whole in self._execute(sql.FIRST_AT, (*group, *place))
+        ]
 
     def carried(self, unit_id: int) -> None:
         """A message that was got, perhaps one of a group, belongs to this unit of work from now on."""
@@ -75,16 +125,33 @@ class Groups:
             firsts[group] = min(firsts.get(group, found), found)
         return firsts
 
-    def changed(self, group: Group, place: Place = START) -> None:
-        """Something came to this place of a group, or left it: how far the group is there is looked at from there."""
-        for number, head, whole in list(self._execute(sql.HEADS_OF, group)):
-            reached = divmod(whole, _PLACES) if whole else START
-            if place > reached or (place == reached and head == Whole.GROUP):
-                continue
-            # Where a logical message begins is on the way in any case, within it that depends on what lies there.
-            start = reached if place == reached else (place[0], 0)
-            rows = self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], *start))
-            items = (Item._make(row[:4]) for row in rows)
-            missing, is_whole = reach(items, start)
-            if (missing, is_whole) != (reached, head):
-                self._execute(sql.SET_WHOLE, (int(is_whole), missing[0] * _PLACES + missing[1], number))
+    def changed(
+        self, group: Group, place: Place = START, order: Order | None = None, *, has_new_heads: bool = False
+    ) -> None:
+        """Something came to this place of a group, or left it: how far the group is there is looked at from there.
+
+        All its first items have the same mark; ``has_new_heads`` says that some may not have it yet. What stands, by
+        its ``order``, behind another item at its place changes nothing.
+        """
+        heads = self._first_at(group, START)
+        if not heads:
+            return
+        head, whole = heads[0].head, heads[0].whole
+        reached = divmod(whole, _PLACES) if whole else START
+        if not has_new_heads and (place > reached or (place == reached and head == Whole.GROUP)):
+            return
+        if order is not None and place < reached and any(each.order < order for each in self._first_at(group, place)):
+            return
+        # Where a logical message begins is on the way in any case, within it that depends on what lies there.
+        start = reached if place == reached else (place[0], 0)
+        missing, is_whole = reach(items_from(partial(self._rows_from, group), start), start)
+        if not has_new_heads and (missing, is_whole) == (reached, head):
+            return
+        mark = int(is_whole), missing[0] * _PLACES + missing[1]
+        if len(heads) > 1:
+            self._execute(sql.SET_WHOLE_OF, (*mark, *group, *mark))
+        else:
+            self._execute(sql.SET_WHOLE, (*mark, heads[0].order[1]))
+
+    def _rows_from(self, group: Group, place: Place) -> Iterable[tuple[Any, ...]]:
+        return self._execute(sql.GROUP_FROM, (group[0], 0, 0, group[1], *place))

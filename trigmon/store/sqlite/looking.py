@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
-from trigmon.rules.order.wholeness import START, Item, Whole, has_message, reach
+from trigmon.rules.order.wholeness import START, Whole, has_message, reach
 from trigmon.store.sqlite import statements as sql
+from trigmon.store.sqlite.grouping import Place, items_from
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]
@@ -48,6 +49,8 @@ class Look:
         self._queue = queue
         self._kinds = _kinds(selection, has_own) if has_groups else _PLAIN
         self._has_own = has_own
+        # What was found of a logical message or a group holds for all its parts.
+        self._known: dict[tuple[bytes, int, int], bool] = {}
 
     def found(self) -> Found:
         """What the selection finds, in get order."""
@@ -103,38 +106,49 @@ class Look:
 
     def _streams(self) -> list[list[Statement]]:
         """The statements for the committed rows that may fit: one row of them, or one for each kind of message."""
-        named = self._by_name()
-        return [[named]] if named is not None else [self._of_kind(kind) for kind in self._kinds]
-
-    def _by_name(self) -> Statement | None:
-        """The statement for messages that are named by an id or a place."""
-        selection, queue = self._selection, self._queue
+        selection = self._selection
         if selection.at is not None:
-            return sql.FIND_AT, (queue, selection.at.priority, selection.at.number)
+            return [[(sql.FIND_AT, (self._queue, selection.at.priority, selection.at.number))]]
         if selection.group_id not in (None, NO_ID):  # those in no group are not listed by it
-            if selection.msg_seq_number is not None and selection.offset is not None:
-                return sql.FIND_ITEM, (queue, selection.group_id, selection.msg_seq_number, selection.offset)
-            return sql.FIND_GROUP, (queue, selection.group_id)
-        return self._by_ids()
+            return [self._of_group()]
+        named = self._by_ids()
+        if named is not None:
+            return [self._behind(*named)]
+        return [self._behind(kind, (self._queue,)) for kind in self._kinds]
 
-    def _by_ids(self) -> Statement | None:
+    def _of_group(self) -> list[Statement]:
+        """The statements for those of one group: all, those of one logical message, or those at one place."""
+        selection, queue = self._selection, self._queue
+        named = queue, selection.group_id
+        if selection.msg_seq_number is None:
+            return self._behind("group", named)
+        offset = 0 if selection.starts is Whole.MESSAGE else selection.offset
+        if offset is not None:
+            return [(sql.FIND_ITEM, (*named, selection.msg_seq_number, offset))]
+        rows = self._rows([(sql.PLACES_OF, (*named, selection.msg_seq_number))])
+        places = sorted((-priority, number) for priority, number in rows)
+        return [(sql.FIND_AT, (queue, -priority, number)) for priority, number in places]
+
+    def _by_ids(self) -> tuple[str, tuple[object, ...]] | None:
+        """The kind of a look for messages that are named by their ids, and the ids."""
         selection, queue = self._selection, self._queue
         if selection.msg_id is not None and selection.correl_id is not None:
             correl_id = None if selection.correl_id == NO_ID else selection.correl_id
-            return sql.FIND_BOTH_IDS, (queue, selection.msg_id, correl_id)
+            return "both ids", (queue, selection.msg_id, correl_id)
         if selection.msg_id is not None:
-            return sql.FIND_MSG_ID, (queue, selection.msg_id)
+            return "msg_id", (queue, selection.msg_id)
         if selection.correl_id not in (None, NO_ID):
-            return sql.FIND_CORREL_ID, (queue, selection.correl_id)
+            return "correl_id", (queue, selection.correl_id)
         return None
 
-    def _of_kind(self, kind: str) -> list[Statement]:
+    def _behind(self, kind: str, values: tuple[object, ...]) -> list[Statement]:
+        """What is of a kind and lies behind the place after which the look begins, if there is one."""
         after = self._selection.after
         if after is None:
-            return [(sql.FIND_FIRST[kind], (self._queue,))]
+            return [(sql.FIND_FIRST[kind], values)]
         return [
-            (sql.FIND_AFTER_SAME[kind], (self._queue, after.priority, after.number)),
-            (sql.FIND_AFTER_LOWER[kind], (self._queue, after.priority)),
+            (sql.FIND_AFTER_SAME[kind], (*values, after.priority, after.number)),
+            (sql.FIND_AFTER_LOWER[kind], (*values, after.priority)),
         ]
 
     def _rows(self, statements: list[Statement]) -> Generator[Row, None, None]:
@@ -149,11 +163,23 @@ class Look:
         """Whether as much of this message's group is there as the selection asks for."""
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
-        values = (self._queue, self._selection.unit_id, now, descriptor.group_id, seq, 0)
-        rows = self._rows([(sql.GROUP_FROM, values)])
-        with closing(rows):
-            items = (Item._make(row[:4]) for row in rows if not _is_locked(row[4], self._selection, self._locks))
-            return reach(items)[1] is whole if whole is Whole.GROUP else has_message(items, seq)
+        key = descriptor.group_id, seq, now
+        if key not in self._known:
+            self._known[key] = self._has_all(descriptor.group_id, seq, now)
+        return self._known[key]
+
+    def _has_all(self, group_id: bytes, seq: int, now: int) -> bool:
+        """The same of a group, or of the logical message of this number."""
+
+        def rows_from(place: Place) -> Generator[Row, None, None]:
+            values = (self._queue, self._selection.unit_id, now, group_id, *place)
+            with closing(self._rows([(sql.GROUP_FROM, values)])) as rows:
+                yield from (row for row in rows if not _is_locked(row[4], self._selection, self._locks))
+
+        with closing(items_from(rows_from, (seq, 0))) as items:
+            if self._selection.whole is Whole.GROUP:
+                return reach(items)[1] is Whole.GROUP
+            return has_message(items, seq)
 
     def _gathered(self, found: Found) -> Found:
         """The logical message that was found: its segments in their order, from the one that was found on."""
@@ -180,7 +206,9 @@ def _kinds(selection: Selection, has_own: bool) -> list[str]:
     """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked."""
     lowest = Whole.NOTHING if has_own else selection.whole
     kinds = [*_PLAIN, *(f"head {whole:d}" for whole in Whole if whole >= lowest)]
-    return kinds if selection.starts is Whole.GROUP else [*kinds, "rest"]
+    if selection.starts is Whole.GROUP:
+        return kinds
+    return [*kinds, "rest of whole" if lowest is Whole.GROUP else "rest"]
 
 
 class Picked:

@@ -17,31 +17,41 @@ TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
 REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
 CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
 
-# In get order, by kind: messages outside groups; first items of groups by what is whole; the rest of the groups.
-# Each is looked at from the start, behind a place (first the same priority, then the lower ones), or at one priority.
+# In get order, by kind: messages outside groups; first items of groups by what is whole; the rest of the groups, or of
+# those that are whole; and those that are named by an id. Each is looked at from the start, behind a place (first the
+# same priority, then the lower ones), or at one priority.
 _KINDS = {"plain": "head IS NULL", **{f"head {n}": f"head > 0 AND head = {n}" for n in (1, 2, 3)}, "rest": "head = 0"}
-FIND_FIRST = {k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in _KINDS.items()}
+_KINDS["rest of whole"] = """head = 0 AND EXISTS (
+    SELECT 1 FROM message AS first WHERE first.queue = message.queue AND first.group_id = message.group_id
+    AND first.msg_seq_number = 1 AND first.msg_offset = 0 AND first.head = 3
+    AND first.put_by IS NULL AND first.taken_by IS NULL)"""
+_NAMED = {
+    "msg_id": "msg_id = ?",
+    "correl_id": "correl_id = ?",
+    "both ids": "msg_id = ? AND correl_id IS ?",
+    "group": "group_id = ?",
+}
+FIND_FIRST = {
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in (_KINDS | _NAMED).items()
+}
 FIND_FIRST_OF = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? ORDER BY id"
     for k, kind in _KINDS.items()
 }
 FIND_AFTER_SAME = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
-    for k, kind in _KINDS.items()
+    for k, kind in (_KINDS | _NAMED).items()
 }
 FIND_AFTER_LOWER = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}"
-    for k, kind in _KINDS.items()
+    for k, kind in (_KINDS | _NAMED).items()
 }
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
-FIND_MSG_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? {_ORDER}"
-FIND_CORREL_ID = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND correl_id = ? {_ORDER}"
-FIND_BOTH_IDS = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND msg_id = ? AND correl_id IS ? {_ORDER}"
-FIND_GROUP = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? {_ORDER}"
 FIND_ITEM = f"""
 SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? {_ORDER}"""
+PLACES_OF = f"SELECT priority, id FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ?"
 FIND_OWN = f"""
-SELECT {COLUMNS}, msg_id, correl_id FROM message
+SELECT {COLUMNS} FROM message
 WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
 FIND_EXPIRED = f"""
 SELECT {COLUMNS} FROM message INDEXED BY message_expiring
@@ -57,9 +67,12 @@ ORDER BY msg_seq_number, msg_offset, priority DESC, id"""
 SEGMENTS = f"""
 SELECT {COLUMNS} FROM message
 WHERE {_VISIBLE} AND group_id = ? AND msg_seq_number = ? ORDER BY msg_offset, priority DESC, id"""
-HEADS_OF = f"""
-SELECT id, head, whole FROM message
-WHERE {_READY} AND group_id = ? AND msg_seq_number = 1 AND msg_offset = 0"""
+FIRST_AT = f"""
+SELECT id, priority, head, whole FROM message
+WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? {_ORDER} LIMIT 2"""
+SET_WHOLE_OF = f"""
+UPDATE message SET head = ?, whole = ?
+WHERE {_READY} AND group_id = ? AND msg_seq_number = 1 AND msg_offset = 0 AND (head <> ? OR whole <> ?)"""
 SET_WHOLE = "UPDATE message SET head = ?, whole = ? WHERE id = ?"
 GROUP_OF = "SELECT group_id, msg_seq_number, msg_offset FROM message WHERE id = ? AND group_id IS NOT NULL"
 PUT_BY = """

@@ -90,7 +90,7 @@ class SqliteStore(BaseStore):
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
         for group in changed:
-            self._groups.changed(group)
+            self._groups.changed(group, has_new_heads=True)
         self._execute(sql.DROP_TEMPORARY, (int(DefinitionType.TEMPORARY_DYNAMIC),))
         self._execute(sql.CLEAR_DELETED)
         self._execute(sql.DROP_DELETED)
@@ -385,7 +385,8 @@ class SqliteStore(BaseStore):
         seq, offset = descriptor.msg_seq_number, descriptor.offset
         item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
         self._execute(sql.ADD_ITEM, (*row, *item))
-        self._groups.came(queue, descriptor.group_id, (seq, offset), change.unit_id)
+        order = -change.priority, change.number
+        self._groups.came(queue, descriptor.group_id, order, (seq, offset), change.unit_id)
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
@@ -436,7 +437,7 @@ class SqliteStore(BaseStore):
             if statement:
                 self._execute(statement, key)
         for group, place in groups.items():
-            self._groups.changed(group, place)
+            self._groups.changed(group, place, has_new_heads=place == START)
         self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
         self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
         self._begun[unit.client_id] = unit.number
