@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.worlds import STORES, World
 from trigmon.mq.calls import (
@@ -27,10 +28,11 @@ from trigmon.mq.calls import (
     Status,
 )
 from trigmon.mq.descriptors import TriggerMessage, unpack_tm
-from trigmon.mq.enums import ApplType, GetOption, OpenOption, Persistence
+from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.manager import Retention
 from trigmon.rules.facts import SLICE
+from trigmon.rules.runs import repeated
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 TRIGGER = {"q_name": "Q", "process_name": "P", "trigger_data": "t", "appl_type": 6, "appl_id": "/bin/true"}
@@ -247,6 +249,15 @@ def test_a_run_is_repeated_by_its_own_trigger_message_which_names_it_and_outlive
     assert descriptor.correl_id == b"RUN r1".ljust(24, b"\0")
     assert (descriptor.put_appl_type, descriptor.persistence) == (ApplType.QMGR, Persistence.PERSISTENT)
     assert (descriptor.appl_origin_data, descriptor.user_identifier) == ("1", "alice")
+
+
+def test_only_a_trigger_message_of_the_queue_managers_own_can_say_what_it_repeats(world):
+    record(world, state="exited")
+    world.did(RetryRun(run_id="r1"))
+    written = world.did(Get(handle=world.open(INITQ, OpenOption.INPUT_SHARED))).descriptor
+    assert repeated(written) == "r1"
+    for odd in ({"put_appl_type": 6}, {"msg_type": MsgType.REPORT}, {"correl_id": bytes(24)}):
+        assert repeated(replace(written, **odd)) == ""
 
 
 def test_what_has_not_ended_or_has_no_trigger_message_on_record_is_not_repeated(world):

@@ -14,7 +14,7 @@ from tests.daemons import define
 from tests.strangers import NOBODY, as_nobody
 from trigmon import places, settings
 from trigmon.cli.main import cli
-from trigmon.mq.calls import ChangeRun, RecordRun, Runs
+from trigmon.mq.calls import CancelRun, ChangeRun, Pause, Pauses, RecordRun, Resume, RetryRun, Runs
 from trigmon.server.authority import Authority
 
 
@@ -112,6 +112,27 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
     assert as_nobody(lambda: refused(named)) == (True, [])
     with named.connect() as qm:
         assert qm.call(Runs()).rows[0]["state"] == "held"
+
+
+def test_who_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repeat_anything(passable):
+    one = passable(settings={"server.socket_mode": "0666", "server.monitors": "nobody"})
+    with one.connect() as qm:
+        qm.call(Pause(what="everything", reason="upkeep"))
+        qm.call(RecordRun(run_id="1", record={"state": "held"}))
+    calls = [Resume(what="everything"), Pause(what="everything"), CancelRun(run_id="1"), RetryRun(run_id="1")]
+
+    def work():
+        said = []
+        with one.connect() as qm:
+            for call in calls:
+                try:
+                    qm.call(call)
+                except trigmon.NotAuthorized as error:
+                    said.append(error.about)
+            return said, [row["reason"] for row in qm.call(Pauses()).rows]
+
+    names = ("resume", "pause", "cancelrun", "retryrun")
+    assert as_nobody(work) == ([f"{name} needs an administrator" for name in names], ["upkeep"])
 
 
 def test_the_account_of_the_shipped_unit_is_a_monitor_by_default():

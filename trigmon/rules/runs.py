@@ -29,7 +29,7 @@ from trigmon.mq.calls import (
     Values,
 )
 from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import ApplType, Persistence
+from trigmon.mq.enums import ApplType, MsgType, Persistence
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
 from trigmon.rules.changes import DropRun, WriteRun
@@ -143,8 +143,12 @@ def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: 
 
 
 def repeated(descriptor: MessageDescriptor) -> str:
-    """The run that a trigger message is to repeat; blank where it is an event's, or was not written by us."""
-    if descriptor.put_appl_type != ApplType.QMGR or not descriptor.correl_id.startswith(REPEATS):
+    """The run that a trigger message is to repeat; blank where it is an event's, or was not written by us.
+
+    A report is ours as well, but its CorrelId is what a sender chose.
+    """
+    is_ours = descriptor.put_appl_type == ApplType.QMGR and descriptor.msg_type == MsgType.DATAGRAM
+    if not is_ours or not descriptor.correl_id.startswith(REPEATS):
         return ""
     return descriptor.correl_id.removeprefix(REPEATS).rstrip(b"\0").decode(errors="replace")
 
