@@ -231,7 +231,8 @@ def test_a_turn_puts_aside_no_more_than_a_slice_and_the_group_it_is_in(world, q)
     session = world.session("app")
     get = Get(handle=logical, options=GetOption.LOGICAL_ORDER.value)
     assert world.qm.turn([(session, 1, get)]) == []
-    assert world.queue_depth("ASIDE") == 200
+    assert world.store.standing.queues["ASIDE"].depth == 200
+    assert world.qm.turn([]) == []
     (answer,) = world.qm.turn([])
     assert isinstance(answer.reply, Refused)
-    assert world.queue_depth("ASIDE") == 500
+    assert world.store.standing.queues["ASIDE"].depth == 500

@@ -138,6 +138,23 @@ def test_a_look_through_many_queues_ends_with_each_looked_at_once(world):
     assert slices >= 3
 
 
+def test_a_slice_is_one_turn_and_shared_by_its_queues(world, monkeypatch):
+    names = [f"Q{number}" for number in range(8)]
+    for name in names:
+        world.define(name, def_persistence="persistent")
+        expired(world, SLICE, name)
+    end, ends = world.store.end, []
+    monkeypatch.setattr(world.store, "end", lambda: (ends.append(1), end()))
+    world.did(Refresh())
+    ends.clear()
+    world.qm.scan()
+    assert len(ends) == 1
+    assert 0 < sum(SLICE - depth(world, name) for name in names) <= SLICE
+    while world.qm.is_scanning:
+        world.qm.scan()
+    assert [depth(world, name) for name in names] == [0] * 8
+
+
 def test_a_queue_that_was_deleted_meanwhile_is_passed_by(world):
     world.did(Refresh(name="OTHER"))
     world.did(Delete(object_type="QLOCAL", name="OTHER"))

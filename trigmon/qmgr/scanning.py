@@ -1,15 +1,16 @@
 """Looking through queues for expired messages: at a start, each EXPRYINT, and at REFRESH QMGR TYPE(EXPIRY).
 
-What is to be looked through stands in a list, each queue once. A slice ends when it has met SLICE expired messages or
-looked at that many queues, so nobody waits long behind it; a queue without expired messages costs one look-up.
+What is to be looked through stands in a list, each queue once. A slice meets SLICE expired messages at most, on that
+many queues, so nobody waits long behind it; a queue without expired messages costs one look-up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from trigmon.mq.calls import Counted, Disconnect
+from trigmon.mq.calls import Call, Counted, Disconnect
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.errands import Expire
 from trigmon.rules.facts import SLICE
@@ -47,18 +48,14 @@ class Scan:
         return True
 
     def go_on(self, manager: QueueManager, session: Session) -> list[Answer]:
-        """One slice, each queue in a turn of its own; what it woke is answered."""
+        """One slice in one turn; what it woke is answered. The queues share its room, so that one sync does for all."""
+        q_names = list(islice(self._queues, SLICE))
+        looks: list[Call] = [Expire(q_name=q_name, limit=SLICE // len(q_names)) for q_name in q_names]
         answers: list[Answer] = []
-        room = SLICE
-        while self._queues and room > 0:
-            q_name = next(iter(self._queues))
-            more = False
-            for answer in manager.turn([(session, 1, Expire(q_name=q_name))]):
-                if answer.session is not session:
-                    answers.append(answer)
-                elif isinstance(answer.reply, Counted):
-                    room -= max(1, answer.reply.count)
-                    more = answer.reply.more
-            if not more:
-                del self._queues[q_name]
-        return answers + manager.turn([(session, 0, Disconnect())])
+        numbered = [(session, number, look) for number, look in enumerate(looks, 1)]
+        for answer in manager.turn([*numbered, (session, 0, Disconnect())]):
+            if answer.session is not session:
+                answers.append(answer)
+            elif not (isinstance(answer.reply, Counted) and answer.reply.more):
+                del self._queues[q_names[answer.sequence - 1]]
+        return answers

@@ -44,9 +44,10 @@ class Undelivered(Call, frozen=True, kw_only=True):
 
 
 class Expire(Call, frozen=True, kw_only=True):
-    """A look through a queue for messages that have expired. Answered by Counted."""
+    """A look through a queue for messages that have expired, at most so many. Answered by Counted."""
 
     q_name: str
+    limit: int
 
 
 class DeadLetter(Call, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from trigmon.mq.names import matches
 from trigmon.rules.changes import met_on_the_way
 from trigmon.rules.decision import Decision, Ids, ToScan
 from trigmon.rules.errands import Expire
-from trigmon.rules.facts import SLICE, Facts, Found, QueueFacts, Selection
+from trigmon.rules.facts import Facts, Found, QueueFacts, Selection
 from trigmon.rules.reports import expiration_reports
 
 
@@ -41,7 +41,7 @@ def look_for_expire(call: Expire, facts: Facts, now: int) -> Selection | None:
     """The next slice of a queue's messages that have expired."""
     if facts.queue is None or facts.queue.is_deleted:
         return None
-    return Selection(call.q_name, now, limit=SLICE, is_expired=True)
+    return Selection(call.q_name, now, limit=call.limit, is_expired=True)
 
 
 def decide_expire(call: Expire, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -49,5 +49,5 @@ def decide_expire(call: Expire, facts: Facts, found: Found | None, now: int, ids
     if found is None:
         return Decision(Counted(count=0))
     changes = met_on_the_way(found)
-    reply = Counted(count=len(changes), more=len(changes) >= SLICE)
+    reply = Counted(count=len(changes), more=len(changes) >= call.limit)
     return Decision(reply, changes, expiration_reports(found.expired, facts, now))

@@ -73,7 +73,7 @@ class Look:
         """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
         picked = Picked(self._selection, {}, self._is_whole)
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
-        return Found(expired=tuple(picked.expired[: self._selection.limit]), damaged=tuple(picked.damaged))
+        return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
 
     def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
         """The committed message of at least this priority that arrived first, if any."""
@@ -221,6 +221,7 @@ class Picked:
         self._locks = locks
         self._group_is_whole = is_whole
         self._takes_any = selection.is_anything
+        self._most_expired = selection.limit if selection.is_expired else SLICE
         self._is_own = False
         self._size = 0
         self._own: list[StoredMessage] = []
@@ -248,7 +249,7 @@ class Picked:
         if message.expires_ms and message.expires_ms <= self._selection.now:
             if not self._is_own:
                 self.expired.append(message)
-            return len(self.expired) < SLICE
+            return len(self.expired) < self._most_expired
         picked = self._own if self._is_own else self.messages
         picked.append(replace(message, is_own=True) if self._is_own else message)
         self._size += len(message.data)
