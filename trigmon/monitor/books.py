@@ -49,7 +49,6 @@ class Books:
 
     def write(self) -> bool:
         """Writes what is pending. False: the queue manager is away, and some of it still is."""
-        self._stands.clear()
         while self._pending:
             some = dict(islice(self._pending.items(), _AT_ONCE))
             try:
@@ -60,32 +59,29 @@ class Books:
                 del self._pending[run_id]
         return True
 
-    def stands(self, run_id: str) -> str:
-        """The state in which the last write left a run: the ledger may know of a pause or a cancel."""
-        return self._stands.get(run_id, "")
-
     def _change(self, some: dict[str, ledger.Fields]) -> None:
         try:
             replies = self._link.pipeline([ChangeRun(run_id=run_id, fields=fields) for run_id, fields in some.items()])
+            for run_id, reply in zip(some, replies, strict=True):
+                self._note_state(run_id, some[run_id], reply)
         except MQError:  # one was refused, and which of the others were done is not told: each again
             for run_id, fields in some.items():
                 self._change_one(run_id, fields)
-        else:
-            for run_id, reply in zip(some, replies, strict=True):
-                self._note_state(run_id, reply)
 
     def _change_one(self, run_id: str, fields: ledger.Fields) -> None:
         """A refusal is logged: the program matters more than its record."""
         try:
-            reply = self._link.call(ChangeRun(run_id=run_id, fields=fields))
+            self._note_state(run_id, fields, self._link.call(ChangeRun(run_id=run_id, fields=fields)))
         except MQError as error:
             log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
-        else:
-            self._note_state(run_id, reply)
 
-    def _note_state(self, run_id: str, reply: Reply) -> None:
-        if isinstance(reply, Recorded):
+    def _note_state(self, run_id: str, fields: ledger.Fields, reply: Reply) -> None:
+        if fields.get("state") == ledger.DUE and isinstance(reply, Recorded):
             self._stands[run_id] = reply.state
+
+    def state_of_due(self, run_id: str) -> str:
+        """How a run that was to be due stands since :meth:`write`: so, or operators would have it otherwise."""
+        return self._stands.pop(run_id, ledger.DUE)
 
     def running_elsewhere(self, process_name: str) -> int:
         """How many runs of a process other monitors have due or started. Raises LinkDown."""

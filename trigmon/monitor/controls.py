@@ -9,16 +9,18 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from trigmon.log import logger
 from trigmon.monitor import ledger
 from trigmon.mq.calls import Call, ChangeRun, Controls, Listing, Recorded, Reply, Runs, Values
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.rules.facts import Paused
 
+log = logger()
 _LOOK_S = 0.5
 
 
 class Heeded:
-    """What was last heard, ``cancel`` the runs to be ended. The monitor's thread writes it, the reaper reads it."""
+    """What was last heard. The monitor's thread writes it whole, the reaper reads it. ``cancel``: the runs to end."""
 
     def __init__(self) -> None:
         self._pauses: tuple[Paused, ...] = ()

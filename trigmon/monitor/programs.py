@@ -218,12 +218,8 @@ class Programs:
             self._wait()
             while self._to_find:
                 self._find(self._to_find.popleft())
-            with self._lock:
-                children = list(self._children.values())
-            if self._ends_runs:
-                self._end(children, talk.STOPPED)
-            elif self._heeded.cancel:
-                self._end([child for child in children if child.run_id in self._heeded.cancel], talk.CANCELLED)
+            if self._ends_runs or self._heeded.cancel:
+                self._end_runs()
             # What is to be started is written down with all that has happened, in one turn and one sync.
             chosen = self._choose_held() if self._stop_at is None else []
             for order, plan in chosen:
@@ -263,8 +259,7 @@ class Programs:
             pauses.append(max(0.0, self._stop_at - time.monotonic()))
             pauses += [_LOOK_AGAIN_S] if self._strays else []
         else:
-            is_ending = any(child.kill_at for child in self._strays.values())
-            pauses += [_LOOK_AGAIN_S] if self._waits_for_others or is_ending else []
+            pauses += [_LOOK_AGAIN_S] if self._waits_for_others or (self._strays and self._heeded.cancel) else []
             pauses += [max(_LOOK_AGAIN_S, self._books.pause_s)] if self._stalled else []
             with self._lock:
                 pause_s = self._slots.next_pause_s(time.monotonic())
@@ -316,11 +311,11 @@ class Programs:
         ended_by = {
             talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
             talk.STOPPED: "its monitor's stop",
-            talk.CANCELLED: "",  # the ledger says by whom
             talk.KEEPER_ENDED: "its keeper's stop",
+            talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
         # Whom a stop ended neither failed nor succeeded.
-        succeeded = None if by in (talk.STOPPED, talk.CANCELLED, talk.KEEPER_ENDED) else code == 0
+        succeeded = None if by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED) else code == 0
         self._close(child, begun | ledger.exited(code, tail, said["end_ms"], ended_by), succeeded)
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
@@ -399,18 +394,25 @@ class Programs:
 
     # -- what is to be done ---------------------------------------------------------------------------------
 
-    def _end(self, children: list[Child], why: str) -> None:
-        """Ends programs. For one without a keeper the group is signalled here: its pidfd says that it is there."""
-        now = time.monotonic()
-        for child in children:
+    def _end_runs(self) -> None:
+        """Ends every program, or those that were cancelled.
+
+        For one without a keeper the group is signalled here: its pidfd says that it is there.
+        """
+        now, why = time.monotonic(), talk.STOPPED if self._ends_runs else talk.CANCELLED
+        with self._lock:
+            children = list(self._children.values())
+        for child in children if self._ends_runs else [c for c in children if c.run_id in self._heeded.cancel]:
             is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
+            if child.keeper is None and child.pidfd < 0:
+                continue  # it is being looked for
             child.kill_at = child.kill_at or now + self.limits.grace_s
-            if is_first and child.keeper is not None:
-                with suppress(KeeperGone):
-                    child.keeper.stop(child.run_id, why, self.limits.grace_s)
-            elif child.pidfd >= 0 and (is_first or is_due):
+            if child.keeper is None and (is_first or is_due):
                 with suppress(OSError):
                     os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
+            elif child.keeper is not None and is_first:
+                with suppress(KeeperGone):
+                    child.keeper.stop(child.run_id, why, self.limits.grace_s)
 
     def _choose_held(self) -> list[tuple[Order, LaunchPlan]]:
         """What waits and may start now, as far as slots are free, the oldest first; counted as running from here on.
@@ -439,19 +441,14 @@ class Programs:
         return chosen
 
     def _start_chosen(self, chosen: list[tuple[Order, LaunchPlan]], *, is_written: bool) -> None:
-        """Starts them; where they are not written down, or no keeper is to be had, they are held as before.
-
-        The ledger has the last word: it holds what is paused, and ends what was cancelled.
-        """
+        """Starts them. Where one is not written down, is paused, or no keeper is to be had, it is held as before."""
         with self._lock:
             not_now = []
             for order, plan in chosen:
-                stands = self._books.stands(order.run_id) if is_written else ""
-                if stands == ledger.CANCELLED:
+                state = self._books.state_of_due(order.run_id) if is_written else ledger.HELD
+                if state == ledger.CANCELLED:
                     self._slots.end(order.run_id, order.trigger)
-                elif stands == ledger.HELD:
-                    self._slots.put_back(order)
-                elif not is_written or not self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger))):
+                elif state == ledger.HELD or not self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger))):
                     not_now.append(order)
             for order in reversed(not_now):
                 self._slots.put_back(order)
