@@ -118,6 +118,15 @@ def house(tmp_path):
     made.end()
 
 
+@pytest.fixture
+def deaf():
+    """This process ignores what a shell has its background jobs ignore."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 class TestStarting:
     def test_a_program_gets_its_arguments_directory_environment_and_two_files_for_its_output(self, house, tmp_path):
         text = 'echo "$#|$1|$OWN|$(pwd)"; echo oh >&2; exit 3'
@@ -149,7 +158,7 @@ class TestStarting:
         house.wait_for("ended", "r")
         assert house.output("r") == "once\n"
 
-    def test_a_program_leads_its_own_session_reads_nothing_and_is_deaf_to_no_signal(self, house):
+    def test_a_program_leads_its_own_session_reads_nothing_and_is_deaf_to_no_signal(self, house, deaf):
         house.shell("r", "cat; awk '{print $6}' /proc/$$/stat; grep -E 'Sig(Ign|Blk)' /proc/$$/status | cut -f2")
         started = house.wait_for("started", "r")
         assert house.wait_for("ended", "r")["status"] == 0

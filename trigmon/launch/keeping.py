@@ -200,5 +200,7 @@ def _spawn(name: str, listener: socket.socket, said: Path) -> int:
             (os.POSIX_SPAWN_OPEN, 2, str(said), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
         ],
         setsid=True,
-        setsigdef=[signal.SIGINT, signal.SIGHUP, signal.SIGPIPE],
+        # What a shell or nohup had the monitor ignore, no program is to ignore.
+        setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        setsigmask=[],
     )
