@@ -6,7 +6,20 @@ from functools import partial
 
 from tests.reasons.stories import COMPLETED, TOLD, WARNING, Stories
 from tests.worlds import World
-from trigmon.mq.calls import Alter, Backout, Clear, Define, Delete, Get, Inquire, Ping, Reply, RetryDeadLetters, Set
+from trigmon.mq.calls import (
+    Alter,
+    Backout,
+    Clear,
+    Define,
+    Delete,
+    Get,
+    Inquire,
+    Pause,
+    Ping,
+    Reply,
+    RetryDeadLetters,
+    Set,
+)
 from trigmon.mq.descriptors import DeadLetterHeader, unpack_dlh
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
@@ -106,6 +119,12 @@ def an_alias_is_defined_like_a_local_queue(world: World) -> Reply | None:
 @STORIES.of(Reason.ATTR_VALUE_ERROR)
 def a_maxdepth_is_below_nothing(world: World) -> Reply | None:
     return world.do(Define(object_type="QLOCAL", name="Q", attributes={"max_q_depth": -1}))
+
+
+@STORIES.of(Reason.COMMAND_FAILED)
+def what_is_paused_is_paused_again(world: World) -> Reply | None:
+    world.did(Pause(what="everything"))
+    return world.do(Pause(what="everything"))
 
 
 @STORIES.of(Reason.ATTR_VALUE_FIXED)
