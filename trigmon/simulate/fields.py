@@ -154,22 +154,20 @@ def items(value: Any, place: Place) -> list[tuple[Any, Place]]:
     return [(item, place.at(index)) for index, item in enumerate(value)]
 
 
-def one_of(table: Mapping[str, T], *, later: Iterable[str] = ()) -> Reader[T]:
+def one_of(table: Mapping[str, T]) -> Reader[T]:
     """A reader of one word of a table."""
 
     def read(value: Any, place: Place) -> T:
         if isinstance(value, str) and value in table:
             return table[value]
-        if isinstance(value, str) and value in later:
-            raise place.error(f"{value} {COMES_LATER}")
         raise place.error(f"{_key(place)} does not know {worded(value)}{nearest(value, table)}")
 
     return read
 
 
-def flags(table: Mapping[str, int], *, later: Iterable[str] = ()) -> Reader[int]:
+def flags(table: Mapping[str, int]) -> Reader[int]:
     """A reader of a list of words, each a bit."""
-    word = one_of(table, later=later)
+    word = one_of(table)
 
     def read(value: Any, place: Place) -> int:
         bits = 0
