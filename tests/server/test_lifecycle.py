@@ -218,7 +218,7 @@ def test_tcp_on_loopback_serves_and_makes_nobody_an_administrator(daemon):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     one = daemon(settings={"server.tcp": f"127.0.0.1:{port}"})
-    assert one.events("ready")[0]["listens"] == [str(one.socket), f"127.0.0.1:{port}"]
+    assert one.wait_for_event("ready")["listens"] == [str(one.socket), f"127.0.0.1:{port}"]
     with one.connect() as qm:
         define(qm, "OPEN.TO.ALL")
     with trigmon.connect(f"tcp://127.0.0.1:{port}") as qm:
