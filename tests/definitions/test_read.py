@@ -102,8 +102,8 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ("qlocal: A", 'q.yaml:1: objects stand in a list: write "- qlocal: A"'),
         ("hello", "q.yaml:1: a definition file is a list"),
         ("- qlocal: A\n  maxdepth: 1.5", "q.yaml:2: QLOCAL A: max_q_depth must be"),
-        ("- process: P\n  launch: {retry: 3}", "q.yaml:2: PROCESS P: retry comes with a later release"),
-        ("- process: P\n  launch:\n    open_wait_s: 3", "q.yaml:3: PROCESS P: open_wait_s comes with a later release"),
+        ("- process: P\n  spark: {session: warm}", "q.yaml:2: PROCESS P: session comes with a later release"),
+        ("- process: P\n  launch:\n    retry_wait_s: 0", "q.yaml:2: PROCESS P: PROCESS(P) RETRYWAIT(0): "),
         ("- process: P\n  launch: {instance: 3}", "q.yaml:2: PROCESS P: unknown key 'instance'"),
         ("- process: P\n  launch: {instances: many}", "q.yaml:2: PROCESS P: launch.instances: input should be"),
         (

@@ -126,7 +126,9 @@ def test_how_a_queue_is_made_is_said_by_its_model_and_by_no_local_queue():
 
 def test_what_a_process_has_beyond_mq_is_marked_as_ours():
     ours = {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values() if a.ours}
-    assert ours == {"INSTANCES", "TIMELIMIT", "WORKDIR", "SPKMASTER", "SPKCONF", "SPKPYFILES", "SPKARGS"}
+    launching = {"INSTANCES", "COALESCE", "OPENWAIT", "RETRY", "RETRYWAIT", "BREAKER", "TIMELIMIT"}
+    limits = {"MEMLIMIT", "CPULIMIT", "FILELIMIT", "RUNAS", "SECRETS"}
+    assert ours == launching | limits | {"WORKDIR", "SPKMASTER", "SPKCONF", "SPKPYFILES", "SPKARGS"}
     assert ours | {row[0] for row in PROCESS} == {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values()}
 
 

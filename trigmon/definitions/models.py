@@ -37,10 +37,7 @@ Word = Annotated[Any, BeforeValidator(_word)]
 
 LATER_KEYS = {
     "spark": ("session", "connect", "master_url", "reservation"),
-    "launch": (
-        *("open_wait_s", "retry", "retry_wait_s", "coalesce", "breaker"),
-        *("account", "memory_max", "cpu_quota", "environment"),
-    ),
+    "launch": (),
     "process": (),
     "qlocal": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "indxtype"),
     "qmodel": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "indxtype"),
@@ -78,7 +75,17 @@ class LaunchGroup(_Strict):
     """``launch:`` of a process."""
 
     instances: int | None = None
+    coalesce: str | int | None = None
+    open_wait_s: int | None = None
+    retry: int | None = None
+    retry_wait_s: int | None = None
+    breaker: int | None = None
     time_limit_s: int | None = None
+    memory_limit_mib: int | None = None
+    cpu_limit_s: int | None = None
+    open_files_limit: int | None = None
+    run_as: str | None = None
+    secrets: str | None = None
 
     def attributes(self) -> dict[str, Any]:
         """The named parts as attributes of the process."""

@@ -26,11 +26,20 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Exactly what will be executed: argument list, additions to the environment, working directory ("" = ours)."""
+    """Exactly what will be executed: argument list, additions to the environment, working directory ("" = ours).
+
+    ``user`` is as whom ("": the monitor's own user). The limits are 0 where there is none: memory in MiB, processor
+    time in seconds, open files. ``secrets`` are files by the names under which the program finds them.
+    """
 
     argv: list[str]
     environment: dict[str, str]
     working_directory: str = ""
+    user: str = ""
+    memory_limit_mib: int = 0
+    cpu_limit_s: int = 0
+    open_files_limit: int = 0
+    secrets: dict[str, str] = {}
 
 
 class LaunchError(Exception):

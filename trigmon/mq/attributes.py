@@ -21,6 +21,7 @@ from trigmon.mq.enums import (
     ApplType,
     BackoutRequeue,
     CapExpiry,
+    Coalesce,
     DefinitionType,
     DefInputOpenOption,
     ExpiryInterval,
@@ -304,7 +305,17 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""
     user_data: Annotated[str, Attribute("USERDATA", 2021, length=128)] = ""
     instances: Annotated[int, Attribute("INSTANCES", low=0, high=10_000, ours=True)] = 0
+    coalesce: Annotated[Coalesce, Attribute("COALESCE", words=_words(Coalesce), ours=True)] = Coalesce.NO
+    open_wait_s: Annotated[int, Attribute("OPENWAIT", ours=True)] = 0
+    retry: Annotated[int, Attribute("RETRY", high=10_000, ours=True)] = 3
+    retry_wait_s: Annotated[int, Attribute("RETRYWAIT", low=1, high=86_400, ours=True)] = 1
+    breaker: Annotated[int, Attribute("BREAKER", high=10_000, ours=True)] = 5
     time_limit_s: Annotated[int, Attribute("TIMELIMIT", ours=True)] = 0
+    memory_limit_mib: Annotated[int, Attribute("MEMLIMIT", high=1 << 24, ours=True)] = 0
+    cpu_limit_s: Annotated[int, Attribute("CPULIMIT", ours=True)] = 0
+    open_files_limit: Annotated[int, Attribute("FILELIMIT", high=1 << 20, ours=True)] = 0
+    run_as: Annotated[str, Attribute("RUNAS", length=32, ours=True)] = ""
+    secrets: Annotated[str, Attribute("SECRETS", length=1024, ours=True)] = ""
     working_directory: Annotated[str, Attribute("WORKDIR", length=1024, ours=True)] = ""
     spark_master: Annotated[str, Attribute("SPKMASTER", length=256, ours=True)] = ""
     spark_conf: Annotated[str, Attribute("SPKCONF", length=8192, ours=True)] = ""

@@ -45,6 +45,13 @@ class Rearm(IntEnum):
     AUTO = 1
 
 
+class Coalesce(IntEnum):
+    """Ours: whether a trigger message is served by the run that already waits for the same queue and process."""
+
+    NO = 0
+    YES = 1
+
+
 class BackoutRequeue(IntEnum):
     """Ours: who moves a message that was backed out as often as BOTHRESH says: programs, as in MQ, or the house."""
 
