@@ -29,12 +29,12 @@ from trigmon.rules.errands import Deliver, HandOut, PutAside, PutPart
 from trigmon.rules.facts import Facts, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.get import MOST_MESSAGES, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.get import decide_get as decide_one
+from trigmon.rules.get_options import BROWSES
 from trigmon.rules.order.place import Side
 from trigmon.rules.put import check_puts_allowed, decide_deliver
 from trigmon.rules.reports import exception_report, expiration_reports
 from trigmon.rules.resolving import base_queue
 
-_BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
 _DISCARD = ReportOption.DISCARD_MSG.value
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED
 _GROUPS = (GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE).value
@@ -49,7 +49,7 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     One that stands first is put aside, and the call looks again; behind others it waits for the next call.
     """
     queue = facts.queue
-    if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
+    if found is not None and queue is not None and _minds(queue) and not call.options & BROWSES:
         threshold, messages = queue.definition.backout_threshold, found.messages
         bad = [
             place
