@@ -136,16 +136,7 @@ def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Fact
     made: list[Call] = []
     for change in changes:
         if isinstance(change, AddMessage) and change.descriptor.report:
-            message = StoredMessage(
-                change.number,
-                change.q_name,
-                change.priority,
-                change.is_persistent,
-                change.descriptor,
-                change.data,
-                change.expires_ms,
-            )
-            made += _confirmation(COA, Feedback.COA, message, queue, facts, now, change.unit_id)
+            made += _confirmation(COA, Feedback.COA, change.message, queue, facts, now, change.unit_id)
     return made
 
 
