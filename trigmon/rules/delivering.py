@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, NO_ID
+from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import ReportOption
 from trigmon.mq.errors import MQError, SyncpointLimitReached
-from trigmon.rules.dead_letter import header, why_not
-from trigmon.rules.decision import Decision, Dropped, Ids, Lost
+from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.decision import Decision, Ids, Lost
 from trigmon.rules.errands import Deliver, Report, Undelivered
 from trigmon.rules.expiry import capped
 from trigmon.rules.facts import Facts, Found
@@ -65,16 +65,17 @@ def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now
     data = header(call.reason, call.q_name, original, facts.q_mgr.name, now, call.q_mgr_name) + call.data
     hindered = why_not(facts, len(data))
     if not hindered:
-        dead = replace(original, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8, format=FORMAT_DEAD_LETTER)
-        delivery = Deliver(q_name=name, descriptor=dead, data=data, expires_ms=call.expires_ms, unit_id=call.unit_id)
+        delivery = Deliver(
+            q_name=name,
+            descriptor=dead_descriptor(original),
+            data=data,
+            expires_ms=call.expires_ms,
+            unit_id=call.unit_id,
+        )
         try:
-            placed = decide_deliver(delivery, facts, found, now, ids)
+            return ends_here(decide_deliver(delivery, facts, found, now, ids), name)
         except SyncpointLimitReached:
             raise
         except MQError as error:
             hindered = str(error)
-        else:
-            # What its arrival triggers may find no place in turn: that is dropped, so nothing goes round for ever.
-            dropped = tuple(Dropped(name, "a dead letter has no dead letter") for _ in placed.errands)
-            return replace(placed, errands=[], told=(*placed.told, *dropped))
     return Decision(told=(Lost(call.q_name, f"{refused} and the dead-letter queue: {hindered}"),))
