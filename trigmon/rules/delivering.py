@@ -44,33 +44,26 @@ def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids
     except SyncpointLimitReached:
         raise
     except MQError as error:
-        undelivered = Undelivered(
-            q_name=call.q_name,
-            q_mgr_name=call.q_mgr_name or facts.q_mgr.name,
-            reason=int(error.reason),
-            descriptor=descriptor,
-            data=call.data,
-            expires_ms=call.expires_ms,
-            unit_id=call.unit_id,
-        )
+        undelivered = Undelivered(report=replace(call, descriptor=descriptor), reason=int(error.reason))
         return Decision(errands=[undelivered])
 
 
 def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Behind an MQDLH onto DEADQ, with the time it has left; one that inherited MQRO_DISCARD_MSG is dropped rather."""
-    original, name = call.descriptor, facts.q_mgr.dead_letter_q_name
-    refused = f"{call.q_name} refused it (reason {call.reason})"
+    report, name = call.report, facts.q_mgr.dead_letter_q_name
+    original = report.descriptor
+    refused = f"{report.q_name} refused it (reason {call.reason})"
     if original.report & ReportOption.DISCARD_MSG:
-        return Decision(told=(Lost(call.q_name, f"{refused}, and it asks to be discarded then"),))
-    data = header(call.reason, call.q_name, original, facts.q_mgr.name, now, call.q_mgr_name) + call.data
+        return Decision(told=(Lost(report.q_name, f"{refused}, and it asks to be discarded then"),))
+    data = header(call.reason, report.q_name, original, facts.q_mgr.name, now, report.q_mgr_name) + report.data
     hindered = why_not(facts, len(data))
     if not hindered:
         delivery = Deliver(
             q_name=name,
             descriptor=dead_descriptor(original),
             data=data,
-            expires_ms=call.expires_ms,
-            unit_id=call.unit_id,
+            expires_ms=report.expires_ms,
+            unit_id=report.unit_id,
         )
         try:
             return ends_here(decide_deliver(delivery, facts, found, now, ids), name)
@@ -78,4 +71,4 @@ def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now
             raise
         except MQError as error:
             hindered = str(error)
-    return Decision(told=(Lost(call.q_name, f"{refused} and the dead-letter queue: {hindered}"),))
+    return Decision(told=(Lost(report.q_name, f"{refused} and the dead-letter queue: {hindered}"),))
