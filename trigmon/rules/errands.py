@@ -119,7 +119,7 @@ class Awake(Call, frozen=True, kw_only=True):
 
 
 class Rearmed(Call, frozen=True, kw_only=True):
-    """A DEPTH queue that switched its control off is armed again at a start."""
+    """A DEPTH queue that switched its control off is armed again, whether enough messages wait or not."""
 
     q_name: str
 
