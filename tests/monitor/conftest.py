@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 
 import pytest
 
 from tests.daemons import define
+from tests.waiting import until
 from trigmon.monitor import monitor
 from trigmon.monitor.children import Limits
 from trigmon.mq.calls import Alter, Display, Runs
@@ -84,15 +84,6 @@ class Stage:
     def end(self):
         for end in self._monitors:
             end()
-
-
-def until(found):
-    """What ``found()`` returns as soon as it returns anything."""
-    deadline = time.monotonic() + WAIT_S
-    while not (value := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return value
 
 
 def kill(pid):
