@@ -43,10 +43,10 @@ class Stage:
         define(self.qm, name, process_name=f"{name}.P", initiation_q_name=self.initq, **wanted)
         return name
 
-    def watch(self, instances=4, time_limit_s=0, grace_s=1, **settings):
+    def watch(self, instances=4, time_limit_s=0, grace_s=1, runs=0, **settings):
         """Starts a monitor and waits until it reads the initiation queue; returns a function that stops it."""
         stop, ready, ended = threading.Event(), threading.Event(), []
-        limits = Limits(instances, time_limit_s, grace_s)
+        limits = Limits(instances, time_limit_s, grace_s, runs)
         settings = {"initiation_q": self.initq, "data": self.data, "stop_runs": True, "limits": limits} | settings
 
         def run():
