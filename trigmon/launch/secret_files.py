@@ -40,9 +40,9 @@ def _file(name: str, directory: Path | None, environ: Mapping[str, str]) -> Path
             raise LaunchError(f"SECRETS({name}): {path} cannot be looked at: {error.strerror}") from None
         _check(name, path, status, others)
         return path
-    where = " nor ".join(looked_at) or "neither a credential of systemd's nor monitor.secrets_directory"
+    where = f"there is no {' nor '.join(looked_at)}" if looked_at else "this monitor has no secrets"
     raise LaunchError(
-        f"SECRETS({name}): there is no {where}; give the monitor's unit LoadCredential={name}:/path/of/the/file, "
+        f"SECRETS({name}): {where}; give the monitor's unit LoadCredential={name}:/path/of/the/file, "
         f"or put a file {name} of mode 0600 into the directory of monitor.secrets_directory"
     )
 
