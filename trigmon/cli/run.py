@@ -41,7 +41,12 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     watching.run(
         ours.qmgr,
         initiation_q=settings.monitor.initiation_q,
-        limits=Limits(settings.monitor.instances, settings.monitor.time_limit_s, settings.monitor.grace_s),
+        limits=Limits(
+            settings.monitor.instances,
+            settings.monitor.time_limit_s,
+            settings.monitor.grace_s,
+            settings.monitor.max_runs,
+        ),
         grants=Grants.of(
             settings.monitor.run_as_file, settings.monitor.secrets_directory, settings.monitor.environment
         ),

@@ -64,14 +64,21 @@ def run(
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
             keepers = Keepers(directory / "monitors", post.keeper)
-            programs = Programs(books, launchers(directory, grants), directory / "runs", keepers, limits or Limits())
+            programs = Programs(
+                books,
+                launchers(directory, grants),
+                directory / "runs",
+                keepers,
+                limits or Limits(),
+                q_mgr_name=name,
+                address=address if ":" in address else "",
+            )
             sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
                 link,
                 programs,
                 initiation_q=initiation_q,
                 post=post,
-                address=address if ":" in address else "",
                 ready=ready or (lambda: None),
             )
             try:
