@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.houses import House, is_gone, until
+from tests.launch.houses import House, is_gone
+from tests.waiting import until
 from trigmon.launch import claims, credentials, talk
 from trigmon.launch.kept import may_change_users
 

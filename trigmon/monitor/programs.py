@@ -13,6 +13,7 @@ and then nobody knows how it ends.
 from __future__ import annotations
 
 import os
+import pwd
 import select
 import signal
 import threading
@@ -20,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -289,14 +291,16 @@ class Programs:
     def _started(self, child: Child, said: Mapping[str, Any]) -> None:
         argv = child.plan.argv if child.plan else []
         self._runs(child, said["pid"], said["start_ms"], argv)
-        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=argv[0])
+        program = argv[0] if argv else ""
+        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=program)
 
     def _runs(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         """It has a process: that is written, and from here on it is to open its queue."""
         child.pid = pid
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
-        self._books.note(child.run_id, ledger.started(pid, start_ms, argv=argv, directory=str(child.directory)))
+        known = {"argv": argv, "directory": str(child.directory), "user": child.order.process.run_as or own_user()}
+        self._books.note(child.run_id, ledger.started(pid, start_ms, **known))
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
         tail = process.tail(child.directory, self._errors_of(child.trigger))
@@ -419,6 +423,15 @@ class Programs:
         elif child.keeper is not None and is_first:
             with suppress(KeeperGone):
                 child.keeper.stop(child.run_id, why, self.limits.grace_s)
+
+
+@cache
+def own_user() -> str:
+    """As whom a program runs whose definition does not say."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def now_ms() -> int:
