@@ -106,15 +106,11 @@ class Programs:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
-    def order_of(self, record: ledger.Fields) -> Order:
-        """What a run's record says is to be started."""
-        return self._starter.order_of(record)
-
-    def start(self, order: Order, letter: Letter) -> None:
+    def start(self, record: ledger.Fields, letter: Letter) -> None:
         """Has a run started that is due in the ledger; ``letter`` is its trigger message as it came."""
-        plan = self._starter.plan(order, letter)
+        planned = self._starter.planned(record, letter)
         with self._lock:
-            is_asked = plan is not None and self._ask_for(order, plan, letter)
+            is_asked = planned is not None and self._ask_for(*planned, letter)
         if not is_asked:
             self.wake()
 
