@@ -43,4 +43,5 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
         limits=Limits(settings.monitor.instances, settings.monitor.time_limit_s, settings.monitor.grace_s),
         data=settings.qmgr.data,
         stop_runs=settings.monitor.stop_runs,
+        launcher=settings.monitor.launcher,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from trigmon.launch import claims, talk
+from trigmon.launch.ending import Run
 
 STDOUT, STDERR = "stdout", "stderr"
 """The files that a program's output goes to, in the run's directory."""
@@ -24,7 +25,7 @@ class NotExecutedError(OSError):
     """The kernel refused to execute the program, or its working directory."""
 
 
-class Kept:
+class Kept(Run):
     """A program, started by being made: in a session of its own, with its output in its run's directory.
 
     ``order`` is the frame that asked for it. Raises NotExecutedError, OSError when its files cannot be made, and
@@ -32,10 +33,8 @@ class Kept:
     """
 
     def __init__(self, order: talk.Said, null: int) -> None:
-        self.run_id = str(order["run"])
-        self.directory = Path(order["directory"])
-        self.grace_s = float(order["grace_s"])
-        with (self.directory / STDOUT).open("xb") as out, (self.directory / STDERR).open("xb") as err:
+        directory = Path(order["directory"])
+        with (directory / STDOUT).open("xb") as out, (directory / STDERR).open("xb") as err:
             try:
                 self._popen = subprocess.Popen(
                     order["argv"],
@@ -48,36 +47,15 @@ class Kept:
                 )
             except OSError as error:
                 raise NotExecutedError(error.errno, error.strerror) from error
+        self._limit_s = float(order["time_limit_s"])
+        super().__init__(str(order["run"]), directory, grace_s=float(order["grace_s"]), time_limit_s=self._limit_s)
         self.pid = self._popen.pid
         self.start_ms = now_ms()
-        self._limit_s = float(order["time_limit_s"])
-        self.due_at = time.monotonic() + self._limit_s if self._limit_s else 0.0
-        self._why = ""
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to its whole process group; only while it has not been waited for."""
         with suppress(OSError):
             os.killpg(self.pid, number)
-
-    def end(self, why: str, grace_s: float) -> None:
-        """SIGTERM now (which one that is stopped gets too), SIGKILL when the grace is over."""
-        if self._why:
-            return
-        self._why = why
-        self.grace_s = grace_s
-        self.due_at = time.monotonic() + grace_s
-        self.signal(signal.SIGTERM)
-        self.signal(signal.SIGCONT)
-
-    def keep_time(self, now: float) -> None:
-        """Ends it when its time is up."""
-        if not self.due_at or now < self.due_at:
-            return
-        if self._why:
-            self.due_at = 0.0
-            self.signal(signal.SIGKILL)
-        else:
-            self.end(talk.TIME_LIMIT, self.grace_s)
 
     def ended(self) -> claims.Fields:
         """Waits for it, which has ended; what is to be known of that."""
@@ -87,7 +65,7 @@ class Kept:
             "start_ms": self.start_ms,
             "end_ms": now_ms(),
             "status": self._popen.wait(),
-            "why": self._why,
+            "why": self.why,
             "limit_s": self._limit_s,
         }
 

@@ -13,6 +13,7 @@ from types import FrameType
 from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
+from trigmon.launch import systemd, talk
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
 from trigmon.log import logger, say_always
@@ -35,6 +36,7 @@ def run(
     limits: Limits | None = None,
     data: str | Path | None = None,
     stop_runs: bool = False,
+    launcher: str = talk.PROCESS,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
@@ -43,8 +45,11 @@ def run(
     ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``data`` is the
     queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is open.
     Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
-    because the process that started it has died. Raises MQError when the initiation queue cannot be served.
+    because the process that started it has died. ``launcher`` is what programs are started as. Raises MQError when the
+    initiation queue cannot be served, and OSError when there is no systemd to start programs.
     """
+    if launcher == talk.SYSTEMD and (why := systemd.why_not()):
+        raise OSError(f"monitor.launcher is systemd, and {why}")
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
 
@@ -60,7 +65,7 @@ def run(
         directory = places.data_directory(name, data)
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
-            keepers = Keepers(directory / "monitors", post.keeper)
+            keepers = Keepers(directory / "monitors", post.keeper, launcher)
             programs = Programs(books, launchers(directory), directory / "runs", keepers, limits or Limits())
             sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
