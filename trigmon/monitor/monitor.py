@@ -24,6 +24,7 @@ from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.sweeping import Sweeper
 from trigmon.monitor.watcher import Watcher
+from trigmon.notify import ServiceManager
 
 log = logger()
 DEFAULT_INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -50,13 +51,21 @@ def run(
     """
     if launcher == talk.SYSTEMD and (why := systemd.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
+    service = ServiceManager()
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
 
     def connected() -> Connection:
         return connect(address, application="trigmon monitor", run_id="")
 
+    def opened() -> None:
+        service.ready()
+        service.status(f"serves {initiation_q}")
+        if ready is not None:
+            ready()
+
     with _stopping(stop) as stopped:
+        service.status("waits for its queue manager")
         link = Link(connected)
         name = _q_mgr_name(link, stopped)
         if name is None:
@@ -74,7 +83,8 @@ def run(
                 initiation_q=initiation_q,
                 post=post,
                 address=address if ":" in address else "",
-                ready=ready or (lambda: None),
+                ready=opened,
+                alive=service.beat,
             )
             try:
                 watcher.serve(stopped)
@@ -82,6 +92,7 @@ def run(
                 link.drop()  # in order it would commit: a trigger message that was got and not served must come back
                 raise
             finally:
+                service.stopping()
                 link.close()
                 sweeper.stop()
                 # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.

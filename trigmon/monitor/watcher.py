@@ -57,7 +57,8 @@ class Watcher:
     """One monitor's eye on one initiation queue.
 
     ``post`` tells it from others in the ledger, ``address`` is what started programs connect to ("": the queue
-    manager's name), ``ready`` is called whenever the initiation queue has been opened.
+    manager's name), ``ready`` is called whenever the initiation queue has been opened, ``alive`` in each turn of the
+    loop.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Watcher:
         post: Post,
         address: str = "",
         ready: Callable[[], None] = lambda: None,
+        alive: Callable[[], None] = lambda: None,
     ) -> None:
         self._link = link
         self._programs = programs
@@ -79,6 +81,7 @@ class Watcher:
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._address = address
         self._ready = ready
+        self._alive = alive
 
     def serve(self, stop: threading.Event) -> None:
         """Serves the initiation queue until ``stop``, through any absence of the queue manager.
@@ -86,6 +89,7 @@ class Watcher:
         Raises MQError where waiting would not help: no such queue, no authority.
         """
         while not stop.is_set():
+            self._alive()
             try:
                 self._serve_connection(stop)
             except LinkDown as down:
@@ -105,6 +109,7 @@ class Watcher:
         news = News(self._link.call, self._name)
         while not stop.is_set():
             self._programs.check()
+            self._alive()
             self._look_round()
             self._heed(news)
             unit = self._link.connection().unit
