@@ -93,7 +93,7 @@ class Stage:
 
     def unit_started(self, run: Any) -> None:
         self.told.append(("started", run.run_id, run.pid))
-        claims.note_start(run.directory, run.pid, run.start_ms)
+        claims.note_start(run.directory, run.pid, run.start_ms, run.argv)
 
     def unit_failed(self, run: Any, why: str) -> None:
         self.told.append(("failed", run.run_id, why))

@@ -32,8 +32,10 @@ def schema_of(directory):
     return found
 
 
+# What version 4 did not have yet.
+BEFORE_LINES = ["DROP TABLE held", "DROP TABLE serving", "DROP TABLE cause"]
 # What version 3 did not have yet.
-BEFORE_PAUSES = ["DROP TABLE pause", "DROP INDEX run_ended", "ALTER TABLE run DROP COLUMN ended_ms"]
+BEFORE_PAUSES = [*BEFORE_LINES, "DROP TABLE pause", "DROP INDEX run_ended", "ALTER TABLE run DROP COLUMN ended_ms"]
 # What version 2 had where version 3 has indexes by kind.
 BEFORE_GROUPS = [
     *BEFORE_PAUSES,

@@ -12,7 +12,7 @@ SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
 ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES", "CLEAR_DELETED", "DROP_DELETED"}
-ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER", "PAUSES"}
+ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER", "PAUSES", "HELD_LINES", "SERVING", "CAUSES"}
 STATEMENTS = {
     f"{name}.{key}" if key else name: statement
     for name, value in vars(statements).items()

@@ -212,7 +212,7 @@ class Keeper:
         run = Kept(order, self._null)
         self._runs[run.run_id] = self._leaders[run.pid] = run
         self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
-        claims.note_start(run.directory, run.pid, run.start_ms)
+        claims.note_start(run.directory, run.pid, run.start_ms, order["argv"])
         return True
 
     def _fail(self, order: talk.Said, error: Exception) -> None:
@@ -230,7 +230,7 @@ class Keeper:
         """See :class:`trigmon.launch.units.Heeds`."""
         self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
         with suppress(OSError):
-            claims.note_start(run.directory, run.pid, run.start_ms)
+            claims.note_start(run.directory, run.pid, run.start_ms, run.argv)
 
     def unit_failed(self, run: Unit, why: str) -> None:
         """See :class:`trigmon.launch.units.Heeds`."""

@@ -190,6 +190,12 @@ def start_ms(state: State) -> int:
     return int(state.get("ExecMainStartTimestamp", 0)) // 1000
 
 
+def argv(state: State) -> list[str]:
+    """The words it was started with; none when they are not known."""
+    commands = state.get("ExecStartEx")
+    return list(commands[0][1]) if commands else []
+
+
 def grace_s(state: State) -> float:
     """What it has between SIGTERM and SIGKILL."""
     return int(state.get("TimeoutStopUSec", 0)) / _SECOND

@@ -48,6 +48,7 @@ class Unit(Run):
         self.name = unit.name_of(run_id)
         self.path = unit.object_path(self.name)
         self.state: unit.State = {}
+        self.argv: list[str] = []
         self.is_started = False
         self._units = units
 
@@ -97,6 +98,7 @@ class Units:
         variables.touch(mode=0o600)
         variables.write_bytes(unit.environment_file(order["environment"]))
         run = Unit(self, str(order["run"]), directory, float(order["grace_s"]))
+        run.argv = order["argv"]
         run.state = {name: value for name, (_, value) in said if name == "RuntimeMaxUSec"}  # no signal says it
 
         def answered(answer: dbus.Message) -> None:
@@ -121,6 +123,7 @@ class Units:
             self._runs[run.path] = run
             run.state = manager.ask_for_all(run.path)
             run.grace_s = unit.grace_s(run.state)
+            run.argv = unit.argv(run.state)
             run.is_started = bool(claim.get("pid"))
             if claim.get("ends"):
                 run.why, run.grace_s = claim["ends"], claim["grace_s"]

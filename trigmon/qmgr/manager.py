@@ -46,10 +46,11 @@ from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, ToScan
+from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, QueueHeld, ToScan
 from trigmon.rules.errands import Awake, Deliver, Prune, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
+from trigmon.rules.serving import attended
 from trigmon.rules.triggers.extensions import watches_the_clock
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
@@ -308,6 +309,8 @@ class QueueManager:
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
+            if facts.serving is not None:
+                decision = attended(call, facts, found, decision, now)
             did_something = bool(decision.changes or decision.errands)
             noted = len(self._noted)
             if decision.changes:
@@ -355,6 +358,8 @@ class QueueManager:
                     self._told.append(partial(telling.message_not_put_aside, told))
                 case Asked():
                     self._told.append(partial(telling.asked, told))
+                case QueueHeld():
+                    self._told.append(partial(telling.queue_held, told))
         for change in decision.changes:
             note = _NOTES.get(type(change))
             if note is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.calls import Call, Get, GetMany
+from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import SetPlace
@@ -133,6 +133,27 @@ class Tend(Call, frozen=True, kw_only=True):
     """Time has passed for a queue with BACKSTOP, MAXWAIT or REARM(AUTO)."""
 
     q_name: str
+
+
+class Attend(Call, frozen=True, kw_only=True):
+    """The program of a run has opened the queue it was started for, or closed it with nothing left."""
+
+    run_id: str
+    state: str
+
+
+class StartRun(Call, frozen=True, kw_only=True):
+    """A held run becomes due, where nothing hinders it. Answered by ToStart."""
+
+    run_id: str
+    monitor: str
+    caps: Caps
+
+
+class JudgeRun(Call, frozen=True, kw_only=True):
+    """A run has ended, and its last connection."""
+
+    run_id: str
 
 
 class Prune(Call, frozen=True, kw_only=True):

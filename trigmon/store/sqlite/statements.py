@@ -139,7 +139,27 @@ COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
 OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
 CANCELLING = """
 SELECT run_id, record FROM run
-WHERE state IN ('due', 'started') AND json_extract(record, '$.cancelled_by') IS NOT NULL"""
+WHERE state IN ('due', 'started', 'serving', 'drained') AND json_extract(record, '$.cancelled_by') IS NOT NULL"""
+
+HOLD = "INSERT OR IGNORE INTO held SELECT ?, ?, ?, number FROM run WHERE run_id = ?"
+NO_LONGER_HOLD = """
+DELETE FROM held
+WHERE initiation_q = ? AND slot = ? AND q_name = ? AND number = (SELECT number FROM run WHERE run_id = ?)"""
+HELD = {
+    from_last: f"""
+SELECT run_id FROM held JOIN run USING (number)
+WHERE held.initiation_q = ? AND held.slot = ? AND held.q_name = ? ORDER BY held.number {order} LIMIT ?"""
+    for from_last, order in ((False, ""), (True, "DESC"))
+}
+HELD_LINES = "SELECT initiation_q, slot, q_name, count(*) FROM held GROUP BY initiation_q, slot, q_name"
+
+SERVE = "INSERT OR REPLACE INTO serving (run_id, doing) VALUES (?, ?)"
+UNSERVE = "DELETE FROM serving WHERE run_id = ?"
+SERVING = "SELECT doing FROM serving"
+
+SET_CAUSE = "INSERT OR REPLACE INTO cause (slot, q_name, failed, fruitless, until_ms) VALUES (?, ?, ?, ?, ?)"
+DROP_CAUSE = "DELETE FROM cause WHERE slot = ? AND q_name = ?"
+CAUSES = "SELECT slot, q_name, failed, fruitless, until_ms FROM cause"
 
 SET_PAUSE = "INSERT OR REPLACE INTO pause (what, name, by, since_ms, reason) VALUES (?, ?, ?, ?, ?)"
 DROP_PAUSE = "DELETE FROM pause WHERE what = ? AND name = ?"
