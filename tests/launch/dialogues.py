@@ -112,7 +112,7 @@ def ends_well(stage: Stage) -> None:
 
 
 def ends_badly(stage: Stage) -> None:
-    stage.start("r", "/bin/sh", "-c", "sleep 0.2; exit 3", memory_limit_mib=64, open_files_limit=77, cpu_limit_s=9)
+    stage.start("r", "/bin/sh", "-c", "sleep 0.2; exit 3", limits={"memory_mib": 64, "open_files": 77, "cpu_s": 9})
     stage.until("ended", "r")
 
 

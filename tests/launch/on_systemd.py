@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.launch import test_keeper
-from tests.launch.test_keeper import WAIT_S, House, deaf, is_gone, until  # noqa: F401 - deaf is a fixture
+from tests.launch.houses import NAME, House, is_gone, until
+from tests.launch.test_keeper import deaf  # noqa: F401 - deaf is a fixture
 from trigmon.launch import claims, systemd, talk, unit
 
 
@@ -35,22 +36,6 @@ def systemctl(*argv):
 
 def units():
     return json.loads(systemctl("list-units", "--all", "--output=json", unit.PATTERN))
-
-
-def plan_of(house, run_id, text, **limits):
-    """A shell's text with what a plan may ask for."""
-    house.keeper._say(
-        talk.line(
-            "start",
-            run=run_id,
-            argv=["/bin/sh", "-c", text],
-            environment={"PATH": os.environ["PATH"], "TRIGMON_RUN": run_id, "TRIGMON_QNAME": "ORDERS"},
-            working_directory="/",
-            directory=str(house.run(run_id)),
-            launcher=talk.SYSTEMD,
-            **({"time_limit_s": 0, "grace_s": WAIT_S} | limits),
-        )
-    )
 
 
 class TestAsEveryProgram:
@@ -122,42 +107,55 @@ class TestStarting:
 
 class TestLimits:
     def test_memory_is_limited_for_the_whole_of_a_run(self, house):
-        plan_of(
-            house,
+        house.shell(
             "r",
             "cat /sys/fs/cgroup/$(sed -n s/.*:memory://p /proc/self/cgroup)/memory.max "
             "|| cat /sys/fs/cgroup/memory/$(sed -n s/.*:memory://p /proc/self/cgroup)/memory.limit_in_bytes",
-            memory_limit_mib=64,
+            asks={"memory_limit_mib": 64},
         )
         house.wait_for("ended", "r")
         assert house.output("r").split() == [str(64 << 20)]
 
     def test_a_run_that_needs_more_memory_is_killed(self, house):
-        plan_of(house, "r", "head -c 200000000 /dev/zero | tail -c 200000000 > /dev/null; exit $?", memory_limit_mib=64)
+        house.shell(
+            "r", "head -c 200000000 /dev/zero | tail -c 200000000 > /dev/null; exit $?", asks={"memory_limit_mib": 64}
+        )
         assert house.wait_for("ended", "r")["status"] != 0
 
     def test_processor_time_and_open_files_are_limited_for_each_process(self, house):
-        plan_of(
-            house, "r", "ulimit -n; ulimit -Hn; ulimit -St; while :; do :; done", open_files_limit=77, cpu_limit_s=1
+        house.shell(
+            "r",
+            "ulimit -n; ulimit -Hn; ulimit -St; while :; do :; done",
+            asks={"open_files_limit": 77, "cpu_limit_s": 1},
         )
-        assert house.wait_for("ended", "r")["status"] == -signal.SIGXCPU
+        ended = house.wait_for("ended", "r")
+        assert (ended["status"], ended["why"]) == (-signal.SIGXCPU, talk.cpu_limit(1))
         assert house.output("r").split() == ["77", "77", "1"]
 
     def test_it_runs_as_another_user_with_that_users_groups_and_its_files_stay_ours(self, house):
-        plan_of(house, "r", "id -un; umask", user="daemon")
+        house.shell("r", "id -un; umask", working_directory="/", asks={"user": "daemon"})
         assert house.wait_for("ended", "r")["status"] == 0
         assert house.output("r").split() == ["daemon", "0077"]
-        assert (house.run("r") / "stdout").stat().st_uid == os.getuid()
+
+    def test_one_that_runs_as_another_user_may_open_its_output_anew(self, house):
+        house.shell("r", "echo more > /dev/stdout", working_directory="/", asks={"user": "daemon"})
+        assert house.wait_for("ended", "r")["status"] == 0
+        assert house.output("r") == "more\n"
 
     def test_a_user_that_is_not_there_is_told(self, house):
-        plan_of(house, "r", "id -un", user="nobody-of-this-name")
+        house.shell("r", "id -un", asks={"user": "nobody-of-this-name"})
         assert "its user cannot be taken on" in house.wait_for("failed", "r")["error"]
 
     def test_secrets_are_files_by_their_names_for_its_user_alone(self, house):
         secret = house.directory / "secret"
         secret.write_text("open sesame")
         secret.chmod(0o600)
-        plan_of(house, "r", 'cat "$CREDENTIALS_DIRECTORY/db"', user="daemon", secrets={"db": str(secret)})
+        house.shell(
+            "r",
+            'cat "$CREDENTIALS_DIRECTORY/db"',
+            working_directory="/",
+            asks={"user": "daemon", "secrets": {"db": str(secret)}},
+        )
         assert house.wait_for("ended", "r")["status"] == 0
         assert house.output("r") == "open sesame"
 
@@ -172,7 +170,7 @@ class TestTheKeeperDies:
         house.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=house.directory)
         house.wait_for("started", "r")
         house.keeper_is_killed()
-        assert house.keepers.there(test_keeper.NAME).runs == {"r"}
+        assert house.keepers.there(NAME).runs == {"r"}
         (house.directory / "gate").touch()
         assert house.wait_for("ended", "r")["status"] == 6
         until(lambda: not units())
@@ -184,7 +182,7 @@ class TestTheKeeperDies:
         house.keeper_is_killed()
         (house.directory / "gate").touch()
         until(lambda: is_gone(pid))
-        assert house.keepers.there(test_keeper.NAME).runs == set()
+        assert house.keepers.there(NAME).runs == set()
         said = claims.read_exit(house.run("r"))
         wanted = {"exit 0": 0, "exit 6": 6, "kill -9 $$": -9, "kill -TERM $$": -15}[text]
         assert (said["status"], said["pid"], said["why"]) == (wanted, pid, "")
@@ -196,7 +194,7 @@ class TestTheKeeperDies:
         pid = house.wait_for("started", "r")["pid"]
         house.keeper_is_killed()
         until(lambda: is_gone(pid))
-        house.keepers.there(test_keeper.NAME)
+        house.keepers.there(NAME)
         said = claims.read_exit(house.run("r"))
         assert (said["status"], said["why"], said["limit_s"]) == (-signal.SIGTERM, talk.TIME_LIMIT, 1.5)
 
@@ -206,7 +204,7 @@ class TestTheKeeperDies:
         house.keeper.stop("r", talk.CANCELLED, 1.0)
         until(lambda: "ends" in claims.read(house.run("r")))
         house.keeper_is_killed()
-        assert house.keepers.there(test_keeper.NAME).runs == {"r"}
+        assert house.keepers.there(NAME).runs == {"r"}
         ended = house.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGKILL, talk.CANCELLED)
 
@@ -226,7 +224,7 @@ class TestTheKeeperDies:
         other = House(tmp_path / "other", talk.SYSTEMD)
         other.shell("theirs", "sleep 60")
         other.wait_for("started", "theirs")
-        assert house.keepers.there(test_keeper.NAME).runs == set()
+        assert house.keepers.there(NAME).runs == set()
         other.end()
 
 

@@ -13,9 +13,11 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from trigmon.launch import talk
-from trigmon.launch.port import LaunchPlan
+from trigmon.launch.port import LaunchError, LaunchPlan
+from trigmon.launch.users import account
 from trigmon.log import logger
 
 log = logger()
@@ -66,6 +68,7 @@ class Keeper:
                 time_limit_s=time_limit_s,
                 grace_s=grace_s,
                 launcher=self._launcher,
+                **_extras(plan),
             )
         )
 
@@ -203,6 +206,27 @@ class Keepers:
             raise OSError(f"the socket of the keeper {name} has gone")
         log.info("keeper started", keeper=name, pid=pid)
         return Keeper(name, link, pid, self._launcher)
+
+
+def _extras(plan: LaunchPlan) -> dict[str, Any]:
+    """What few plans have, in the words of :mod:`trigmon.launch.talk`."""
+    extras: dict[str, Any] = {}
+    if plan.user:
+        extras["user"] = _identity(plan.user)
+    limits = {"memory_mib": plan.memory_limit_mib, "cpu_s": plan.cpu_limit_s, "open_files": plan.open_files_limit}
+    if given := {name: limit for name, limit in limits.items() if limit}:
+        extras["limits"] = given
+    if plan.secrets:
+        extras["secrets"] = plan.secrets
+    return extras
+
+
+def _identity(name: str) -> dict[str, Any]:
+    try:
+        user = account(name)
+    except LaunchError:  # gone since the plan was made: the keeper refuses this, and the run fails with that
+        return {"name": name, "uid": 0, "gid": 0, "groups": []}
+    return {"name": name, "uid": user.uid, "gid": user.gid, "groups": user.groups}
 
 
 def _spawn(argv: list[str], listener: socket.socket, said: Path) -> int:

@@ -23,6 +23,7 @@ from trigmon.launch import dbus
 ROOT, MANAGER = "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
 PROPERTIES = "org.freedesktop.DBus.Properties"
 _PATIENCE_S = 5.0
+_CAP_SYS_ADMIN = 1 << 21
 
 
 def socket_path() -> Path:
@@ -36,6 +37,15 @@ def socket_path() -> Path:
 def is_the_users_own() -> bool:
     """Whether it is a user's manager, which can start programs as that user only."""
     return os.geteuid() != 0
+
+
+def gives_more_than_we_have() -> bool:
+    """Whether a program that the manager starts as our user would have rights that were taken from us: root's own."""
+    if os.geteuid() != 0:
+        return False
+    lines = Path("/proc/self/status").read_bytes().splitlines()
+    effective = next((int(line.split()[1], 16) for line in lines if line.startswith(b"CapEff:")), 0)
+    return not effective & _CAP_SYS_ADMIN
 
 
 def why_not() -> str:

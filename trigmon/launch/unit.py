@@ -29,6 +29,7 @@ Standard library only: the keeper imports it.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,6 +50,7 @@ ENDED = ("exited", "failed", "dead")
 _FOREVER = (1 << 64) - 1
 _SECOND = 1_000_000
 _MIB = 1 << 20
+_MORE_CPU_S = 5
 _EXITED = 1
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Statuses that say what systemd could not do before it executed the program: systemd.exec(5), "Process Exit Codes".
@@ -116,15 +118,16 @@ def properties(order: talk.Said) -> list[tuple[str, tuple[str, Any]]]:
 
 def _limits(order: talk.Said) -> list[tuple[str, tuple[str, Any]]]:
     said: list[tuple[str, tuple[str, Any]]] = []
-    if memory := order.get("memory_limit_mib"):
+    limits = order.get("limits") or {}
+    if memory := limits.get("memory_mib"):
         said += [("MemoryMax", ("t", int(memory) * _MIB)), ("MemorySwapMax", ("t", 0))]
-    if cpu := order.get("cpu_limit_s"):
-        # SIGXCPU at the limit, as without systemd, and what does not heed it is killed a second later.
-        said += [("LimitCPU", ("t", int(cpu) + 1)), ("LimitCPUSoft", ("t", int(cpu)))]
-    if files := order.get("open_files_limit"):
+    if cpu := limits.get("cpu_s"):
+        # SIGXCPU at the limit, as without systemd, and what does not heed it is killed a little later.
+        said += [("LimitCPU", ("t", int(cpu) + _MORE_CPU_S)), ("LimitCPUSoft", ("t", int(cpu)))]
+    if files := limits.get("open_files"):
         said += [("LimitNOFILE", ("t", int(files))), ("LimitNOFILESoft", ("t", int(files)))]
     if user := order.get("user"):
-        said.append(("User", ("s", _text(user, "the user"))))
+        said.append(("User", ("s", _text(user["name"], "the user"))))
     if secrets := order.get("secrets"):
         said.append(("LoadCredential", ("a(ss)", [(name, str(path)) for name, path in secrets.items()])))
     return said
@@ -170,6 +173,9 @@ def exit_fields(state: State) -> dict[str, Any]:
     why = talk.OUT_OF_MEMORY if state.get("Result") == "oom-kill" else ""
     if state.get("Result") == "timeout" and lasted >= limit:  # a stop that took too long is one as well
         why = talk.TIME_LIMIT
+    cpu = int(state.get("LimitCPUSoft", _FOREVER))
+    if cpu != _FOREVER and state.get("ExecMainCode") != _EXITED and status == signal.SIGXCPU:
+        why = talk.cpu_limit(cpu)
     return {
         "pid": int(state.get("ExecMainPID", 0)),
         "start_ms": start_ms(state),

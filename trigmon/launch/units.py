@@ -8,6 +8,7 @@ Standard library only: the keeper imports it.
 
 from __future__ import annotations
 
+import os
 import selectors
 import signal
 import time
@@ -22,6 +23,7 @@ from trigmon.launch.kept import STDERR, STDOUT, now_ms
 
 _TRY_AGAIN_S = 1.0
 _UNIT = "org.freedesktop.systemd1.Unit"
+_NEVER_SIGNALLED = ("RuntimeMaxUSec", "LimitCPUSoft")
 
 
 class Heeds(Protocol):
@@ -88,18 +90,24 @@ class Units:
 
         The run is not begun when this raises.
         """
-        if order.get("user") and systemd.is_the_users_own():
-            raise ValueError(f"RUNAS({order['user']}): a user's own systemd starts programs as that user only")
+        user = order.get("user") or {}
+        if user and systemd.is_the_users_own():
+            raise ValueError(f"RUNAS({user['name']}): a user's own systemd starts programs as that user only")
+        if not user and systemd.gives_more_than_we_have():
+            raise ValueError("a program without RUNAS would be root with all rights, which this monitor has not itself")
         said = unit.properties(order)
         directory = Path(order["directory"])
         for name in (STDOUT, STDERR):
             (directory / name).touch(mode=0o600, exist_ok=False)  # ours, though systemd may open them as root
+            if user:  # its /dev/stdout is opened anew, and the monitor still reads both
+                (directory / name).chmod(0o640)
+                os.chown(directory / name, user["uid"], -1)
         variables = directory / unit.ENVIRONMENT
         variables.touch(mode=0o600)
         variables.write_bytes(unit.environment_file(order["environment"]))
         run = Unit(self, str(order["run"]), directory, float(order["grace_s"]))
         run.argv = order["argv"]
-        run.state = {name: value for name, (_, value) in said if name == "RuntimeMaxUSec"}  # no signal says it
+        run.state = {name: value for name, (_, value) in said if name in _NEVER_SIGNALLED}
 
         def answered(answer: dbus.Message) -> None:
             if answer.kind == dbus.ERROR:

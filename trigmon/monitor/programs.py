@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import process, talk
+from trigmon.launch import credentials, process, talk
 from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
 from trigmon.launch.port import STDERR, Launcher, LaunchPlan, Order
 from trigmon.log import Seldom, logger
@@ -377,6 +377,8 @@ class Programs:
         self._lose_sight(child, "its keeper had ended before it", now_ms())
 
     def _lose_sight(self, child: Child, why: str, end_ms: int = 0) -> None:
+        with suppress(OSError):  # no keeper was there to do it
+            credentials.remove(child.directory)
         tail = process.tail(child.directory, self._errors_of(child.trigger))
         self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms))
 
