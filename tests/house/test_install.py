@@ -7,6 +7,7 @@ environment would be.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -50,6 +51,17 @@ trigmon process define HELLO appl_type=unix appl_id=/usr/local/bin/hello
 trigmon queue define HELLO.IN TRIGGER trigger_type=every process_name=HELLO \
     initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE def_persistence=persistent
 runuser -u alice -- /opt/trigmon/bin/trigmon put HELLO.IN 'a message of alice'
+"""
+
+LASTING = """
+cat > /usr/local/bin/lasting <<'END'
+#!/bin/sh
+/opt/trigmon/bin/trigmon get "$TRIGMON_QNAME"
+cat /proc/self/cgroup
+sleep 3
+exit 9
+END
+chmod 755 /usr/local/bin/lasting
 """
 
 
@@ -122,7 +134,29 @@ def test_the_journal_finds_what_was_logged_by_its_fields(house):
     assert "monitor serves" in house.do("journalctl --output=cat TRIGMON_EVENT='monitor serves' TRIGMON_QMGR=QM1")
 
 
+@pytest.mark.skipif(shutil.which("dbus-daemon") is None, reason="logind needs a bus, and there is no dbus-daemon")
+def test_the_accounts_own_systemd_keeps_a_job_and_its_exit_while_monitor_and_keeper_are_dead(house):
+    house.do("mkdir -p /etc/trigmon; printf 'monitor:\n  launcher: systemd\n' > /etc/trigmon/trigmon.yaml")
+    refused = house.do("systemctl restart trigmon-monitor@QM1 2>/dev/null || journalctl -u trigmon-monitor@QM1 -n 20")
+    assert "loginctl enable-linger" in refused
+    house.do(
+        "systemctl start dbus.socket systemd-logind.service; loginctl enable-linger trigmon-monitor\n"
+        "own=/run/user/$(id -u trigmon-monitor)/systemd/private\n"
+        "n=0; until [ -S $own ]; do n=$((n+1)); [ $n -lt 60 ]; sleep 0.3; done\n"
+        "systemctl reset-failed trigmon-monitor@QM1; systemctl restart trigmon-monitor@QM1\n"
+        f"{LASTING}\n"
+        "trigmon process alter HELLO appl_id=/usr/local/bin/lasting\n"
+        "trigmon put HELLO.IN 'outlive them'; sleep 1.5\n"
+        "systemctl kill --signal=KILL --kill-whom=all trigmon-monitor@QM1; sleep 3\n"
+        "trigmon process alter HELLO appl_id=/usr/local/bin/hello\n"
+    )
+    newest = max(house.wait_for_runs(2), key=lambda run: run["run_id"])
+    assert (newest["state"], newest["exit_status"]) == ("exited", 9)
+    assert f"/trigmon.slice/trigmon-run-{newest['run_id']}.service" in house.do(f"trigmon runs logs {newest['run_id']}")
+
+
 def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
+    before = len(house.runs())
     house.do(
         "mkdir -p /etc/trigmon /etc/systemd/system/trigmon-monitor@.service.d\n"
         "echo alice > /etc/trigmon/runas\n"
@@ -132,7 +166,7 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
         "systemctl daemon-reload; systemctl restart trigmon-monitor@QM1\n"
         "trigmon process alter HELLO run_as=alice; trigmon put HELLO.IN 'a second one'\n"
     )
-    newest = max(house.wait_for_runs(2), key=lambda run: run["run_id"])
+    newest = max(house.wait_for_runs(before + 1), key=lambda run: run["run_id"])
     assert house.do(f"trigmon runs logs {newest['run_id']}") == "HELLO got a second one as alice\n"
     house.do("trigmon process alter HELLO run_as=; trigmon put HELLO.IN 'nobody is named'; sleep 1")
     newest = max(house.runs(), key=lambda run: run["run_id"])
