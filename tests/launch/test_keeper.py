@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.houses import NAME, WAIT_S, House, is_gone, until
+from tests.launch.houses import NAME, WAIT_S, House, is_gone
+from tests.waiting import until
 from trigmon.launch import claims, talk
 from trigmon.launch.keeping import KeeperGone, Keepers
 

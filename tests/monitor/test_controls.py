@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from tests.monitor.conftest import until
+from tests.waiting import until
 from trigmon.monitor.sweeping import SLICE, Sweep
 from trigmon.mq.calls import CancelRun, Listing, Pause, RecordRun, Resume, RetryRun
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm

@@ -11,7 +11,7 @@ import pytest
 
 import trigmon
 from tests.daemons import define
-from tests.monitor.conftest import until
+from tests.waiting import until
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
 from trigmon.monitor import ledger, monitor

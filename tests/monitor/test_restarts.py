@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.daemons import define
-from tests.monitor.conftest import kill, until
+from tests.monitor.conftest import kill
 from tests.server.test_monitor_child import is_alive
+from tests.waiting import until
 from trigmon.launch import claims
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.port import LaunchPlan

@@ -13,6 +13,7 @@ and then nobody knows how it ends.
 from __future__ import annotations
 
 import os
+import pwd
 import select
 import signal
 import threading
@@ -20,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,9 @@ log = logger()
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
+# That a program has started may be written a little later: its first instructions are worth more than our bookkeeping,
+# and of one that ends at once both is written together.
+_MAY_WAIT_S = 0.02
 _SAY_AGAIN_S = 60.0
 
 
@@ -208,7 +213,7 @@ class Programs:
                 self._find(self._to_find.popleft())
             self._end_what_is_to_end()
             # What has happened is written in one turn; by then the ledger knows what may be started.
-            is_written = self._books.write()
+            is_written = self._books.write(all_of_it=self._stop_at is not None)
             if is_written and self._stop_at is None:
                 for order, plan, letter in self._starter.due():
                     with self._lock:
@@ -244,7 +249,7 @@ class Programs:
     def _pause_ms(self) -> float | None:
         now = time.monotonic()
         is_behind = self._books.behind or self._starter.is_writing_off
-        pauses = [self._books.pause_s] if is_behind else []
+        pauses = [self._books.writes_in_s] if is_behind else []
         if self._stop_at is not None:
             pauses.append(self._stop_at - now)
             pauses += [_LOOK_AGAIN_S] if self._strays else []
@@ -289,14 +294,16 @@ class Programs:
     def _started(self, child: Child, said: Mapping[str, Any]) -> None:
         argv = child.plan.argv if child.plan else []
         self._runs(child, said["pid"], said["start_ms"], argv)
-        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=argv[0])
+        program = argv[0] if argv else ""
+        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=program)
 
     def _runs(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         """It has a process: that is written, and from here on it is to open its queue."""
         child.pid = pid
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
-        self._books.note(child.run_id, ledger.started(pid, start_ms, argv=argv, directory=str(child.directory)))
+        known = {"argv": argv, "directory": str(child.directory), "user": child.order.process.run_as or own_user()}
+        self._books.note(child.run_id, ledger.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
         tail = process.tail(child.directory, self._errors_of(child.trigger))
@@ -419,6 +426,15 @@ class Programs:
         elif child.keeper is not None and is_first:
             with suppress(KeeperGone):
                 child.keeper.stop(child.run_id, why, self.limits.grace_s)
+
+
+@cache
+def own_user() -> str:
+    """As whom a program runs whose definition does not say."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def now_ms() -> int:

@@ -47,6 +47,13 @@ class AddMessage(Change, frozen=True):
     trigger: TriggerMessage | None = None
     is_further: bool = False
 
+    @property
+    def message(self) -> StoredMessage:
+        """The message as it lies on its queue."""
+        return StoredMessage(
+            self.number, self.q_name, self.priority, self.is_persistent, self.descriptor, self.data, self.expires_ms
+        )
+
 
 class TakeMessage(Change, frozen=True):
     """A message is got under a unit of work: hidden now, removed when the unit commits.

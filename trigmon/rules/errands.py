@@ -32,15 +32,10 @@ class Report(Call, frozen=True, kw_only=True):
 
 
 class Undelivered(Call, frozen=True, kw_only=True):
-    """A message that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
+    """A report that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
 
-    q_name: str
-    q_mgr_name: str
+    report: Report
     reason: int
-    descriptor: MessageDescriptor
-    data: bytes
-    expires_ms: int = 0
-    unit_id: int = 0
 
 
 class Expire(Call, frozen=True, kw_only=True):
@@ -124,7 +119,7 @@ class Awake(Call, frozen=True, kw_only=True):
 
 
 class Rearmed(Call, frozen=True, kw_only=True):
-    """A DEPTH queue that switched its control off is armed again at a start."""
+    """A DEPTH queue that switched its control off is armed again, whether enough messages wait or not."""
 
     q_name: str
 

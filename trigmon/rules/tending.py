@@ -10,7 +10,7 @@ from trigmon.rules.decision import Decision, Ids, Judged
 from trigmon.rules.errands import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.facts import Facts, Found, Neighbour, Selection
 from trigmon.rules.triggers.effects import trigger
-from trigmon.rules.triggers.extensions import comes_back, rearmed, watches_the_clock
+from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock
 from trigmon.rules.triggers.situation import Happened, Situation
 
 
@@ -25,7 +25,7 @@ def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: 
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Control is turned on at a start, which is occasion 13 where enough messages wait."""
+    """Control is turned on at a start or after a commit, which is occasion 13 where enough messages wait."""
     if facts.queue is None:
         return Decision()
     neighbour = Neighbour(facts.queue, facts.process, facts.initiation)
@@ -46,6 +46,8 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
         return Decision()
     if comes_back(queue):
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, rearmed(queue.definition))])
+    if is_missed(queue):
+        return Decision(errands=[Rearmed(q_name=call.q_name)])
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     judged: list[Judged] = []
     watched = {Happened.BACKSTOP: queue.definition.backstop_s, Happened.MAX_WAIT: queue.definition.max_wait_s}

@@ -277,16 +277,7 @@ class MemoryStore(BaseStore):
         """See the port."""
 
     def _add(self, change: c.AddMessage) -> None:
-        message = StoredMessage(
-            change.number,
-            change.q_name,
-            change.priority,
-            change.is_persistent,
-            change.descriptor,
-            change.data,
-            change.expires_ms,
-        )
-        self._rows.set(Row(message, change.unit_id, 0, change.is_held, change.on_backout))
+        self._rows.set(Row(change.message, change.unit_id, 0, change.is_held, change.on_backout))
 
     def _take(self, change: c.TakeMessage) -> None:
         row = self._row(change.message)

@@ -25,26 +25,29 @@ _KINDS["rest of whole"] = """head = 0 AND EXISTS (
     SELECT 1 FROM message AS first WHERE first.queue = message.queue AND first.group_id = message.group_id
     AND first.msg_seq_number = 1 AND first.msg_offset = 0 AND first.head = 3
     AND first.put_by IS NULL AND first.taken_by IS NULL)"""
+# Of a kind those at a place in their groups, and those without a correlation id. No index leads to them, since every
+# put would pay for it; but what does not fit is passed over here, and not handed over to be looked at.
+_AT = "msg_seq_number = coalesce(?, msg_seq_number) AND msg_offset = coalesce(?, msg_offset)"
+_FEWER = {f"{k} at": f"{_KINDS[k]} AND {_AT}" for k in ("rest", "rest of whole")}
+_FEWER |= {f"{k} alone": f"{kind} AND correl_id IS NULL" for k, kind in (_KINDS | _FEWER).items()}
 _NAMED = {
     "msg_id": "msg_id = ?",
     "correl_id": "correl_id = ?",
     "both ids": "msg_id = ? AND correl_id IS ?",
     "group": "group_id = ?",
 }
-FIND_FIRST = {
-    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in (_KINDS | _NAMED).items()
-}
+_ALL = _KINDS | _FEWER | _NAMED
+FIND_FIRST = {k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in _ALL.items()}
 FIND_FIRST_OF = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? ORDER BY id"
     for k, kind in _KINDS.items()
 }
 FIND_AFTER_SAME = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
-    for k, kind in (_KINDS | _NAMED).items()
+    for k, kind in _ALL.items()
 }
 FIND_AFTER_LOWER = {
-    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}"
-    for k, kind in (_KINDS | _NAMED).items()
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}" for k, kind in _ALL.items()
 }
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
 FIND_ITEM = f"""
