@@ -73,7 +73,7 @@ class House:
 
     def do(self, script):
         path = "PATH=/opt/trigmon/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-        done = self.machine.run("env", "-i", path, "HOME=/root", "sh", "-euc", script)
+        done = self.machine.run("env", "-i", path, "HOME=/tmp", "sh", "-euc", script)
         assert done.returncode == 0, (script, done.stdout, done.stderr)
         return done.stdout
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.launch import test_keeper
-from tests.launch.houses import NAME, House, is_gone, until
+from tests.launch.houses import NAME, House, is_gone
 from tests.launch.test_keeper import deaf  # noqa: F401 - deaf is a fixture
+from tests.waiting import until
 from trigmon.launch import claims, systemd, talk, unit
 
 

@@ -36,6 +36,7 @@ NASTY = [
 ]
 # Bytes of any kind, and texts that some shell, template or option parser would take for more than text.
 RAW = st.one_of(
+    st.sampled_from(NASTY).map(str.encode),
     st.binary(max_size=24),
     st.lists(st.sampled_from(NASTY), max_size=4).map(lambda parts: "".join(parts).encode()),
     st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=12).map(str.encode),

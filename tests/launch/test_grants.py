@@ -78,8 +78,8 @@ def test_both_kinds_of_program_are_held_to_it(order, tmp_path, appl_type):
     launcher = launchers(tmp_path, Grants(environment=("MORE=1",)))[appl_type]
     plan = launcher.plan(order("job.py", cpu_limit_s=9, **asked))
     assert (plan.cpu_limit_s, plan.environment["MORE"]) == (9, "1")
-    with pytest.raises(LaunchError, match=r"RUNAS\(daemon\): this monitor starts programs as its own user only"):
-        launcher.plan(order("job.py", run_as="daemon", **asked))
+    with pytest.raises(LaunchError, match=r"RUNAS\(nobody\): this monitor starts programs as its own user only"):
+        launcher.plan(order("job.py", run_as="nobody", **asked))
     with pytest.raises(LaunchError, match=r"SECRETS\(db\): this monitor has no secrets"):
         launcher.plan(order("job.py", secrets="db", **asked))
 

@@ -7,6 +7,7 @@ import json
 import os
 import pwd
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -14,7 +15,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.launch.houses import House, is_gone, until
+import pytest
+
+from tests.launch.houses import House, is_gone
+from tests.waiting import until
 from trigmon.launch import claims, credentials, talk
 from trigmon.launch.kept import may_change_users
 
@@ -169,6 +173,12 @@ class TestLimits:
         assert house.output("r", "stderr").endswith("MemoryError\n")
         house.start("r2", sys.executable, "-c", code, asks={"memory_limit_mib": 400})
         assert house.wait_for("ended", "r2")["status"] == 0
+
+    @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java on PATH")
+    def test_a_java_machine_starts_in_less_memory_than_it_reserves_addresses(self, house):
+        """By the limit of addresses (RLIMIT_AS) it would not: it reserves gigabytes, and uses few of them."""
+        house.start("r", shutil.which("java"), "-Xmx64m", "-version", asks={"memory_limit_mib": 512})
+        assert house.wait_for("ended", "r")["status"] == 0, house.output("r", "stderr")
 
     def test_one_that_uses_too_much_processor_time_is_ended_and_that_is_said(self, house):
         house.start("r", sys.executable, "-c", BUSY, asks={"cpu_limit_s": 1})

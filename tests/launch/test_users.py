@@ -15,7 +15,7 @@ from trigmon.launch.port import LaunchError
 from trigmon.launch.users import account, allowed, listed
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
-OTHER = "nobody" if os.geteuid() == 0 else "daemon"
+OTHER = "nobody" if os.geteuid() != pwd.getpwnam("nobody").pw_uid else "daemon"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemons import define
-from tests.monitor.conftest import until
+from tests.waiting import until
 from trigmon.launch.grants import Grants
 from trigmon.mq.calls import Runs
 

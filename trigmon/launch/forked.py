@@ -57,12 +57,14 @@ def start(
     if user and user["uid"] <= 0:
         raise OSError("no program is ever started as user 0")
     heard, told = os.pipe2(os.O_CLOEXEC)
-    pid = os.fork()
-    if pid == 0:
-        _be(told, argv, environment, working_directory, stdio, user, limits, credentials)
-    os.close(told)
     with os.fdopen(heard, "rb") as file:
-        said = file.read()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _be(told, argv, environment, working_directory, stdio, user, limits, credentials)
+        finally:
+            os.close(told)
+        said = file.read()  # ends when the program has taken the other end's place, or nobody has
     if said:
         os.waitpid(pid, 0)
         number, _, text = said.decode(errors="surrogateescape").partition(" ")
