@@ -225,6 +225,29 @@ def test_a_run_follows_its_program_from_launched_to_drained(ledger):
     assert (seen["state"], seen["committed"], seen["first_open_ms"]) == ("exited", 3, opened_ms)
 
 
+def test_what_a_program_does_adds_up_over_opens_and_units(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=2)
+    ledger.put("Q2", count=2)
+    name = f"of {run_id}"
+    first = ledger.program(run_id)
+    opened_ms = ledger.clock.now()
+    ledger.clock.advance(1000)
+    second, other = ledger.program(run_id), ledger.program(run_id, "Q2")
+    for unit in (1, 2):
+        ledger.did(Get(handle=first, options=SYNCPOINT, unit=unit), name)
+        ledger.did(Get(handle=other, options=SYNCPOINT, unit=unit), name)
+        ledger.did(Backout(unit=unit), name)
+    ledger.did(Close(handle=first), name)
+    assert ledger.run(run_id)["state"] == "serving"
+    ledger.did(Get(handle=second, options=SYNCPOINT, unit=3), name)
+    ledger.did(Get(handle=other, options=SYNCPOINT, unit=3), name)
+    ledger.did(Commit(unit=3), name)
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["backed_out"], seen["committed"]) == (3, 2, 1)
+    assert seen["first_open_ms"] == opened_ms
+
+
 def test_a_program_that_leaves_messages_behind_has_not_drained(ledger):
     run_id, _ = ledger.come()
     ledger.put(count=2)
@@ -322,6 +345,28 @@ def test_a_run_is_judged_when_its_last_connection_is_gone_too(ledger):
     assert ledger.next()["retries"] == run_id
 
 
+def test_a_run_that_has_ended_takes_no_place_while_its_connections_last(ledger):
+    ledger.process(instances=1)
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.program(run_id, "Q2")
+    ledger.exit(run_id)
+    assert ledger.come(q_name="Q2")[1].state == "due"
+
+
+def test_a_success_ends_the_row_of_failures(ledger):
+    ledger.put("Q2")
+    for status, pause_s in ((1, 1), (1, 2), (0, 0), (1, 1)):
+        run_id, _ = ledger.come(q_name="Q2")
+        if ledger.run(run_id)["state"] == "held":
+            ledger.clock.advance(60_000)
+            run_id = ledger.start(limit=1)[0][0]
+        ledger.exit(run_id, status)
+        answer = ledger.start(limit=1)[1]
+        assert answer.again_ms - answer.now_ms == 1000 * pause_s or not pause_s
+        for held in ledger.did(Runs(where={"state": "held"})).rows:
+            ledger.did(CancelRun(run_id=held["run_id"]), "operator")
+
+
 def test_a_run_that_ended_before_a_restart_is_judged_behind_it(ledger):
     ledger.put()
     run_id, _ = ledger.come()
@@ -339,6 +384,14 @@ def test_a_trigger_message_joins_the_further_try_that_waits(ledger):
     waits = ledger.next()
     joined, stands = ledger.come()
     assert (stands.state, ledger.run(joined)["joins"]) == ("joined", waits["run_id"])
+
+
+def test_each_trigger_message_of_every_stands_for_itself(ledger):
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.exit(run_id, 1)
+    assert ledger.next()["retries"] == run_id
+    assert ledger.come(q_name="Q2")[1].state == "held"
 
 
 def test_a_waiting_run_is_the_further_try(ledger):

@@ -98,7 +98,7 @@ def _is_left(facts: Facts) -> bool:
 def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
     """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
     queue = facts.queue
-    if not process.breaker or queue is None or queue.definition.trigger_type not in _LOOPS or not cause.fruitless:
+    if not process.breaker or queue is None or queue.definition.trigger_type not in _LOOPS:
         return False
     return cause.fruitless >= process.breaker or (has_failed(record) and cause.fruitless > process.retry)
 
