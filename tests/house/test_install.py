@@ -172,3 +172,14 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
     newest = max(house.runs(), key=lambda run: run["run_id"])
     assert newest["state"] == "failed"
     assert "without RUNAS" in newest["why"]
+
+
+def test_the_readme_says_the_commands_that_are_followed_here():
+    text = (HERE / "README.md").read_text()
+    block = text.split("From a Debian 12", 1)[1].split("```bash\n", 1)[1].split("```", 1)[0]
+    said = [part.strip() for line in block.replace("\\\n", "").splitlines() for part in line.split("#")[0].split("&&")]
+    followed = [line.strip() for line in (INSTALL + FIRST_JOB).replace("\\\n", "").splitlines()]
+    own = ("cd ", "useradd", "cat ", "#!", "echo", "END", "chmod", "runuser")
+    wanted = [" ".join(line.split()) for line in followed if line and not line.startswith(own)]
+    assert [line for line in wanted if line not in [" ".join(each.split()) for each in said]] == []
+    assert len(wanted) >= 6
