@@ -46,7 +46,7 @@ from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, ToScan
+from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, ToScan, ToSweep
 from trigmon.rules.errands import Awake, Deliver, Prune, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
@@ -214,11 +214,11 @@ class QueueManager:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be looked through for expired messages: then :meth:`scan` goes on."""
+        """Whether queues are still to be looked through, or reservations to be swept: then :meth:`scan` goes on."""
         return self._scan.is_under_way
 
     def scan(self) -> list[Answer]:
-        """Discards expired messages, a slice of them, from the queues that are to be looked through."""
+        """Discards a slice of expired messages, from the queues to be looked through, and of what was reserved."""
         return self._scan.go_on(self, self.connect(_ITSELF))
 
     def expire(self) -> list[Answer]:
@@ -349,6 +349,8 @@ class QueueManager:
                     self._told.append(partial(telling.message_lost, told.q_name, told.why))
                 case ToScan():
                     self._scan.add(told.q_names)
+                case ToSweep():
+                    self._scan.add_reservations(told.reservations)
                 case Aside():
                     self._told.append(partial(telling.message_put_aside, told))
                 case NotAside():
@@ -409,6 +411,9 @@ class QueueManager:
 
     def _note_unlocked(self, change: c.UnlockMessage) -> None:
         self._woken[change.q_name] = ANY
+
+    def _note_returned(self, change: c.ReturnReserved) -> None:
+        self._woken[change.messages[0].q_name] = ANY
 
     def _note_run(self, change: c.WriteRun) -> None:
         if change.is_news:
@@ -518,6 +523,7 @@ _NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
     c.SetAside: QueueManager._note_damaged,
     c.DeleteLogically: QueueManager._note_deleted,
     c.UnlockMessage: QueueManager._note_unlocked,
+    c.ReturnReserved: QueueManager._note_returned,
     c.DropConnection: QueueManager._note_gone,
     c.WriteRun: QueueManager._note_run,
     c.SetPause: QueueManager._note_news,

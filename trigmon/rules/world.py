@@ -36,6 +36,7 @@ from trigmon.rules.facts import (
     World,
 )
 from trigmon.rules.following import FOLLOW
+from trigmon.rules.reserved import Reservation
 
 _GONE = object()
 
@@ -57,6 +58,7 @@ class Standing:
         self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
         self.pauses: dict[tuple[str, str], Paused] = {}
         self.cancelling: dict[str, str] = {}  # runs that are to be ended, and whose monitors they are
+        self.reservations: dict[int, Reservation] = {}
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self.serving: dict[str, list[str]] | None = None
@@ -96,6 +98,9 @@ class Standing:
         queue = alias = process = initiation = remote = model = transmission = None
         target_exists = False
         name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
+        reservation = self.reservations.get(wants.reservation) if wants.reservation else None
+        if reservation is not None:
+            name = name or ("" if wants.dead_letter else reservation.q_name)
         if handle is not None:
             queue = self.queues.get(handle.q_name)
             if handle.object_name != handle.q_name:
@@ -139,6 +144,7 @@ class Standing:
             transmission,
             tuple(self.deleted) if self.deleted else (),
             context=self._own(wants.context, wants.connection) if wants.context else None,
+            reservation=reservation,
         )
 
     def _own(self, number: int, connection: int) -> HandleFacts | None:
@@ -175,6 +181,7 @@ class Standing:
             world=self.world() if wants.everything else None,
             pauses=tuple(self.pauses.values()),
             cancelling=tuple(self.cancelling.items()),
+            reservations=self._reservations_of(facts.queue) if self.reservations else (),
         )
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
@@ -208,6 +215,10 @@ class Standing:
             if not queue.is_deleted
         )
 
+    def _reservations_of(self, queue: QueueFacts | None) -> tuple[Reservation, ...]:
+        name = queue.definition.name if queue is not None else ""
+        return tuple(reservation for reservation in self.reservations.values() if reservation.q_name == name)
+
     def world(self) -> World:
         """Everything that stands, for the verbs that list."""
         return World(
@@ -219,6 +230,7 @@ class Standing:
             tuple(self.units.values()),
             tuple(self.remotes.values()),
             tuple(self.models.values()),
+            tuple(self.reservations.values()),
         )
 
     # -- moving -------------------------------------------------------------------------------------------

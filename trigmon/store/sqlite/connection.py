@@ -12,7 +12,7 @@ import apsw
 
 from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
@@ -36,6 +36,14 @@ CREATE TABLE pause (
     what TEXT NOT NULL, name TEXT NOT NULL, by TEXT NOT NULL, since_ms INTEGER NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (what, name)
 ) WITHOUT ROWID;""",
+    4: """ALTER TABLE message ADD COLUMN ordinal INTEGER;
+DROP INDEX message_taken_by;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL;
+CREATE TABLE reservation (
+    number INTEGER PRIMARY KEY, queue INTEGER NOT NULL, consumer TEXT NOT NULL, ended_ms INTEGER, record TEXT NOT NULL
+);
+CREATE INDEX reservation_consumer ON reservation (queue, consumer, number);
+CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;""",
 }
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
