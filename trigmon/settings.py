@@ -91,6 +91,7 @@ class MonitorSettings(_Section):
 
     initiation_q: str
     instances: Annotated[int, Field(ge=1, le=10_000)]
+    max_runs: Annotated[int, Field(ge=0, le=100_000)]
     time_limit_s: Annotated[int, Field(ge=0, le=999_999_999)]
     grace_s: Seconds
     stop_runs: bool

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from trigmon.launch import claims, talk
 from trigmon.launch.keeping import KeeperGone, Keepers
 from trigmon.launch.port import LaunchPlan
@@ -96,14 +97,6 @@ class House:
                 keeper.stop(run_id, talk.STOPPED, 0)
                 self.wait_for("ended", run_id)
         self.keepers.close()
-
-
-def until(found):
-    deadline = time.monotonic() + WAIT_S
-    while not (value := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return value
 
 
 def is_gone(pid):

@@ -19,7 +19,14 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
     max_leaves=8,
 )
-SIMPLE = {int: numbers, str: text, bytes: st.binary(max_size=200), bool: st.booleans(), Any: plain}
+SIMPLE = {
+    int: numbers,
+    str: text,
+    bytes: st.binary(max_size=200),
+    bool: st.booleans(),
+    Any: plain,
+    type(None): st.none(),
+}
 
 
 def of_type(kind: Any) -> st.SearchStrategy[Any]:

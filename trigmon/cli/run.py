@@ -40,7 +40,12 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     watching.run(
         ours.qmgr,
         initiation_q=settings.monitor.initiation_q,
-        limits=Limits(settings.monitor.instances, settings.monitor.time_limit_s, settings.monitor.grace_s),
+        limits=Limits(
+            settings.monitor.instances,
+            settings.monitor.time_limit_s,
+            settings.monitor.grace_s,
+            settings.monitor.max_runs,
+        ),
         data=settings.qmgr.data,
         stop_runs=settings.monitor.stop_runs,
     )

@@ -31,6 +31,7 @@ from trigmon.mq.calls import (
     Put,
     PutMany,
     RecordRun,
+    RecordRuns,
     Refused,
     Release,
     Reply,
@@ -43,7 +44,7 @@ from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, Hconn
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)
-_ENDS_A_UNIT: Final = (Commit, Backout, RecordRun)
+_ENDS_A_UNIT: Final = (Commit, Backout, RecordRun, RecordRuns)
 _JOINS_A_UNIT: Final = frozenset({Put, PutMany, Get, GetMany})
 _MARK: Final = int(GetOption.MARK_SKIP_BACKOUT)
 

@@ -154,7 +154,7 @@ def _put(qm: Connection, screen: Screen, rows: list[bytes]) -> int:
 def _follow(daemon: House, qm: Connection, stations: _Stations, total: int, fired_ms: int) -> dict[str, Any]:
     """Watches the run from the trigger message to its end; its record. Raises DemoFailed."""
     stations.begin("monitor starts the job")
-    record = _await_run(daemon, qm, stations, lambda run: run["state"] not in ("held", "due"))
+    record = _await_run(daemon, qm, stations, lambda run: run["start_ms"] > 0 or run["state"] in _OVER)
     after_ms = record["start_ms"] - fired_ms
     stations.done(f"the monitor had started {PROCESS} {after_ms} ms after the first commit: run {record['run_id']}")
     stations.begin("Spark starts")

@@ -194,7 +194,7 @@ class Keeper:
         run = Kept(order, self._null)
         self._runs[run.run_id] = self._leaders[run.pid] = run
         self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
-        claims.note_start(run.directory, run.pid, run.start_ms)
+        claims.note_start(run.directory, run.pid, run.start_ms, order["argv"])
         return True
 
     def _fail(self, order: talk.Said, error: Exception) -> None:

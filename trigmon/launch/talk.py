@@ -44,6 +44,8 @@ STOPPED = "monitor stopped"
 """Why a run was ended: its monitor was told to end, and its programs with it."""
 CANCELLED = "cancelled"
 """Why a run was ended: an operator asked for it."""
+NOT_OPENED = "not opened"
+"""Why a run was ended: it had not opened the queue it was started for within OPENWAIT."""
 KEEPER_ENDED = "keeper ended"
 """Why a run was ended: somebody sent its keeper SIGTERM."""
 

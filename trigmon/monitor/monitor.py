@@ -61,14 +61,21 @@ def run(
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
             keepers = Keepers(directory / "monitors", post.keeper)
-            programs = Programs(books, launchers(directory), directory / "runs", keepers, limits or Limits())
+            programs = Programs(
+                books,
+                launchers(directory),
+                directory / "runs",
+                keepers,
+                limits or Limits(),
+                q_mgr_name=name,
+                address=address if ":" in address else "",
+            )
             sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
                 link,
                 programs,
                 initiation_q=initiation_q,
                 post=post,
-                address=address if ":" in address else "",
                 ready=ready or (lambda: None),
             )
             try:

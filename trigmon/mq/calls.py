@@ -309,16 +309,47 @@ class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
 # -- the run ledger -----------------------------------------------------------------------------------------
 
 
+class Caps(msgspec.Struct, frozen=True, array_like=True):
+    """How many programs may run at a time: of a process whose definition does not say, and of a monitor. 0: any."""
+
+    instances: int = 0
+    runs: int = 0
+
+
 class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):
     """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Recorded.
 
     ``record`` is the run as :mod:`trigmon.monitor.ledger` describes it; ``run_id`` is its key. One that is to be
-    ``due`` while its starting is paused becomes ``held`` instead, so whoever starts programs asks here first.
+    ``due`` and may not start now becomes ``held`` instead, so whoever starts programs asks here first.
     """
 
     run_id: str
     record: dict[str, Any]
     unit: int = 0
+    caps: Caps = Caps()
+
+
+class RecordRuns(Call, frozen=True, array_like=True, kw_only=True, tag="record_runs"):
+    """Writes several new runs, all or none, and commits ``unit`` with them. Answered by WereRecorded.
+
+    ``records`` are as in RecordRun, each with its ``run_id``.
+    """
+
+    records: list[dict[str, Any]]
+    unit: int = 0
+    caps: Caps = Caps()
+
+
+class StartRuns(Call, frozen=True, array_like=True, kw_only=True, tag="start_runs"):
+    """The first of the held runs from an initiation queue that may start become due, and this monitor's.
+
+    Answered by ToStart.
+    """
+
+    initiation_q: str
+    monitor: str
+    caps: Caps = Caps()
+    limit: int = 16
 
 
 class ChangeRun(Call, frozen=True, array_like=True, kw_only=True, tag="change_run"):
@@ -453,10 +484,34 @@ class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
 
 
 class Recorded(Reply, frozen=True, array_like=True, kw_only=True, tag="recorded"):
-    """How a run stands in the ledger now: its state, and why."""
+    """How a run stands in the ledger now: its state, and why.
+
+    ``process`` is the definition as it is recorded with a new run: what differs from the defaults, by long names;
+    None where no such process is defined.
+    """
 
     state: str
     why: str = ""
+    process: dict[str, Any] | None = None
+
+
+class WereRecorded(Reply, frozen=True, array_like=True, kw_only=True, tag="were_recorded"):
+    """How new runs stand in the ledger, in the order of their records."""
+
+    runs: list[Recorded]
+
+
+class ToStart(Reply, frozen=True, array_like=True, kw_only=True, tag="to_start"):
+    """Records of runs that are due now; so many more are ``waiting``.
+
+    ``again_ms`` is when a pause of theirs is over, 0 for none, by the queue manager's clock; ``now_ms`` is what that
+    said.
+    """
+
+    records: list[dict[str, Any]]
+    waiting: int = 0
+    again_ms: int = 0
+    now_ms: int = 0
 
 
 class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
@@ -677,6 +732,8 @@ AnyCall = (
     | Pauses
     | Ping
     | RecordRun
+    | RecordRuns
+    | StartRuns
     | ChangeRun
     | Runs
     | CancelRun
@@ -695,6 +752,8 @@ AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
 AnyReply = (
     Done
     | Recorded
+    | WereRecorded
+    | ToStart
     | Opened
     | WasPut
     | WerePut

@@ -101,7 +101,14 @@ class Asked(msgspec.Struct, frozen=True):
     about: dict[str, str]
 
 
-Told = Fired | Dropped | Lost | ToScan | ToSweep | Aside | NotAside | Asked
+class QueueHeld(msgspec.Struct, frozen=True):
+    """The breaker holds a queue: programs are started for it again and again, and it does not drain."""
+
+    q_name: str
+    why: str
+
+
+Told = Fired | Dropped | Lost | ToScan | ToSweep | Aside | NotAside | Asked | QueueHeld
 """What is for the log, and for the housekeeper."""
 
 

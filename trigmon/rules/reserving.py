@@ -64,7 +64,7 @@ from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, Se
 from trigmon.rules.get import MOST_BYTES, MOST_MESSAGES, given
 from trigmon.rules.order.place import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.order.wholeness import Whole
-from trigmon.rules.reports import delivery_reports, expiration_reports
+from trigmon.rules.reports import delivery_report, expiration_reports
 from trigmon.rules.reserved import Due, Reservation, cut, ended, longer, without
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.triggers.effects import trigger
@@ -442,7 +442,7 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     errands: list[Call] = []
     if not due.returns and found.messages:
         changes.append(SettleReserved(found.messages))
-        errands = delivery_reports(found.messages, facts, now, 0)
+        errands = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
     told = (ToSweep((reservation.number,)),) if after.due else ()

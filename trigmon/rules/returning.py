@@ -181,7 +181,7 @@ def _sifted(
 def _letter(message: StoredMessage) -> Letter:
     if message.descriptor.format.rstrip() == FORMAT_DEAD_LETTER:
         try:
-            header, data = unpack_dlh(message.data)
+            header, data = unpack_dlh(message.data, message.descriptor.encoding)
             return Letter(message, header, data)
         except DlhError:
             pass  # it only says that it has a header

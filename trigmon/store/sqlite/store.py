@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, cast
 from zlib import crc32
@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
+from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection
-from trigmon.rules.following import is_being_cancelled, pause_of
+from trigmon.rules.facts import SLICE, Cause, Found, Paused, QueueFacts, Selection, Serving
+from trigmon.rules.following import after_restart, is_being_cancelled, line_of, pause_of
 from trigmon.rules.order.wholeness import START
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -128,6 +129,13 @@ class SqliteStore(BaseStore):
                 standing.define(cast(AnyDefinition, definition))
         for pause in (Paused(*row) for row in self._rows(sql.PAUSES)):
             standing.pauses[pause.what, pause.name] = pause
+        standing.held.update({(q, slot, name): count for q, slot, name, count in self._rows(sql.HELD_LINES)})
+        standing.running.update(
+            (doing.run_id, doing)
+            for (text,) in self._rows(sql.SERVING)
+            for doing in [after_restart(msgspec.json.decode(text, type=Serving))]
+        )
+        standing.causes.update(((cause.slot, cause.q_name), cause) for cause in starmap(Cause, self._rows(sql.CAUSES)))
         for (text,) in self._rows(sql.RESERVATIONS_LEFT):
             standing.follow(c.SetReservation(_reservation(text)))
         standing.mark()
@@ -316,6 +324,9 @@ class SqliteStore(BaseStore):
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
         return chosen
+
+    def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
+        return [run_id for (run_id,) in self._rows(sql.HELD[from_last], (*line, limit))]
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         surplus = self._rows(sql.COUNT_ENDED)[0][0] - keep_count
@@ -509,9 +520,25 @@ class SqliteStore(BaseStore):
         text = msgspec.json.encode(record).decode()
         state, q_name = str(record.get("state", "")), str(record.get("q_name", ""))
         self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text, change.ended_ms or None))
+        for held, statement in ((change.before, sql.NO_LONGER_HOLD), (record, sql.HOLD)):
+            if held is not None and held.get("state") == HELD:
+                self._execute(statement, (*line_of(held), change.run_id))
 
     def _drop_run(self, change: c.DropRun) -> None:
         self._execute(sql.DROP_RUN, (change.run_id,))
+
+    def _serve(self, change: c.Serve) -> None:
+        self._execute(sql.SERVE, (change.serving.run_id, msgspec.json.encode(change.serving).decode()))
+
+    def _unserve(self, change: c.Unserve) -> None:
+        self._execute(sql.UNSERVE, (change.run_id,))
+
+    def _set_cause(self, change: c.SetCause) -> None:
+        cause = change.cause
+        if cause.failed or cause.fruitless:
+            self._execute(sql.SET_CAUSE, msgspec.structs.astuple(cause))
+        else:
+            self._execute(sql.DROP_CAUSE, (cause.slot, cause.q_name))
 
     def _set_pause(self, change: c.SetPause) -> None:
         self._execute(sql.SET_PAUSE, msgspec.structs.astuple(change.pause))
@@ -533,6 +560,9 @@ _WRITE: dict[type[c.Change], Any] = {
     c.DeleteLogically: SqliteStore._delete_logically,
     c.WriteRun: SqliteStore._write_run,
     c.DropRun: SqliteStore._drop_run,
+    c.Serve: SqliteStore._serve,
+    c.Unserve: SqliteStore._unserve,
+    c.SetCause: SqliteStore._set_cause,
     c.SetPause: SqliteStore._set_pause,
     c.DropPause: SqliteStore._drop_pause,
     c.ReserveMessages: SqliteStore._reserve_messages,
