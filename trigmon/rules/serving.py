@@ -37,7 +37,7 @@ from trigmon.rules.changes import (
     WriteRun,
 )
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Attend, JudgeRun, PutAside, Seal
+from trigmon.rules.errands import Attend, JudgeRun, LetGo, PutAside, Seal
 from trigmon.rules.facts import Facts, Found, Serving
 
 COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside")
@@ -55,7 +55,7 @@ def attended(call: Call, facts: Facts, found: Found | None, decision: Decision, 
     for change in decision.changes:
         after = _moved(after, change, facts, now)
     if facts.queue is not None and facts.queue.definition.name == after.q_name:
-        after = _of_a_batch(after, call, decision, now)
+        after = _of_a_batch(after, call, facts, decision, now)
     got = isinstance(decision.reply, WasGot | WereGot) or isinstance(call, PutAside)
     removed = sum(_is_of(after, change) for change in decision.changes if isinstance(change, RemoveMessage))
     if got and removed:
@@ -98,9 +98,11 @@ def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Servi
     return serving
 
 
-def _of_a_batch(serving: Serving, call: Call, decision: Decision, now: int) -> Serving:
+def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, now: int) -> Serving:
     """What it reserves it takes, also where it is offered anew; what it settles it commits."""
-    reply = decision.reply
+    reply, reservation = decision.reply, facts.reservation
+    if isinstance(call, LetGo) and reservation is not None and reservation.holder == facts.connection.connection:
+        return replace(serving, backed_out=serving.backed_out + reservation.left)
     if isinstance(reply, Reserved) and not reply.more and (isinstance(call, Seal) or decision.changes):
         return replace(serving, taken=serving.taken + reply.left, first_get_ms=serving.first_get_ms or now)
     if isinstance(reply, Settled) and isinstance(call, Settle):
