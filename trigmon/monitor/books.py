@@ -30,6 +30,7 @@ class Books:
         self._monitor = monitor
         self._initiation_q = initiation_q
         self._pending: dict[str, ledger.Fields] = {}
+        self._write_at: float | None = None
 
     @property
     def behind(self) -> bool:
@@ -41,12 +42,22 @@ class Books:
         """Seconds until trying makes sense."""
         return self._link.pause_s
 
-    def note(self, run_id: str, fields: ledger.Fields) -> None:
-        """Will be written; changes of one run that wait together become one."""
+    def note(self, run_id: str, fields: ledger.Fields, within_s: float = 0.0) -> None:
+        """Will be written within this time; changes of one run that wait together become one."""
         self._pending[run_id] = self._pending.get(run_id, {}) | fields
+        at = time.monotonic() + within_s
+        self._write_at = at if self._write_at is None else min(at, self._write_at)
 
-    def write(self) -> bool:
-        """Writes what is pending. False: the queue manager is away, and some of it still is."""
+    @property
+    def writes_in_s(self) -> float:
+        """Seconds until what is pending is to be written and there may be somebody to take it."""
+        in_s = 0.0 if self._write_at is None else self._write_at - time.monotonic()
+        return max(0.0, in_s, self._link.pause_s)
+
+    def write(self, *, all_of_it: bool = False) -> bool:
+        """Writes what is pending, unless it may wait. False: the queue manager is away, and some of it still is."""
+        if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
+            return True
         while self._pending:
             some = dict(islice(self._pending.items(), _AT_ONCE))
             try:
@@ -55,6 +66,7 @@ class Books:
                 return False
             for run_id in some:
                 del self._pending[run_id]
+        self._write_at = None
         return True
 
     def _change(self, some: dict[str, ledger.Fields]) -> None:

@@ -44,6 +44,9 @@ log = logger()
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
+# That a program has started may be written a little later: its first instructions are worth more than our bookkeeping,
+# and of one that ends at once both is written together.
+_MAY_WAIT_S = 0.02
 _SAY_AGAIN_S = 60.0
 
 
@@ -210,7 +213,7 @@ class Programs:
                 self._find(self._to_find.popleft())
             self._end_what_is_to_end()
             # What has happened is written in one turn; by then the ledger knows what may be started.
-            is_written = self._books.write()
+            is_written = self._books.write(all_of_it=self._stop_at is not None)
             if is_written and self._stop_at is None:
                 for order, plan, letter in self._starter.due():
                     with self._lock:
@@ -246,7 +249,7 @@ class Programs:
     def _pause_ms(self) -> float | None:
         now = time.monotonic()
         is_behind = self._books.behind or self._starter.is_writing_off
-        pauses = [self._books.pause_s] if is_behind else []
+        pauses = [self._books.writes_in_s] if is_behind else []
         if self._stop_at is not None:
             pauses.append(self._stop_at - now)
             pauses += [_LOOK_AGAIN_S] if self._strays else []
@@ -300,7 +303,7 @@ class Programs:
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
         known = {"argv": argv, "directory": str(child.directory), "user": child.order.process.run_as or own_user()}
-        self._books.note(child.run_id, ledger.started(pid, start_ms, **known))
+        self._books.note(child.run_id, ledger.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
         tail = process.tail(child.directory, self._errors_of(child.trigger))

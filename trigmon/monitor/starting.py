@@ -140,7 +140,7 @@ class Starter:
                 self._books.dead_letter(run_id, it.verdict, *it.letter)
             except LinkDown:
                 return
-            self._books.write()
+            self._books.write(all_of_it=True)
             with self._lock:
                 del self._write_offs[run_id]
             self.look_again()

@@ -452,7 +452,7 @@ class Facts(msgspec.Struct, frozen=True):
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
-    many connections it has, and of the ``held`` runs of its line how many there are and the last ``waiting`` one.
+    many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``.
     """
 
     q_mgr: QueueManagerDefinition

@@ -32,8 +32,11 @@ _Record = dict[str, Any]
 
 
 def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
-    """The message that the next program would get: the diagnosis names it."""
-    return Selection(facts.queue.definition.name, now) if facts.queue is not None else None
+    """The message that the next program would get, where the breaker may open: the diagnosis names it."""
+    queue = facts.queue
+    if queue is None or queue.definition.trigger_type not in _LOOPS or not _is_left(facts):
+        return None
+    return Selection(queue.definition.name, now)
 
 
 def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
-from trigmon.mq.calls import Call, Caps, ChangeRun, Reply, StartRuns, ToStart
+from trigmon.mq.calls import Call, Caps, Reply, StartRuns, ToStart
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.explanation import moment
 from trigmon.mq.run_states import DUE, HELD
+from trigmon.rules.changes import Serve, WriteRun
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import StartRun
 from trigmon.rules.facts import Cause, Facts, Found, Line, QueueFacts, Serving
@@ -134,9 +135,9 @@ def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int
         return Decision(ToStart(records=[]))
     if hindrance(applicant({**record, "monitor": call.monitor}, facts), facts, call.caps, now):
         return Decision(ToStart(records=[]))
-    fields = {"state": DUE, "monitor": call.monitor, "why": ""}
-    change = ChangeRun(run_id=call.run_id, fields=fields)
-    return Decision(errands=[change], gather=lambda _: ToStart(records=[{**record, **fields}]))
+    due = {**record, "state": DUE, "monitor": call.monitor, "why": ""}
+    serving = Serving(call.run_id, str(record.get("q_name", "")), slot_of(record), call.monitor)
+    return Decision(ToStart(records=[due]), [WriteRun(call.run_id, due, before=record), Serve(serving)])
 
 
 def _first(line: Line, monitor: str) -> Applicant:

@@ -55,8 +55,9 @@ class BaseStore(ABC):
         facts = self.standing.about_run(facts, run, wants)
         line = line_of(run or wants.run_of or {})
         count = self.standing.held.get(line, 0)
-        waiting = self._run(last[0]) if count and (last := self._held(line, 1, from_last=True)) else None
-        return replace(facts, held=count, waiting=waiting)
+        if not count or wants.run_of is None:
+            return replace(facts, held=count) if count else facts
+        return replace(facts, held=count, waiting=self._run(self._held(line, 1, from_last=True)[0]))
 
     def _serves(self) -> tuple[Serving, ...]:
         return tuple(self.standing.running.values())
