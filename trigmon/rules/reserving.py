@@ -93,7 +93,7 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
         return None
     wanted = own or _new(call, facts, 0, now)
     whole = Whole.GROUP if wanted.whole_groups else Whole.NOTHING
-    limit = max(1, min(SLICE, wanted.max_messages - wanted.count))
+    limit = max(1, min(_slice(wanted), wanted.max_messages - wanted.count))
     return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole)
 
 
@@ -104,19 +104,20 @@ def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, i
         return _offered(own, facts) if own is not None else Decision()
     discards = met_on_the_way(found)
     reports = expiration_reports(found.expired, facts, now)
-    is_all = len(found.messages) < SLICE and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
+    reservation = own or _new(call, facts, ids.unit(), now)
+    is_all = len(found.messages) < _slice(reservation) and len(discards) < SLICE
+    is_all = is_all and _size(found.messages) < MOST_BYTES
     if not found.messages and not (own is not None and own.count):
         empties = [SetReservation(ended(own, (), UnitOutcome.COMMITTED, now))] if own is not None and is_all else []
         nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=call.consumer)
         reply: Reply = nothing if is_all else Reserved(reservation=own.number if own is not None else 0, more=True)
         return Decision(reply, [*discards, *empties], reports)
-    reservation = own or _new(call, facts, ids.unit(), now)
     held = _held_by(reservation, facts)
     until = reservation.count + SLICE
     parts = _parts(found.messages, held, call.handle, until, facts)
     seal = Seal(reservation=held.number, is_all=is_all, until=until)
     return Decision(
-        changes=[*discards, SetReservation(held, must_last=False)],
+        changes=[*discards, SetReservation(held, is_stored=False)],
         errands=[*parts, seal, *reports],
         gather=lambda replies: replies[len(parts)],
     )
@@ -146,6 +147,11 @@ def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, unti
             chunk.clear()
     close()
     return parts
+
+
+def _slice(reservation: Reservation) -> int:
+    """So many messages one call looks at; of groups the first ones, each of which is looked through."""
+    return SLICE // 4 if reservation.whole_groups else SLICE
 
 
 def _is_poison(message: StoredMessage, queue: QueueFacts | None) -> bool:
@@ -198,18 +204,20 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
         is_sealed=len(chosen) < len(messages),
     )
     changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
-    return Decision(changes=[*changes, SetReservation(longer_one, must_last=longer_one.is_sealed)])
+    return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
 
 
 def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Complete when it is full, or when nothing more was there. From then on it lasts, and may be read."""
+    """What the slice has made of it is written. Complete when it is full, or when nothing more was there.
+
+    From then on it lasts, and may be read.
+    """
     reservation = open_one(facts)
     is_full = reservation.count >= reservation.max_messages
     is_complete = is_full or (call.is_all and reservation.count < call.until)
-    if reservation.is_sealed or not reservation.count or not is_complete:
-        return Decision(_as_reply(reservation))
-    sealed = replace(reservation, is_sealed=True)
-    return Decision(_as_reply(sealed), [SetReservation(sealed)])
+    if is_complete and reservation.count:
+        reservation = replace(reservation, is_sealed=True)
+    return Decision(_as_reply(reservation), [SetReservation(reservation, must_last=reservation.is_sealed)])
 
 
 def _group(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
