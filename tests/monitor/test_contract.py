@@ -8,7 +8,8 @@ import sys
 import time
 
 from tests.waiting import until
-from trigmon.mq.calls import Pauses, Resume, Runs
+from trigmon.mq.calls import Delete, Pauses, RecordRun, Resume, Runs
+from trigmon.mq.descriptors import unpack_dlh
 
 DRAIN = """\
 import sys, time, trigmon
@@ -154,3 +155,25 @@ def test_programs_that_remove_nothing_open_the_breaker_and_resume_closes_it(stag
     stage.qm.call(Resume(what="queue", name=q_name))
     until(lambda: stage.depth(q_name) == 0)
     until(lambda: not stage.runs(q_name=q_name, state="held"))
+
+
+def test_a_process_that_was_deleted_meanwhile_has_nothing_started_in_its_name(stage, dead_letters):
+    q_name = stage.queue(stage.program("true"))
+    with stage.qm.open(stage.initq, "input_shared"):
+        stage.qm.put(q_name, b"one")
+    stage.qm.call(Delete(object_type="PROCESS", name=f"{q_name}.P"))
+    stage.watch()
+    (failed,) = stage.wait_for(q_name=q_name, state="failed")
+    assert failed["why"].startswith(f"process {q_name}.P is not defined any more; the trigger message is on ")
+    assert unpack_dlh(dead_letters.get(wait_interval_ms=5000).data)[0].reason == 265
+
+
+def test_a_record_that_nothing_can_be_started_from_fails_and_hinders_no_other(stage):
+    q_name = stage.queue(stage.program("true"))
+    odd = {"state": "held", "q_name": q_name, "process_name": f"{q_name}.P", "initiation_q": stage.initq}
+    stage.qm.call(RecordRun(run_id="odd", record=odd))
+    stage.watch()
+    (failed,) = stage.wait_for(run_id="odd", state="failed")
+    assert failed["why"] == "its record does not hold what it was to be started by"
+    stage.qm.put(q_name, b"one")
+    stage.wait_for(q_name=q_name, state="exited")

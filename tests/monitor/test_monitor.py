@@ -19,7 +19,7 @@ from trigmon.monitor.books import Books
 from trigmon.monitor.children import Limits
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.programs import Programs
-from trigmon.mq.calls import Alter, ChangeRun, Delete, Put, RecordRun, Runs
+from trigmon.mq.calls import Alter, ChangeRun, Put, RecordRun, Runs
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
 from trigmon.mq.enums import ApplType
 
@@ -338,16 +338,6 @@ def test_gets_that_are_inhibited_for_a_while_only_delay_the_start(stage):
     stage.wait_for(q_name=q_name, process_name=f"{q_name}.P", state="exited")
 
 
-def test_a_deleted_process_definition_leaves_the_trigger_message_enough_to_run_on(stage):
-    q_name = stage.queue(stage.program("true"))
-    with stage.qm.open(stage.initq, "input_shared"):
-        stage.qm.put(q_name, b"one")
-    stage.qm.call(Delete(object_type="PROCESS", name=f"{q_name}.P"))
-    assert stage.depth(stage.initq) == 1
-    stage.watch()
-    assert until(lambda: stage.runs(q_name=q_name, state="exited"))
-
-
 class LinkThatDrops(Books):
     """Books whose link goes down in the middle of the first dead letter."""
 
@@ -368,7 +358,7 @@ def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_
     (stage.data / "monitors").mkdir(parents=True)
     keepers = Keepers(stage.data / "monitors", "m")
     programs = Programs(books, launchers(stage.data), stage.data / "runs", keepers, Limits(), q_mgr_name="QM1")
-    message = TriggerMessage(q_name="DROPPED", process_name="DROPPED", appl_type=6, appl_id=str(job))
+    message = TriggerMessage(q_name="DROPPED", appl_type=6, appl_id=str(job))
     record = ledger.recorded("dropped", message, state="held", monitor="m", now_ms=1, initiation_q=stage.initq)
     stage.qm.call(RecordRun(run_id="dropped", record=record))
     programs.held(1)

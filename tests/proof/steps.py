@@ -268,9 +268,9 @@ def record_run(client: Client) -> Talk:
         yield from client.end(doing, Commit)
         return
     run_id = f"RUN.{doing.name}"
-    client.write(doing, run_id, "due")
+    client.write(doing, run_id, "started")
     client.asks_end(doing)
-    record = {"run_id": run_id, "state": "due", "q_name": "A"}
+    record = {"run_id": run_id, "state": "started", "q_name": "A"}
     reply = yield RecordRun(run_id=run_id, record=record, unit=doing.unit)
     client.settle(doing, RecordRun, reply)
     client.runs.append(run_id)

@@ -9,6 +9,10 @@ exit       one object, written beside and renamed: ``run``, ``pid``, ``start_ms`
            (0 to 255, or minus the signal), ``why`` (``""``, or one of the reasons of
            :mod:`trigmon.launch.talk`), ``limit_s``; where no program came to be, ``run``, ``end_ms``,
            ``errno`` (0: not the kernel's refusal to execute it) and ``error``
+stdout     what the program wrote
+stderr
+creden-    its secrets, as long as it runs (:mod:`trigmon.launch.credentials`)
+tials
 =========  =================================================================================================
 
 Standard library only: the keeper imports it.

@@ -28,12 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from trigmon.launch import claims, talk
-from trigmon.launch.kept import Kept, NotExecutedError, children, now_ms, run_behind
+from trigmon.launch.kept import Kept, NotExecutedError, children, may_change_users, now_ms, run_behind
 
 LINGER_S = 5.0
 """How long a keeper with nothing to keep waits for the next monitor."""
 
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _TRY_AGAIN_S = 1.0
 _GRACE_S = 10.0
 
@@ -43,6 +44,7 @@ class Peer:
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
+        self.may_change_users = may_change_users(link)
         self.lines = talk.Lines()
         self.out = b""
         link.setblocking(False)
@@ -123,7 +125,7 @@ class Keeper:
         if peer.link.fileno() < 0:
             return  # lost since the selector named it
         heard, is_there = peer.hear()
-        self._asked += heard
+        self._asked += [{**said, "may_change_users": peer.may_change_users} for said in heard]
         if not is_there:
             self._lose(peer)
 
@@ -183,6 +185,8 @@ class Keeper:
     def _claim(self, order: talk.Said) -> bool:
         if self._ends:
             raise OSError("the keeper was told to end")
+        if order.get("user") and not order["may_change_users"]:
+            raise OSError("who asks for a program of another user must have the right to become that user itself")
         try:
             claims.make(Path(order["directory"]), self._name)
         except FileExistsError:
@@ -312,7 +316,11 @@ def main() -> None:
     # Handled and not ignored: what is ignored here would be ignored in every program too.
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _hears)
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # A monitor's unit may give it the right to change users. It is the keeper's then, and no program's.
+    prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    os.umask(0o077)
     listener = socket.socket(fileno=talk.LISTENER)
     listener.set_inheritable(False)
     os.chdir("/")  # it keeps no file system busy

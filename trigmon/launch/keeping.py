@@ -13,9 +13,11 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from trigmon.launch import talk
-from trigmon.launch.port import LaunchPlan
+from trigmon.launch.port import LaunchError, LaunchPlan
+from trigmon.launch.users import account
 from trigmon.log import logger
 
 log = logger()
@@ -64,6 +66,7 @@ class Keeper:
                 directory=str(directory),
                 time_limit_s=time_limit_s,
                 grace_s=grace_s,
+                **_extras(plan),
             )
         )
 
@@ -185,6 +188,27 @@ class Keepers:
         log.info("keeper started", keeper=self.name, pid=pid)
         self._known[self.name] = keeper = Keeper(self.name, link, pid)
         return keeper
+
+
+def _extras(plan: LaunchPlan) -> dict[str, Any]:
+    """What few plans have, in the words of :mod:`trigmon.launch.talk`."""
+    extras: dict[str, Any] = {}
+    if plan.user:
+        extras["user"] = _identity(plan.user)
+    limits = {"memory_mib": plan.memory_limit_mib, "cpu_s": plan.cpu_limit_s, "open_files": plan.open_files_limit}
+    if given := {name: limit for name, limit in limits.items() if limit}:
+        extras["limits"] = given
+    if plan.secrets:
+        extras["secrets"] = plan.secrets
+    return extras
+
+
+def _identity(name: str) -> dict[str, Any]:
+    try:
+        user = account(name)
+    except LaunchError:  # gone since the plan was made: the keeper refuses this, and the run fails with that
+        return {"name": name, "uid": 0, "gid": 0, "groups": []}
+    return {"name": name, "uid": user.uid, "gid": user.gid, "groups": user.groups}
 
 
 def _spawn(name: str, listener: socket.socket, said: Path) -> int:

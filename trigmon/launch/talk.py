@@ -4,7 +4,9 @@ The monitor says
 
 ========  ==================================================================================================
 start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``, ``directory`` (the run's,
-          to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL)
+          to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL); where there is
+          any, ``user`` (``name uid gid groups``), ``limits`` (``memory_mib cpu_s open_files``) and
+          ``secrets`` (files by name)
 stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
 bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
 ========  ==================================================================================================
@@ -48,6 +50,11 @@ NOT_OPENED = "not opened"
 """Why a run was ended: it had not opened the queue it was started for within OPENWAIT."""
 KEEPER_ENDED = "keeper ended"
 """Why a run was ended: somebody sent its keeper SIGTERM."""
+
+
+def cpu_limit(seconds: int) -> str:
+    """Why a run was ended: it used more processor time than it may."""
+    return f"its limit of {seconds} s of processor time"
 
 
 def line(say: str, **fields: Any) -> bytes:

@@ -13,6 +13,7 @@ from types import FrameType
 from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
+from trigmon.launch.grants import Grants
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
 from trigmon.log import logger, say_always
@@ -33,6 +34,7 @@ def run(
     *,
     initiation_q: str = DEFAULT_INITIATION_Q,
     limits: Limits | None = None,
+    grants: Grants | None = None,
     data: str | Path | None = None,
     stop_runs: bool = False,
     stop: threading.Event | None = None,
@@ -40,8 +42,9 @@ def run(
 ) -> None:
     """Runs a trigger monitor until SIGTERM or SIGINT, or until ``stop`` is set (then signals are left alone).
 
-    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``data`` is the
-    queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is open.
+    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``grants``
+    is what processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
+    is called once the initiation queue is open.
     Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
     because the process that started it has died. Raises MQError when the initiation queue cannot be served.
     """
@@ -63,7 +66,7 @@ def run(
             keepers = Keepers(directory / "monitors", post.keeper)
             programs = Programs(
                 books,
-                launchers(directory),
+                launchers(directory, grants),
                 directory / "runs",
                 keepers,
                 limits or Limits(),

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import process, talk
+from trigmon.launch import credentials, process, talk
 from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
 from trigmon.launch.port import STDERR, Launcher, LaunchPlan, Order
 from trigmon.log import Seldom, logger
@@ -106,15 +106,11 @@ class Programs:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
-    def order_of(self, record: ledger.Fields) -> Order:
-        """What a run's record says is to be started."""
-        return self._starter.order_of(record)
-
-    def start(self, order: Order, letter: Letter) -> None:
+    def start(self, record: ledger.Fields, letter: Letter) -> None:
         """Has a run started that is due in the ledger; ``letter`` is its trigger message as it came."""
-        plan = self._starter.plan(order, letter)
+        planned = self._starter.planned(record, letter)
         with self._lock:
-            is_asked = plan is not None and self._ask_for(order, plan, letter)
+            is_asked = planned is not None and self._ask_for(*planned, letter)
         if not is_asked:
             self.wake()
 
@@ -384,6 +380,8 @@ class Programs:
         self._lose_sight(child, "its keeper had ended before it", now_ms())
 
     def _lose_sight(self, child: Child, why: str, end_ms: int = 0) -> None:
+        with suppress(OSError):  # no keeper was there to do it
+            credentials.remove(child.directory)
         tail = process.tail(child.directory, self._errors_of(child.trigger))
         self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms))
 

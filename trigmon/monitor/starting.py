@@ -21,6 +21,7 @@ from trigmon.monitor.plan import DeadLetter, process_for, startable
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import pack_tm
 from trigmon.mq.enums import Feedback
+from trigmon.mq.errors import MQError
 
 log = logger()
 _LOOK_AGAIN_S = 1.0
@@ -75,10 +76,14 @@ class Starter:
             pauses = [_LOOK_AGAIN_S] + [(reply.again_ms - reply.now_ms) / 1000] * bool(reply.again_ms)
             self._ask_at = now if reply.records else now + min(pauses)
         for record in reply.records:
-            order = self.order_of(record)
-            letter = AS_WRITTEN, pack_tm(order.trigger)
-            if (plan := self.plan(order, letter)) is not None:
-                yield order, plan, letter
+            try:
+                letter = AS_WRITTEN, pack_tm(ledger.trigger_of(record))
+            except (KeyError, TypeError, ValueError, MQError):  # an administrator may have written it
+                why = "its record does not hold what it was to be started by"
+                self._books.note(str(record["run_id"]), ledger.failed(why, time.time_ns() // 1_000_000))
+                continue
+            if (planned := self.planned(record, letter)) is not None:
+                yield *planned, letter
 
     def put_back(self, order: Order, why: str) -> None:
         """A due run that cannot be started now is held again."""
@@ -100,14 +105,22 @@ class Starter:
             occasion=str(record.get("occasion", "")),
         )
 
-    def plan(self, order: Order, letter: Letter) -> LaunchPlan | None:
-        """The plan; None where there is none and the run begins to be written off."""
+    def planned(self, record: ledger.Fields, letter: Letter) -> tuple[Order, LaunchPlan] | None:
+        """What a run's record says is to be executed; None where nothing can, and the run begins to be written off.
+
+        A process that was deleted meanwhile may have said as whom and within what its program runs, so without it
+        nothing is started in its name.
+        """
+        order = self.order_of(record)
         never = startable(order.trigger, self._launchers)
         if never is not None:
             self._begin(order, never, letter)
             return None
+        if order.trigger.process_name and record.get("process", {}) is None:
+            self.begin_write_off(order, f"process {order.trigger.process_name} is not defined any more", letter)
+            return None
         try:
-            return self._launchers[order.trigger.appl_type].plan(order)
+            return order, self._launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
             self.begin_write_off(order, str(error), letter)
             return None

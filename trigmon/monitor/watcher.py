@@ -148,8 +148,7 @@ class Watcher:
         held = 0
         for got, record, stands in zip(messages, records, reply.runs, strict=True):
             if stands.state == DUE:
-                order = self._programs.order_of({**record, "process": stands.process})
-                self._programs.start(order, (got.descriptor, got.data))
+                self._programs.start({**record, "process": stands.process}, (got.descriptor, got.data))
             elif record["state"] == DUE:
                 held += stands.state == HELD
                 log.info(f"run {stands.state}", run=record["run_id"], queue=record["q_name"], why=stands.why)
