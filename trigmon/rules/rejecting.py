@@ -22,7 +22,7 @@ from trigmon.rules.facts import Facts, Found, Selection, StoredMessage
 from trigmon.rules.poison import moved
 from trigmon.rules.reports import exception_report
 from trigmon.rules.reserved import Due, ended
-from trigmon.rules.reserving import named, open_one
+from trigmon.rules.reserving import check_stretches, named, open_one
 
 LONGEST_TEXT = 1024
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED
@@ -94,6 +94,7 @@ def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> 
     settled = SettleReserved((call.message,))
     ordinal = call.message.ordinal
     gone = ended(reservation, [Due(ordinal, ordinal + 1)], UnitOutcome.COMMITTED, now)
+    check_stretches(gone)
     without_row = SetReservation(replace(gone, due=reservation.due))
     others: list[AnyChange] = [settled if isinstance(change, RemoveMessage) else change for change in changes]
     return [*others, without_row]

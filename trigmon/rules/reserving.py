@@ -73,6 +73,8 @@ from trigmon.rules.triggers.situation import Happened, Situation
 LARGEST = 10_000_000
 """Messages of a reservation at most."""
 LONGEST_NAME = 256
+MOST_STRETCHES = 1000
+"""Into so many pieces what is left may fall at most: each step writes all of them down."""
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _MOST_OF_A_GROUP = 64 << 20
 
@@ -414,9 +416,16 @@ def _end(reservation: Reservation, parts: list[Due], outcome: UnitOutcome, now: 
     if not parts:
         return Decision(Settled(count=0, left=reservation.left, already=True))
     after = ended(reservation, parts, outcome, now)
+    check_stretches(after)
     count = sum(part.end - part.first for part in parts)
     sweep = Sweep(reservation=reservation.number)
     return Decision(Settled(count=count, left=after.left), [SetReservation(after)], [sweep])
+
+
+def check_stretches(reservation: Reservation) -> None:
+    """Raises SyncpointLimitReached (2024) for a reservation that falls into too many pieces."""
+    if len(reservation.gone) > MOST_STRETCHES:
+        raise SyncpointLimitReached(f"{named(reservation)} would fall into more than {MOST_STRETCHES} pieces")
 
 
 def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
