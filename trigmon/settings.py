@@ -95,6 +95,7 @@ class MonitorSettings(_Section):
     time_limit_s: Annotated[int, Field(ge=0, le=999_999_999)]
     grace_s: Seconds
     stop_runs: bool
+    launcher: Literal["process", "systemd"]
     run_as_file: str | None
     secrets_directory: str | None
     environment: list[Variable]

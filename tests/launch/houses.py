@@ -22,11 +22,12 @@ NAME = "Q.1.keeper"
 class House:
     """A monitor's end of one keeper, and the runs' directory."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, launcher=talk.PROCESS):
         self.directory = directory
+        self.launcher = launcher
         self.monitors = directory / "monitors"
         self.monitors.mkdir()
-        self.keepers = Keepers(self.monitors, NAME)
+        self.keepers = Keepers(self.monitors, NAME, self.launcher)
         self.heard = []
 
     @property
@@ -79,7 +80,7 @@ class House:
         """What a killed monitor leaves of its connection, and another monitor of the same name in its place."""
         self.keeper._link.close()
         self.heard.clear()
-        self.keepers = Keepers(self.monitors, NAME)
+        self.keepers = Keepers(self.monitors, NAME, self.launcher)
 
     def keeper_is_killed(self):
         pid, keeper = self.pid, self.keeper

@@ -52,4 +52,5 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
         ),
         data=settings.qmgr.data,
         stop_runs=settings.monitor.stop_runs,
+        launcher=settings.monitor.launcher,
     )

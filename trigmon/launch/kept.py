@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from trigmon.launch import claims, talk
+from trigmon.launch.ending import Run
 
 STDOUT, STDERR = "stdout", "stderr"
 """The files that a program's output goes to, in the run's directory."""
@@ -41,7 +42,7 @@ class Program(Protocol):
         """Its status when it has ended, as subprocess gives it."""
 
 
-class Kept:
+class Kept(Run):
     """A program, started by being made: in a session of its own, with its output in its run's directory.
 
     ``order`` is the frame that asked for it. Raises NotExecutedError, OSError when its files cannot be made, and
@@ -49,9 +50,9 @@ class Kept:
     """
 
     def __init__(self, order: talk.Said, null: int) -> None:
-        self.run_id = str(order["run"])
-        self.directory = Path(order["directory"])
-        self.grace_s = float(order["grace_s"])
+        self._limit_s = float(order["time_limit_s"])
+        directory = Path(order["directory"])
+        super().__init__(str(order["run"]), directory, grace_s=float(order["grace_s"]), time_limit_s=self._limit_s)
         user, limits = order.get("user") or {}, order.get("limits") or {}
         self._cpu_limit_s = int(limits.get("cpu_s", 0))
         self._has_secrets = bool(order.get("secrets"))
@@ -61,9 +62,9 @@ class Kept:
                 from trigmon.launch import credentials
 
                 owner = (user["uid"], user["gid"]) if user else (-1, -1)
-                directory = str(credentials.put(self.directory, order["secrets"], *owner))
-                order = {**order, "environment": {**environment, credentials.VARIABLE: directory}}
-            with (self.directory / STDOUT).open("xb") as out, (self.directory / STDERR).open("xb") as err:
+                put = str(credentials.put(directory, order["secrets"], *owner))
+                order = {**order, "environment": {**environment, credentials.VARIABLE: put}}
+            with (directory / STDOUT).open("xb") as out, (directory / STDERR).open("xb") as err:
                 is_plain = not (user or limits)
                 self._program = _started(order, null, out, err) if is_plain else _forked(order, null, out, err)
         except BaseException:
@@ -71,34 +72,11 @@ class Kept:
             raise
         self.pid = self._program.pid
         self.start_ms = now_ms()
-        self._limit_s = float(order["time_limit_s"])
-        self.due_at = time.monotonic() + self._limit_s if self._limit_s else 0.0
-        self._why = ""
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to its whole process group; only while it has not been waited for."""
         with suppress(OSError):
             os.killpg(self.pid, number)
-
-    def end(self, why: str, grace_s: float) -> None:
-        """SIGTERM now (which one that is stopped gets too), SIGKILL when the grace is over."""
-        if self._why:
-            return
-        self._why = why
-        self.grace_s = grace_s
-        self.due_at = time.monotonic() + grace_s
-        self.signal(signal.SIGTERM)
-        self.signal(signal.SIGCONT)
-
-    def keep_time(self, now: float) -> None:
-        """Ends it when its time is up."""
-        if not self.due_at or now < self.due_at:
-            return
-        if self._why:
-            self.due_at = 0.0
-            self.signal(signal.SIGKILL)
-        else:
-            self.end(talk.TIME_LIMIT, self.grace_s)
 
     def ended(self) -> claims.Fields:
         """Waits for it, which has ended; what is to be known of that. Its secrets go."""
@@ -110,7 +88,7 @@ class Kept:
             "start_ms": self.start_ms,
             "end_ms": now_ms(),
             "status": status,
-            "why": self._why or self._why_cpu(status),
+            "why": self.why or self._why_cpu(status),
             "limit_s": self._limit_s,
         }
 

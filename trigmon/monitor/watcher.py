@@ -53,7 +53,8 @@ _SAY_AGAIN_S: Final = 60.0
 class Watcher:
     """One monitor's eye on one initiation queue.
 
-    ``post`` tells it from others in the ledger, ``ready`` is called whenever the initiation queue has been opened.
+    ``post`` tells it from others in the ledger, ``ready`` is called whenever the initiation queue has been opened,
+    ``alive`` in each turn of its loop.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Watcher:
         initiation_q: str,
         post: Post,
         ready: Callable[[], None] = lambda: None,
+        alive: Callable[[], None] = lambda: None,
     ) -> None:
         self._link = link
         self._programs = programs
@@ -74,6 +76,7 @@ class Watcher:
         self._last_id = "0"
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._ready = ready
+        self._alive = alive
 
     def serve(self, stop: threading.Event) -> None:
         """Serves the initiation queue until ``stop``, through any absence of the queue manager.
@@ -81,6 +84,7 @@ class Watcher:
         Raises MQError where waiting would not help: no such queue, no authority.
         """
         while not stop.is_set():
+            self._alive()
             try:
                 self._serve_connection(stop)
             except LinkDown as down:
@@ -100,6 +104,7 @@ class Watcher:
         news = News(self._link.call, self._name)
         while not stop.is_set():
             self._programs.check()
+            self._alive()
             self._look_round()
             if (cancel := news.come()) is not None:
                 self._programs.heed(cancel)
