@@ -13,7 +13,7 @@ from tests.cli.conftest import run_cli
 from trigmon.cli.main import COMMANDS, cli
 
 PROMISED = {
-    *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq"),
+    *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "explain"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
 }
@@ -73,7 +73,7 @@ def test_an_unknown_command_is_refused_with_the_nearest():
     assert "did you mean 'show'?" in run_cli("queue", "shwo").stderr
 
 
-@pytest.mark.parametrize("name", ["group", "spark"])
+@pytest.mark.parametrize("name", ["group"])
 def test_a_command_of_a_later_release_is_refused_by_name_and_not_listed(name: str):
     result = run_cli(name)
     assert result.exit_code == 2

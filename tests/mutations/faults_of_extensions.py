@@ -1,4 +1,4 @@
-"""What is ours: every cell of the rows B and M, their intervals, and the control that comes back by itself."""
+"""What is ours: every cell of the rows B, M and R, their intervals, and the control that comes back by itself."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, number_of
-from trigmon.rules import closing, tending
+from trigmon.rules import closing, reserving, tending
 from trigmon.rules.triggers import effects, extensions, table
 from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
 
-ROWS = {"B": extensions.backstop_passed, "M": extensions.oldest_has_waited}
+ROWS = {"B": extensions.backstop_passed, "M": extensions.oldest_has_waited, "R": extensions.reservation_lost}
 # B itself is of type FIRST, so that the type is never NONE there.
 IMPLIED = {("B", "10")}
 
@@ -54,6 +54,10 @@ def _no_stamp(s: Any, d: Any) -> Any:
     return replace(s, queue=replace(s.queue, trigger_stamp_ms=None))
 
 
+def _nothing_waits(s: Any, d: Any) -> Any:
+    return replace(s, queue=replace(s.queue, depths=(0,) * 10))
+
+
 def _rearm(holds: Callable[[Any], bool]) -> Callable[[Patches], None]:
     def plant(patches: Patches) -> None:
         patches.setattr(closing, "comes_back", holds)
@@ -86,6 +90,17 @@ def _always_remembered(patches: Patches) -> None:
     patches.setattr(effects, "disarmed", lambda definition: replace(right(definition), is_disarmed=True, rearm=1))
 
 
+def _never_behind(patches: Patches) -> None:
+    right = reserving.without
+    patches.setattr(reserving, "without", lambda r, connection: replace(right(r, connection), holder=0, readers=()))
+
+
+def _handles_first(patches: Patches) -> None:
+    lets_go, closes = closing._lets_go, closing._closes
+    patches.setattr(closing, "_lets_go", closes)
+    patches.setattr(closing, "_closes", lets_go)
+
+
 FAULTS = [
     *cells(),
     Fault("B: its interval is not waited for", _judged("B", _no_stamp)),
@@ -94,6 +109,14 @@ FAULTS = [
     Fault("M: half the wait", _judged("M", _with("max_wait_s", lambda d: d.max_wait_s // 2))),
     Fault("M: fires again and again", _judged("M", _no_stamp)),
     Fault("M: nothing is ever the oldest", _judged("M", lambda s, d: replace(s, oldest_ms=None))),
+    Fault("R: one message is enough for DEPTH", _judged("R", _with("trigger_depth", lambda d: 1))),
+    Fault("R: any priority is enough", _judged("R", _with("trigger_msg_priority", lambda d: 0))),
+    Fault("R: while another connection stands behind it", _never_behind),
+    Fault(
+        "R: the reserved messages do not count",
+        _judged("R", _nothing_waits),
+    ),
+    Fault("R and 12: the handles are closed first", _handles_first),
     Fault("REARM: control never comes back", _rearm(lambda queue: False)),
     Fault(
         "REARM: control comes back while enough wait",

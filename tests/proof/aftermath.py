@@ -16,7 +16,9 @@ from trigmon.mq.calls import (
     Opened,
     Outcome,
     OutcomeWas,
+    Release,
     Reply,
+    Reservations,
     Runs,
     WasGot,
     WereGot,
@@ -75,6 +77,11 @@ class Aftermath:
         """Takes everything off the queues, and reads what clients wrote."""
         names, alone = (*queues, REPORTS), int(OpenOption.INPUT_EXCLUSIVE)
         opened = self._do(*(Open(object_name=name, options=alone) for name in names))
+        (reserved,) = self._do(Reservations())
+        assert isinstance(reserved, Listing)
+        self._do(*(Release(reservation=row["reservation"]) for row in reserved.rows))
+        while self._manager.is_scanning:
+            self._manager.scan()
         messages: list[tuple[str, str, int, int]] = []
         for name, handle in zip(names, opened, strict=True):
             # A crash may have come before the queue was defined.

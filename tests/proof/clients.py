@@ -43,11 +43,13 @@ COUNTED = "E"
 """A queue of trigger type EVERY."""
 GROUPED = "G"
 """A queue of groups, put and got whole and in order."""
+BATCHED = "R"
+"""A queue of which each client reserves batches, under its own name as the consumer's."""
 POISONED, ASIDE = "P", "P.ASIDE"
 """A queue whose messages the queue manager puts onto the other when they were backed out often enough."""
 REPORTS = "REPORTS"
 """Where it is told that a message has expired, with its body; nobody reads there."""
-LOADED = (*QUEUES, COUNTED, GROUPED, POISONED, ASIDE)
+LOADED = (*QUEUES, COUNTED, GROUPED, BATCHED, POISONED, ASIDE)
 SYNCPOINT = int(GetOption.SYNCPOINT)
 OUTCOMES = {UnitOutcome.COMMITTED: COMMITTED, UnitOutcome.BACKED_OUT: BACKED_OUT, UnitOutcome.UNKNOWN: UNKNOWN}
 ASK_AGAIN_MS = 20
@@ -88,11 +90,12 @@ class Client:
         self.note = note
         self.steps = list(steps)
         self.goes_on = goes_on
-        self.puts_to = self.gets_from = (*QUEUES, COUNTED, POISONED)
+        self.puts_to = self.gets_from = (*QUEUES, COUNTED, BATCHED, POISONED)
         self.client_id = ""
         self.unit = 1
         self.doing: Doing | None = None
         self.runs: list[str] = []
+        self.batches: dict[int, dict[int, str]] = {}  # by reservation what is left of it
         self.ended_units = 0
         self.played: Counter[str] = Counter()
         self._handles: dict[tuple[str, int], int] = {}

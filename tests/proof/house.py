@@ -11,7 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.proof.clients import ASIDE, COUNTED, CUT, GROUPED, LINK, POISONED, QUEUES, REPORTS, Client, Gone, Pause
+from tests.proof.clients import (
+    ASIDE,
+    BATCHED,
+    COUNTED,
+    CUT,
+    GROUPED,
+    LINK,
+    POISONED,
+    QUEUES,
+    REPORTS,
+    Client,
+    Gone,
+    Pause,
+)
 from tests.proof.disk import Disk, Op
 from tests.proof.history import Event
 from tests.proof.steps import STEPS
@@ -35,7 +48,7 @@ def definitions(clients: Sequence[str]) -> list[Call]:
     lasting = {"def_persistence": "persistent", "max_q_depth": 1_000_000}
     queues: dict[str, dict[str, Any]] = dict.fromkeys(QUEUES, lasting)
     queues[COUNTED] = {**lasting, **ARMED, "trigger_type": "every"}
-    queues |= dict.fromkeys((GROUPED, ASIDE, REPORTS), lasting)
+    queues |= dict.fromkeys((GROUPED, BATCHED, ASIDE, REPORTS), lasting)
     poisoned = {"backout_threshold": 2, "backout_requeue_q_name": ASIDE, "backout_requeue": "qmgr"}
     queues[POISONED] = lasting | poisoned
     queues[INITIATION_Q] = {"max_q_depth": 1_000_000}

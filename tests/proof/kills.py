@@ -68,6 +68,8 @@ def _start(one: Daemon, who: str) -> subprocess.Popen[str]:
 
 def _left(qm: Connection) -> Left:
     messages, began = [], _now_ms()
+    for row in qm.reservations():
+        qm.release(row["reservation"])
     for name in LOADED:
         with qm.open(name, "input_exclusive") as q:
             messages += [(name, m.text, m.descriptor.priority, m.backout_count) for m in q.drain()]

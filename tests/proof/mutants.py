@@ -9,8 +9,8 @@ import pytest
 
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.noting import Notes
-from trigmon.rules import reports
-from trigmon.rules.changes import CarryOver
+from trigmon.rules import reports, reserving
+from trigmon.rules.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.server.inbox import Inbox
 from trigmon.store.sqlite import connection, statements, store
 from trigmon.store.sqlite.store import SqliteStore
@@ -104,6 +104,16 @@ def _no_report(patches: Patches) -> None:
     patches.setattr(reports, "report", lambda *_: [])
 
 
+def _settle_without_sync(patches: Patches) -> None:
+    """That a batch is settled is written, and not made to last."""
+    patches.setattr(reserving, "SetReservation", lambda said, **how: SetReservation(said, **how | {"must_last": False}))
+
+
+def _hand_reserved_out(patches: Patches) -> None:
+    """What is reserved is in the batch, and on the queue as well."""
+    patches.setitem(store._WRITE, ReserveMessages, lambda *_: None)
+
+
 def _any_number(patches: Patches) -> None:
     """Frames are performed whatever their numbers."""
     right = Inbox.add
@@ -170,6 +180,14 @@ MUTANTS = (
     ),
     Mutant("what is not committed is seen", _see_uncommitted, "power cuts", "aborted read"),
     Mutant("a marked message goes back with the first unit", _give_marked_back, "power cuts", "double"),
+    Mutant(
+        "a batch is backed out by a crash",
+        _statement("RECOVER_GETS", statements.RECOVER_GETS.replace(" AND ordinal IS NULL", "")),
+        "simulation",
+        "refused",
+    ),
+    Mutant("that a batch is settled need not last", _settle_without_sync, "more power cuts", "double"),
+    Mutant("what is reserved is not hidden", _hand_reserved_out, "simulation", "refused"),
     Mutant("what has expired goes without a word", _no_report, "simulation", "lost"),
     Mutant("frames of any number are performed", _any_number, "simulation", ""),
 )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tests.proof.clients import CUT, GROUPED, POISONED, PRIORITIES, QUEUES, Client, Pause, Talk
+from tests.proof.clients import BATCHED, CUT, GROUPED, POISONED, PRIORITIES, QUEUES, Client, Doing, Gone, Pause, Talk
 from trigmon.mq.calls import (
     Alter,
     Backout,
@@ -19,13 +19,19 @@ from trigmon.mq.calls import (
     Done,
     Get,
     PutMany,
+    ReadReserved,
     RecordRun,
     Refused,
+    Release,
+    Reserve,
+    Settle,
     WasGot,
 )
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption, PutOption
 
 NOT_STARTED = 2232
+NONE_OR_TAKEN = (2033, 2042)
+OF_A_BATCH = 5
 
 
 def put_alone(client: Client) -> Talk:
@@ -151,6 +157,63 @@ def get_poison(client: Client) -> Talk:
     yield from client.end(doing, Commit if client.chance.random() < 0.2 else Backout)
 
 
+def batch(client: Client) -> Talk:
+    """A reservation, read and settled, given back, or left to the next link of the same consumer.
+
+    What is left of it then is offered again, the very same, and counts as having come once more.
+    """
+    handle = yield from client.handle(BATCHED)
+    doing = client.begin()
+    doing.unit = 0
+    client.note("asks", work=doing.name, queue=BATCHED, n=OF_A_BATCH)
+    reserved = yield Reserve(handle=handle, consumer=client.who, max_messages=client.chance.randint(1, OF_A_BATCH))
+    if isinstance(reserved, Refused):
+        if reserved.reason not in NONE_OR_TAKEN:
+            raise AssertionError(f"{client.who}: reserve was answered {reserved}")
+        client.note("heard", work=doing.name)
+        client.finish(doing, reserved)
+        return
+    number, left = reserved.reservation, {}
+    for first, end in reserved.left_ordinals:
+        read = yield ReadReserved(reservation=number, ordinal=first, count=end - first)
+        left |= dict(zip(read.ordinals, read.messages, strict=True))
+    for message in left.values():
+        client.saw(doing.name, BATCHED, message)
+    client.note("heard", work=doing.name)
+    bodies = {ordinal: message.data.decode() for ordinal, message in left.items()}
+    if client.batches.setdefault(number, bodies) != bodies or len(bodies) != reserved.left:
+        raise AssertionError(f"{client.who}: batch {number} is {bodies}, and was {client.batches[number]}")
+    yield from _end_batch(client, doing, number)
+
+
+def _end_batch(client: Client, doing: Doing, number: int) -> Talk:
+    end = client.chance.random()
+    if end < 0.2:
+        yield CUT
+    if end < 0.4:
+        del client.batches[number]  # whether it is given back is not known where the link is lost
+        reply = yield Release(reservation=number)
+        if isinstance(reply, Refused):
+            raise AssertionError(f"{client.who}: release was answered {reply}")
+        client.asks_end(doing)
+        client.doing = None
+        client.ended(doing, "backed out")
+        return
+    client.asks_end(doing)
+    client.doing = None
+    while True:
+        try:
+            reply = yield Settle(reservation=number)
+        except Gone:
+            yield from client.link()  # whatever became of it, it is as good twice
+        else:
+            break
+    if isinstance(reply, Refused):
+        raise AssertionError(f"{client.who}: settle was answered {reply}")
+    client.finish(doing, reply)
+    del client.batches[number]
+
+
 def move_on(client: Client) -> Talk:
     """One message got and its successor put, in one unit."""
     doing = client.begin()
@@ -265,6 +328,7 @@ STEPS = (
     Step("get a group", 5, get_group, is_calm=True),
     Step("get marked", 4, get_marked),
     Step("get poison", 5, get_poison, is_calm=True),
+    Step("batch", 6, batch, is_calm=True),
     Step("move on", 5, move_on),
     Step("browse", 2, browse, is_calm=True),
     Step("commit again", 2, commit_again),

@@ -12,7 +12,20 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Caps, Clear, Get, GetMany, Open, Put, Refused, Reply, Sieve
+from trigmon.mq.calls import (
+    Alter,
+    Call,
+    Caps,
+    Clear,
+    Get,
+    GetMany,
+    Open,
+    Put,
+    Refused,
+    Reply,
+    Reserve,
+    Sieve,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 
@@ -93,6 +106,9 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "records": [{"run_id": "run-2", "state": "due"}],
         "initiation_q": Q,
         "fields": {"state": "ended"},
+        "consumer": "JOB",
+        "reservation": MINE,
+        "ordinal": 0,
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
     if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:
@@ -150,6 +166,9 @@ class Client:
         self.world.did(Put(q_name=Q, data=b"one"), "other")
         if getattr(call, "handle", None) == MINE:
             call = msgspec.structs.replace(call, handle=self._handle)
+        if getattr(call, "reservation", None) == MINE:
+            made = self.world.did(Reserve(handle=self._handle, consumer="JOB"))
+            call = msgspec.structs.replace(call, reservation=made.reservation)
         reply = self.world.do(call)
         for again in (Alter(object_type="QLOCAL", name=Q, attributes=AS_IT_WAS), Clear(q_name="OTHER.Q")):
             self.world.do(again, "operator")

@@ -36,10 +36,18 @@ from trigmon.mq.calls import (
     Outcome,
     Put,
     PutMany,
+    ReadReserved,
     Refresh,
     Refused,
+    Reject,
+    Release,
+    Reservations,
+    Reserve,
+    Reserved,
     RetryDeadLetters,
     Set,
+    Settle,
+    Settled,
     WasGot,
     WereGot,
 )
@@ -51,6 +59,7 @@ LASTING = ("F", "E", "D", "B", "INITQ", "A")
 MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make
 QUEUES = (*LASTING, "R", *MODELS, *MODELS.values())
 APPS = ("one", "two")
+CONSUMERS = ("J", "K")
 REPORTS = ReportOption.EXPIRATION | ReportOption.COA | ReportOption.COD | ReportOption.EXCEPTION
 IN, EXCL, OUT, BROWSE = (
     OpenOption.INPUT_SHARED,
@@ -132,6 +141,13 @@ step = st.one_of(
     st.tuples(st.just("tend")),
     st.tuples(st.just("expire")),
     st.tuples(st.just("retry"), st.sampled_from(("", "E", "T"))),
+    st.tuples(st.just("reserve"), app, pick, st.sampled_from(CONSUMERS), st.integers(1, 4), st.booleans()),
+    st.tuples(st.just("read"), app, st.sampled_from(CONSUMERS), st.integers(0, 2)),
+    st.tuples(st.just("settle"), app, st.sampled_from(CONSUMERS), st.integers(0, 2), st.sampled_from([-1, -1, 1, 2])),
+    st.tuples(
+        st.just("release"), app, st.sampled_from(CONSUMERS), st.integers(0, 2), st.sampled_from([-1, 1]), st.booleans()
+    ),
+    st.tuples(st.just("reject"), app, st.sampled_from(CONSUMERS), st.integers(0, 2)),
     st.tuples(st.just("disconnect"), app),
     st.tuples(st.just("lose"), app),
     st.tuples(st.just("restart")),
@@ -167,6 +183,48 @@ def traffic(seed: int, steps: int = 80) -> list[tuple]:
     return script
 
 
+def batches(seed: int, steps: int = 80) -> list[tuple]:
+    """Two connections that reserve, read, settle and give back, and die, on a queue with groups and one of poison."""
+    dice = random.Random(seed)
+    opens = [("open", name, q_name, IN | OUT | BROWSE) for q_name in ("F", "B") for name in APPS]
+    script: list[tuple] = [*opens]
+    kinds = {
+        "put": 6,
+        "group": 2,
+        "reserve": 5,
+        "read": 3,
+        "settle": 2,
+        "release": 2,
+        "reject": 0.5,
+        "get": 1,
+        "die": 1,
+    }
+    for _ in range(steps):
+        name, consumer, yes = dice.choice(APPS), dice.choice(CONSUMERS), dice.random() < 0.5
+        first, count = dice.choice((0, 0, 1)), dice.choice((-1, 1, 2))
+        match dice.choices(list(kinds), list(kinds.values()))[0]:
+            case "put":
+                script.append(("put", name, dice.choice(("F", "F", "B")), False, yes, dice.randrange(3), -1))
+            case "group":
+                script += [("group", name, 0, flags, False, True) for flags in dice.choice(((8, 16), (8,), (8, 8, 16)))]
+            case "reserve":
+                script.append(("reserve", name, dice.randrange(2), consumer, dice.randrange(1, 5), yes))
+            case "read":
+                script.append(("read", name, consumer, first))
+            case "settle":
+                script.append(("settle", name, consumer, first, count))
+            case "release":
+                script.append(("release", name, consumer, first, count, yes))
+            case "reject":
+                script.append(("reject", name, consumer, first))
+            case "get":
+                script.append(("get", name, dice.randrange(2), 0, yes))
+            case "die":
+                how = dice.choice([("lose", name), ("disconnect", name), ("crash",), ("restart",)])
+                script += [how, *(opens if len(how) == 1 else [step for step in opens if step[1] == name])]
+    return script
+
+
 class Script:
     """Plays steps on one world. Handles and unit numbers come from the replies, so equal worlds get equal calls."""
 
@@ -177,6 +235,8 @@ class Script:
         self.committed: Counter[bytes] = Counter()
         self.got: Counter[bytes] = Counter()
         self.pending: dict[str, tuple[list[bytes], list[bytes]]] = {}
+        self.reservations: dict[str, int] = {}  # by consumer the last
+        self.reserved: dict[int, dict[int, bytes]] = {}  # by reservation what is left of it
         self._reset()
         world = self.world
         world.did(Alter(object_type="QMGR", name="QM1", attributes={"trigger_interval": 1000}), "operator")
@@ -225,6 +285,7 @@ class Script:
             self.seen.append(self.world.did(Display(object_type="queue", limit=99), "operator").rows)
         self.seen.append(self.world.did(DisplayHandles(), "operator").rows)
         self.seen.append([self.world.did(Explain(q_name=name), "operator").fails for name in ("F", "E", "D", "B")])
+        self.seen.append(self.world.did(Reservations(), "operator").rows)
 
     def _call(self, name: str, call) -> object:
         reply = self.world.do(call, name)
@@ -280,6 +341,58 @@ class Script:
     def _put_many(self, name, q_name, in_unit, count) -> None:
         unit = self.units[name] if in_unit else 0
         self._call(name, PutMany(q_name=q_name, bodies=[b"many"] * count, options=2 * in_unit, unit=unit))
+
+    def _reserve(self, name, which, consumer, most, whole) -> None:
+        call = Reserve(handle=self._handle(name, which), consumer=consumer, max_messages=most, whole_groups=whole)
+        while isinstance(reply := self._call(name, call), Reserved) and reply.more:
+            pass
+        if isinstance(reply, Reserved):
+            number = self.reservations[consumer] = reply.reservation
+            left = dict(self._ordinals(name, number, 0, reply.count))
+            assert self.reserved.setdefault(number, left) == left, "the same batch to the same consumer"
+
+    def _read(self, name, consumer, first) -> None:
+        number = self.reservations.get(consumer, 0)
+        left = self.reserved.get(number, {})
+        wanted = [(ordinal, left[ordinal]) for ordinal in (first, first + 1) if ordinal in left]
+        is_there = number in self.world.store.standing.reservations  # else its queue is no more
+        assert self._ordinals(name, number, first, 2) == (wanted if is_there else [])
+
+    def _ordinals(self, name, number, first, count) -> list[tuple[int, bytes]]:
+        """What is read, part by part."""
+        end, found = first + count, []
+        while True:
+            reply = self._call(name, ReadReserved(reservation=number, ordinal=first, count=end - first))
+            if isinstance(reply, Refused):
+                return found
+            found += zip(reply.ordinals, map(body_of, reply.messages), strict=True)
+            if not reply.more:
+                return found
+            first = reply.ordinal
+
+    def _gone(self, number, first, count, reply) -> list[bytes]:
+        if isinstance(reply, Refused):
+            return []
+        assert isinstance(reply, Settled)
+        left = self.reserved.get(number, {})
+        gone = [ordinal for ordinal in list(left) if ordinal >= first and (count < 0 or ordinal < first + count)]
+        bodies = [left.pop(ordinal) for ordinal in gone]
+        assert (reply.count, reply.left) == (len(bodies), len(left))
+        return bodies
+
+    def _settle(self, name, consumer, first, count) -> None:
+        number = self.reservations.get(consumer, 0)
+        reply = self._call(name, Settle(reservation=number, ordinal=first, count=count))
+        self.got.update(self._gone(number, first, count, reply))
+
+    def _release(self, name, consumer, first, count, counts) -> None:
+        number = self.reservations.get(consumer, 0)
+        call = Release(reservation=number, ordinal=first, count=count, counts=counts)
+        self._gone(number, first, count, self._call(name, call))
+
+    def _reject(self, name, consumer, ordinal) -> None:
+        number = self.reservations.get(consumer, 0)
+        self._gone(number, ordinal, 1, self._call(name, Reject(reservation=number, ordinal=ordinal)))
 
     def _note(self, name, message, options) -> None:
         if options & NEVER_IN_A_UNIT or len(message.data) < message.data_length:
@@ -400,14 +513,16 @@ def check_counts(store) -> None:
         return
     standing, rows = store.standing, list(store._rows.all())
     lies, puts, gets, of_units = Counter(), Counter(), Counter(), Counter()
-    for row in rows:
+    for row in [row for row in rows if row.message.ordinal < 0]:
         place = (row.message.q_name, row.message.priority)
         lies[place] += not row.taken_by
         puts[place[0]] += bool(row.put_by)
         gets[place[0]] += bool(row.taken_by)
         of_units[row.put_by, "puts", place] += 1
         of_units[row.taken_by, "gets", place] += 1
+    held = check_reservations(standing, [row for row in rows if row.message.ordinal >= 0], lies)
     for name, queue in standing.queues.items():
+        assert queue.reserved == held[name]
         assert queue.depths == tuple(lies[name, priority] for priority in range(10))
         assert (queue.uncommitted_puts, queue.uncommitted_gets) == (puts[name], gets[name])
     there = {key: count for key, count in of_units.items() if key[0]}
@@ -422,6 +537,22 @@ def check_counts(store) -> None:
         assert unit.count == sum(unit.puts.values()) + sum(unit.gets.values())
         assert unit.marked is None or any(row.taken_by == unit.unit_id for row in rows)
     assert standing.locks == {number: h.handle for h in standing.handles.values() for number in h.locked}
+
+
+def check_reservations(standing, rows, lies) -> Counter:
+    """Counts by queue the rows that somebody stands behind, and among ``lies`` those that wait."""
+    held: Counter = Counter()
+    left = {r.number: {n for a, b in r.stretches for n in range(a, b)} for r in standing.reservations.values()}
+    for row in rows:
+        reservation = standing.reservations[row.taken_by]
+        is_left = row.message.ordinal in left[reservation.number]
+        assert is_left or any(due.first <= row.message.ordinal < due.end for due in reservation.due)
+        held[row.message.q_name] += is_left and bool(reservation.behind)
+        lies[row.message.q_name, row.message.priority] += is_left and not reservation.behind
+    assert {r.number: r.left for r in standing.reservations.values()} == {n: len(of) for n, of in left.items()}
+    behind = {(c.connection, n) for c in standing.connections.values() for n in c.reservations}
+    assert behind == {(c, r.number) for r in standing.reservations.values() for c in r.behind}
+    return held
 
 
 def body_of(message) -> bytes:
@@ -446,6 +577,8 @@ def check_that_nothing_is_lost_or_doubled(script):
         played.play(script)
         world = played.world
         world.restart()
+        for row in world.did(Reservations(), "operator").rows:
+            world.did(Release(reservation=row["reservation"]), "operator")
         for q_name in ("F", "E", "D", "B", "INITQ"):
             # What is poison is to be counted where it lies.
             plain = {"inhibit_get": "allowed", "backout_requeue": "appl"}
@@ -480,6 +613,24 @@ def test_what_was_committed_is_got_once_and_nothing_else(script):
 def test_both_stores_keep_marks_and_locks_alike(seed):
     check_that_stores_agree(traffic(seed))
     check_that_nothing_is_lost_or_doubled(traffic(seed))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_stores_keep_reservations_alike(seed):
+    check_that_stores_agree(batches(seed))
+    check_that_nothing_is_lost_or_doubled(batches(seed))
+
+
+def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_settled():
+    with tempfile.TemporaryDirectory() as directory:
+        seen = []
+        for seed in range(20):
+            played = Script("memory", Path(directory))
+            played.play(batches(seed))
+            seen += [reply for reply in played.seen if isinstance(reply, Reserved | Settled)]
+        assert any(reply.offers > 1 for reply in seen if isinstance(reply, Reserved))
+        assert sum(reply.count > 1 for reply in seen if isinstance(reply, Reserved)) > 50
+        assert sum(reply.count > 0 for reply in seen if isinstance(reply, Settled)) > 50
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ import shutil
 import time
 from collections.abc import Callable
 
+import apsw
+
 from tests.daemons import Daemon, Raw, define
 from tests.reasons.stories import Stories
 from trigmon.mq.calls import Get, Open, Ping, Reply, Status
@@ -86,3 +88,17 @@ def the_directory_of_the_data_is_gone(make: Make) -> None:
         one.kill()
         # That it was met as a bug is this story's point: the fixture is not to be told of it.
         one.log.unlink()
+
+
+@STORIES.of(Reason.OBJECT_DAMAGED)
+def a_reserved_message_is_not_what_was_written(make: Make) -> None:
+    one = make()
+    with one.connect() as qm, qm.open(Q, "input_shared") as q:
+        qm.put(Q, b"reserved", persistence="persistent")
+        batch = q.reserve("JOB")
+    assert one.stop() == 0
+    with contextlib.closing(apsw.Connection(str(one.data / "qm.db"))) as db:
+        db.execute("UPDATE message SET data = x'00'")
+    one.start()
+    with one.connect() as qm:
+        list(qm.read_reserved(batch.number))

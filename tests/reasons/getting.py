@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.reasons.stories import WARNING, Stories
 from tests.worlds import World
-from trigmon.mq.calls import Get, Reply
+from trigmon.mq.calls import Get, Release, Reply, Reserve, Settle
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
 
@@ -119,3 +119,10 @@ def a_browse_in_logical_order_goes_on_without_it(world: World) -> Reply | None:
     handle = _two_segments(world)
     world.did(Get(handle=handle, options=FIRST | LOGICAL))
     return world.do(Get(handle=handle, options=NEXT))
+
+
+@STORIES.of(Reason.BACKED_OUT)
+def a_batch_is_settled_that_was_given_back(world: World) -> Reply | None:
+    made = world.did(Reserve(handle=_one_there(world, IN), consumer="JOB"))
+    world.did(Release(reservation=made.reservation))
+    return world.do(Settle(reservation=made.reservation))

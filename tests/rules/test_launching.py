@@ -17,8 +17,11 @@ from trigmon.mq.calls import (
     Put,
     RecordRun,
     RecordRuns,
+    Release,
+    Reserve,
     Resume,
     Runs,
+    Settle,
     StartRuns,
 )
 from trigmon.mq.enums import GetOption, OpenOption
@@ -255,6 +258,39 @@ def test_a_program_that_leaves_messages_behind_has_not_drained(ledger):
     ledger.did(Get(handle=handle), f"of {run_id}")
     ledger.did(Close(handle=handle), f"of {run_id}")
     assert ledger.run(run_id)["state"] == "serving"
+
+
+def test_what_it_reserves_it_takes_and_what_it_settles_it_commits(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=5)
+    name = f"of {run_id}"
+    handle = ledger.program(run_id)
+    call = Reserve(handle=handle, consumer="JOB", max_messages=4)
+    number = ledger.did(call, name).reservation
+    ledger.did(call, name)
+    ledger.did(Settle(reservation=number, count=2), name)
+    ledger.did(Settle(reservation=number, count=2), name)
+    ledger.did(Release(reservation=number, ordinal=3), name)
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["committed"], seen["backed_out"]) == (4, 2, 1)
+    ledger.did(Close(handle=handle), name)
+    assert ledger.run(run_id)["state"] == "serving"
+    ledger.qm.lost([ledger.sessions.pop(name)])
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["committed"], seen["backed_out"]) == (4, 2, 2)
+
+
+def test_a_queue_on_which_something_is_reserved_is_not_drained(ledger):
+    run_id, _ = ledger.come()
+    ledger.put()
+    handle = ledger.program(run_id)
+    number = ledger.did(Reserve(handle=handle, consumer="JOB"), f"of {run_id}").reservation
+    ledger.did(Close(handle=handle), f"of {run_id}")
+    assert ledger.run(run_id)["state"] == "serving"
+    handle = ledger.program(run_id)
+    ledger.did(Settle(reservation=number), f"of {run_id}")
+    ledger.did(Close(handle=handle), f"of {run_id}")
+    assert ledger.run(run_id)["state"] == "drained"
 
 
 def test_what_a_program_does_elsewhere_is_not_counted(ledger):

@@ -13,6 +13,7 @@ FRAGMENTS = {"COLUMNS"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
 ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES", "CLEAR_DELETED", "DROP_DELETED"}
 ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER", "PAUSES", "HELD_LINES", "SERVING", "CAUSES"}
+ONCE |= {"RESERVATIONS_LEFT", "FORGET_OLD_RESERVATIONS", "DROP_RESERVATIONS_OF_NOTHING"}
 STATEMENTS = {
     f"{name}.{key}" if key else name: statement
     for name, value in vars(statements).items()
@@ -59,6 +60,7 @@ def test_a_statement_neither_scans_nor_sorts(name):
         ("FIND_FIRST.correl_id", "message_correl_id (queue=? AND correl_id=?)"),
         ("FIND_AFTER_SAME.correl_id", "message_correl_id (queue=? AND correl_id=? AND priority=? AND rowid>?)"),
         ("FIND_AFTER_LOWER.correl_id", "message_correl_id (queue=? AND correl_id=? AND priority<?)"),
+        ("RESERVED", "message_taken_by (taken_by=? AND ordinal>? AND ordinal<?)"),
         ("FIND_OWN", "message_put_by (put_by=? AND queue=? AND taken_by=?)"),
     ],
 )

@@ -4,8 +4,9 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Clear, Display, Get, GetMany, Move
+from trigmon.mq.calls import Clear, Display, Get, GetMany, Move, ReadReserved, Release, Reserve, Settle
 from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.reasons import Reason
 from trigmon.qmgr.manager import QueueManager
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sqlite.store import SqliteStore
@@ -45,6 +46,32 @@ def test_a_get_and_a_browse_go_on_behind_it(tmp_path, change, options):
     assert world.did(Get(handle=handle, options=options)).data == b"second"
     assert depth(world) == (2 if options else 1)
     assert [name for name, _ in world.telling.damaged] == ["Q"]
+    world.qm.stop()
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+@pytest.mark.parametrize("ends", [Release, Settle])
+def test_one_that_was_reserved_is_neither_read_nor_lost_and_is_set_aside_when_it_is_back(tmp_path, change, ends):
+    world = World("sqlite", tmp_path)
+    world.define("Q", def_persistence="persistent")
+    for body in (b"first", b"second"):
+        world.put("Q", body)
+    made = world.did(Reserve(handle=world.open("Q", IN), consumer="JOB"))
+    world.qm.stop()
+    db = apsw.Connection(str(tmp_path / "qm.db"))
+    db.execute(change)
+    db.close()
+    world.sessions.clear()
+    world._start()
+    read = world.do(ReadReserved(reservation=made.reservation))
+    assert (read.reason, "ordinal 0" in read.about) == (Reason.OBJECT_DAMAGED, True)
+    assert world.did(ReadReserved(reservation=made.reservation, ordinal=1)).messages[0].data == b"second"
+    world.did(ends(reservation=made.reservation))
+    handle = world.open("Q", IN)
+    left = world.do(Get(handle=handle))
+    assert (left.data == b"second") if ends is Release else (left.reason == Reason.NO_MSG_AVAILABLE)
+    assert [name for name, _ in world.telling.damaged] == ["Q"]
+    assert depth(world) == 0
     world.qm.stop()
 
 

@@ -44,6 +44,7 @@ _LISTS = {
     "PROCESS": "trigmon process list shows what there is",
     "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or say --queue",
     "MESSAGE": "trigmon dlq list shows what there is",
+    "RESERVATION": "trigmon spark reservations list shows what there is",
     "RUN": "trigmon runs list --all shows what there is",
 }
 """Where the names are that would be known, by the kind of object."""

@@ -25,6 +25,7 @@ COMMANDS = {
     "browse": "trigmon.cli.get:browse",
     "runs": "trigmon.cli.runs:runs",
     "dlq": "trigmon.cli.dlq:dlq",
+    "spark": "trigmon.cli.spark:spark",
     "status": "trigmon.cli.status:status",
     "explain": "trigmon.cli.explain:explain",
     "lint": "trigmon.cli.lint:lint",
@@ -34,7 +35,7 @@ COMMANDS = {
     "config": "trigmon.cli.config:config",
     "completion": "trigmon.cli.completion:completion",
 }
-LATER = ("group", "spark")
+LATER = ("group",)
 """Commands of the interface that later releases bring."""
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from _thread import get_ident
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Final, TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 
-from trigmon.client import queue, words
-from trigmon.client.message import Receipt
+from trigmon.client import queue, reservation, words
+from trigmon.client.message import Message, Receipt
 from trigmon.client.queue import Queue
 from trigmon.client.transport import Link
 from trigmon.client.words import Data, PutWords
@@ -23,6 +23,7 @@ from trigmon.mq.calls import (
     Explained,
     Get,
     GetMany,
+    Listing,
     Open,
     Opened,
     Outcome,
@@ -32,7 +33,11 @@ from trigmon.mq.calls import (
     RecordRun,
     RecordRuns,
     Refused,
+    Release,
     Reply,
+    Reservations,
+    Settle,
+    Settled,
 )
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
@@ -298,6 +303,37 @@ class Connection:
     def put_many(self, q_name: str, bodies: Iterable[Data], **options: Unpack[PutWords]) -> list[bytes]:
         """Puts many messages to a queue that need not be open, as :meth:`Queue.put_many` does."""
         return queue.put_many(self, bodies, options, q_name=q_name)
+
+    # -- reservations -----------------------------------------------------------------------------------------
+
+    def read_reserved(self, number: int, first: int = 0, count: int | None = None) -> Iterator[tuple[int, Message]]:
+        """What is left of ``count`` messages of a reservation from the ordinal ``first`` on, each with its ordinal.
+
+        Any connection may read, any number of times, and reads the same; it stands behind the reservation from then on.
+        """
+        return reservation.read(self, number, first, count)
+
+    def settle(self, number: int, first: int = 0, count: int | None = None) -> bool:
+        """Settles what is left of these messages of a reservation: they are gone. Says whether any was left.
+
+        A second time is as good as the first. Raises BackedOut when the reservation was given back, UnknownObjectName
+        when nobody remembers it.
+        """
+        call = Settle(reservation=number, ordinal=first, count=-1 if count is None else count)
+        return not self.ask(call, Settled).already
+
+    def release(self, number: int, first: int = 0, count: int | None = None, *, counts: bool = True) -> bool:
+        """Gives what is left of these messages back to the queue. Says whether any was left.
+
+        Their backout counts rise by one, beside once for each time they were offered anew; not with ``counts=False``.
+        Raises NotAuthorized while another connection holds it and this one is no administrator's.
+        """
+        call = Release(reservation=number, ordinal=first, count=-1 if count is None else count, counts=counts)
+        return not self.ask(call, Settled).already
+
+    def reservations(self, q_name: str = "*") -> list[dict[str, Any]]:
+        """The reservations of which anything is left, of queues of a generic name, as values by name."""
+        return self.ask(Reservations(q_name=q_name), Listing).rows
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
         """What a put of a message of this priority (-1: the queue's) would meet now; ``print`` shows it as text.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from trigmon.client import words
 from trigmon.client.fields import whole
 from trigmon.client.message import Message, Receipt, receipt
+from trigmon.client.reservation import Reservation, reserve
 from trigmon.client.words import Data, GetWords, Match, PutWords
 from trigmon.mq.calls import (
     Call,
@@ -20,6 +21,7 @@ from trigmon.mq.calls import (
     Put,
     PutMany,
     Reply,
+    Reserve,
     Set,
     Values,
     WasGot,
@@ -184,6 +186,31 @@ class Queue:
                 raise
             connection.end_batch()
             connection.commit()
+
+    def reserve(
+        self,
+        consumer: str,
+        *,
+        max_messages: int = 10_000,
+        max_bytes: int = 1 << 30,
+        whole_groups: bool = False,
+        token: str = "",
+    ) -> Reservation:
+        """A fixed batch of the next messages, hidden from every getter until it is settled or released.
+
+        Raises NoMsgAvailable when there is nothing, ObjectInUse while another connection holds the consumer's.
+        No lost connection and no restart ends it: a consumer of this name that reserves again is given the very same
+        batch, with ``again`` set, the ``token`` it was made with, and backout counts raised by one.
+        """
+        call = Reserve(
+            handle=self._checked(),
+            consumer=consumer,
+            max_messages=whole(OptionsError, "max_messages", max_messages),
+            max_bytes=whole(OptionsError, "max_bytes", max_bytes),
+            whole_groups=whole_groups,
+            token=token,
+        )
+        return reserve(self.connection, call)
 
     def browse(self, **options: Unpack[GetWords]) -> Iterator[Message]:
         """Every message from the first to the last, left where it is. Needs the queue open for ``browse``."""

@@ -403,6 +403,79 @@ class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls")
     monitor: str
 
 
+# -- reservations -------------------------------------------------------------------------------------------
+
+
+class Reserve(Call, frozen=True, array_like=True, kw_only=True, tag="reserve"):
+    """A fixed batch for ``consumer``: ``max_messages`` of ``max_bytes`` in all at most, in get order.
+
+    Answered by Reserved. The handle is open for input. A consumer has one reservation of a queue at most: while
+    anything of it is left, it is that which is answered, with the ``token`` it was made with, whatever is asked for
+    here. While the answer says ``more`` it is still being made, slice by slice, and the call is made again. With
+    ``whole_groups`` there are only whole groups in it, each in its order; a first one that is too large comes all the
+    same, as a first message does. 2033 when there is nothing; 2042 while another connection holds the consumer's.
+    """
+
+    handle: int
+    consumer: str
+    max_messages: int = 10_000
+    max_bytes: int = 1 << 30
+    whole_groups: bool = False
+    token: str = ""
+
+
+class ReadReserved(Call, frozen=True, array_like=True, kw_only=True, tag="read_reserved"):
+    """Messages of a reservation from ``ordinal`` on, ``count`` of the ordinals at most. Answered by WereReserved.
+
+    Any connection may ask, any number of times, and gets the same; from then on it stands behind the reservation.
+    """
+
+    reservation: int
+    ordinal: int = 0
+    count: int = 1000
+
+
+class Settle(Call, frozen=True, array_like=True, kw_only=True, tag="settle"):
+    """What is left of ``count`` ordinals from ``ordinal`` on (-1: all) is done with, at once. Answered by Settled.
+
+    A second time is as good as the first. 2003 when the reservation was given back.
+    """
+
+    reservation: int
+    ordinal: int = 0
+    count: int = -1
+
+
+class Release(Call, frozen=True, array_like=True, kw_only=True, tag="release"):
+    """What is left of these ordinals goes back to the queue, each to its place. Answered by Settled.
+
+    ``counts``: backout counts rise by one, beside what they rise by for each time the reservation was offered anew.
+    The connection that holds it may ask, or any when none does, and an administrator.
+    """
+
+    reservation: int
+    ordinal: int = 0
+    count: int = -1
+    counts: bool = True
+
+
+class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
+    """One message of a reservation goes onto BOQNAME, else onto the dead-letter queue. Answered by Settled.
+
+    ``why`` is for the log. 3008 where neither takes it: then it stays in the reservation.
+    """
+
+    reservation: int
+    ordinal: int
+    why: str = ""
+
+
+class Reservations(Call, frozen=True, array_like=True, kw_only=True, tag="reservations"):
+    """The reservations of which anything is left, of queues of a generic name. Answered by Listing."""
+
+    q_name: str = "*"
+
+
 # -- replies ------------------------------------------------------------------------------------------------
 
 
@@ -520,6 +593,41 @@ class Sifted(Reply, frozen=True, array_like=True, kw_only=True, tag="sifted"):
     more: bool = False
 
 
+class Reserved(Reply, frozen=True, array_like=True, kw_only=True, tag="reserved"):
+    """A reservation: ``count`` messages with the ordinals below it, ``size`` bytes in all, of which ``left`` are left.
+
+    ``left_ordinals`` are the stretches of those, each the first and the one behind the last. ``again``: it was there
+    already; ``offers`` is how often it was offered anew. ``more``: it is still being made.
+    """
+
+    reservation: int
+    count: int = 0
+    size: int = 0
+    left: int = 0
+    left_ordinals: list[list[int]] = []
+    token: str = ""
+    again: bool = False
+    offers: int = 0
+    more: bool = False
+
+
+class WereReserved(Reply, frozen=True, array_like=True, kw_only=True, tag="were_reserved"):
+    """Messages of a reservation, each with its ordinal. The rest of what was asked for begins at ``ordinal``."""
+
+    ordinals: list[int]
+    messages: list[WasGot]
+    ordinal: int = 0
+    more: bool = False
+
+
+class Settled(Reply, frozen=True, array_like=True, kw_only=True, tag="settled"):
+    """How many messages were settled, or given back, and how many are left. ``already``: nothing was to be done."""
+
+    count: int
+    left: int = 0
+    already: bool = False
+
+
 class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome_was"):
     """What became of the unit of work."""
 
@@ -569,6 +677,8 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         yield f"{most}{said('available_msgs', '?')} available: committed, not got, not expired"
         yield f"{said('uncommitted_puts', '?')} put and not yet committed"
         yield f"{said('uncommitted_gets', '?')} got and not yet committed, which no longer count"
+        for reservation in said("reservations", ()):
+            yield str(reservation["told"])
         yield f"{least}{said('expired_msgs', '?')} expired and not yet discarded"
         yield (
             f"{said('qualifying_depth', '?')} count for the trigger: priority {said('trigger_msg_priority', '?')} or"
@@ -629,6 +739,12 @@ AnyCall = (
     | CancelRun
     | RetryRun
     | Controls
+    | Reserve
+    | ReadReserved
+    | Settle
+    | Release
+    | Reject
+    | Reservations
 )
 
 AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
@@ -647,6 +763,9 @@ AnyReply = (
     | Listing
     | Counted
     | Sifted
+    | Reserved
+    | WereReserved
+    | Settled
     | OutcomeWas
     | Explained
     | Refused

@@ -205,11 +205,11 @@ class QueueManager:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be looked through for expired messages: then :meth:`scan` goes on."""
+        """Whether queues are still to be looked through, or reservations to be swept: then :meth:`scan` goes on."""
         return self._scan.is_under_way
 
     def scan(self) -> list[Answer]:
-        """Discards expired messages, a slice of them, from the queues that are to be looked through."""
+        """Discards a slice of expired messages, from the queues to be looked through, and of what was reserved."""
         return self._scan.go_on(self, self.connect(_ITSELF))
 
     def expire(self) -> list[Answer]:

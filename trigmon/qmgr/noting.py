@@ -19,7 +19,7 @@ from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, QueueHeld, ToScan
+from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, QueueHeld, ToScan, ToSweep
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 
@@ -65,8 +65,8 @@ class Notes:
                     self.told.append(partial(telling.trigger_dropped, told.q_name, told.why))
                 case Lost():
                     self.told.append(partial(telling.message_lost, told.q_name, told.why))
-                case ToScan():
-                    self._scan.add(told.q_names)
+                case ToScan() | ToSweep():
+                    self._scan.add(told)
                 case Aside():
                     self.told.append(partial(telling.message_put_aside, told))
                 case NotAside():
@@ -130,6 +130,9 @@ class Notes:
     def _note_unlocked(self, change: c.UnlockMessage) -> None:
         self.woken[change.q_name] = ANY
 
+    def _note_returned(self, change: c.ReturnReserved) -> None:
+        self.woken[change.messages[0].q_name] = ANY
+
     def _note_run(self, change: c.WriteRun) -> None:
         if change.is_news:
             self._note_news(change)
@@ -155,6 +158,7 @@ _NOTES: dict[type[c.Change], Callable[[Notes, Any], None]] = {
     c.SetAside: Notes._note_damaged,
     c.DeleteLogically: Notes._note_deleted,
     c.UnlockMessage: Notes._note_unlocked,
+    c.ReturnReserved: Notes._note_returned,
     c.DropConnection: Notes._note_gone,
     c.WriteRun: Notes._note_run,
     c.SetPause: Notes._note_news,

@@ -102,7 +102,7 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
         row["current_q_depth"] = queue.depth
         row["open_input_count"] = queue.open_input_count
         row["open_output_count"] = queue.open_output_count
-        row["uncommitted_msgs"] = queue.uncommitted_puts + queue.uncommitted_gets
+        row["uncommitted_msgs"] = queue.uncommitted_puts + queue.uncommitted_gets + queue.reserved
     return row
 
 

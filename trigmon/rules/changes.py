@@ -20,6 +20,7 @@ from trigmon.rules.facts import (
     UnitFacts,
 )
 from trigmon.rules.order.place import Place, Side
+from trigmon.rules.reserved import Reservation
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -258,6 +259,38 @@ class DropPause(Change, frozen=True):
     name: str
 
 
+class ReserveMessages(Change, frozen=True):
+    """Messages become those of a reservation, with ordinals from ``first`` on: hidden from every getter."""
+
+    reservation: int
+    messages: tuple[StoredMessage, ...]
+    first: int
+
+
+class SetReservation(Change, frozen=True):
+    """A reservation stands as it says now. With ``is_stored`` off only who stands behind it has changed.
+
+    ``must_last`` off: after a crash nobody misses it, together with what was done to the rows in the same call.
+    """
+
+    reservation: Reservation
+    is_stored: bool = True
+    must_last: bool = True
+
+
+class SettleReserved(Change, frozen=True):
+    """Rows of a reservation go for good; its record says so already."""
+
+    messages: tuple[StoredMessage, ...]
+
+
+class ReturnReserved(Change, frozen=True):
+    """Rows of a reservation go back to their places on the queue, ``adds`` on their backout counts."""
+
+    messages: tuple[StoredMessage, ...]
+    adds: int
+
+
 AnyChange = (
     AddMessage
     | TakeMessage
@@ -287,6 +320,10 @@ AnyChange = (
     | SetCause
     | SetPause
     | DropPause
+    | ReserveMessages
+    | SetReservation
+    | SettleReserved
+    | ReturnReserved
 )
 
 

@@ -13,7 +13,7 @@ from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QN
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Abandon, Forget, Reap
+from trigmon.rules.errands import Abandon, Forget, LetGo, Reap
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
 from trigmon.rules.locking import released
 from trigmon.rules.triggers.effects import trigger
@@ -83,8 +83,8 @@ def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None) -> bool
         return False
     if queue is None or kind is not DefinitionType.PERMANENT_DYNAMIC:
         raise OptionNotValidForType(f"{handle.object_name} cannot be deleted by closing this handle")
-    if queue.uncommitted_puts or queue.uncommitted_gets:
-        raise QNotEmpty(f"{handle.object_name} has uncommitted messages")
+    if queue.uncommitted_puts or queue.uncommitted_gets or queue.reserved:
+        raise QNotEmpty(f"{handle.object_name} has uncommitted or reserved messages")
     if queue.depth and call.options == CloseOption.DELETE:
         raise QNotEmpty(f"{handle.object_name} holds {queue.depth} messages; DELETE_PURGE deletes them with it")
     return True
@@ -116,18 +116,26 @@ def decide_reap(call: Reap, facts: Facts, found: Found | None, now: int, ids: Id
 def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """MQDISC: a commit, then a close of every handle in the order of opening."""
     ends: list[Call] = [Commit(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
-    return Decision(Done(), errands=[*ends, *_closes(facts), Forget()])
+    return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
 
 
 def decide_lost_connection(call: LostConnection, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A connection ended without MQDISC: a backout, which nobody asked for, then its closes."""
     ends: list[Call] = [Abandon(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
-    return Decision(Done(), errands=[*ends, *_closes(facts), Forget()])
+    return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
 
 
 def decide_forget(call: Forget, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Strikes the connection off."""
     return Decision(Done(), [DropConnection(facts.connection.connection)])
+
+
+def _lets_go(facts: Facts) -> list[Call]:
+    """Its reservations, before its handles: what it had reserved waits when the close of the last reader is judged.
+
+    So the death of a program that had the queue open is one occasion, 12, and not R and 12.
+    """
+    return [LetGo(reservation=number) for number in facts.connection.reservations]
 
 
 def _closes(facts: Facts) -> list[Call]:

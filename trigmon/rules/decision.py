@@ -66,6 +66,12 @@ class ToScan(msgspec.Struct, frozen=True):
     q_names: tuple[str, ...]
 
 
+class ToSweep(msgspec.Struct, frozen=True):
+    """Reservations with rows that they are done with: those go, slice by slice, behind what is done now."""
+
+    reservations: tuple[int, ...]
+
+
 class Aside(msgspec.Struct, frozen=True):
     """A message backed out too often was put onto another queue; blank: it was discarded, as it asked to be.
 
@@ -102,7 +108,7 @@ class QueueHeld(msgspec.Struct, frozen=True):
     why: str
 
 
-Told = Fired | Dropped | Lost | ToScan | Aside | NotAside | Asked | QueueHeld
+Told = Fired | Dropped | Lost | ToScan | ToSweep | Aside | NotAside | Asked | QueueHeld
 """What is for the log, and for the housekeeper."""
 
 

@@ -98,8 +98,8 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
         _check_closed(facts.queue, where)
-        if facts.queue.uncommitted_puts or facts.queue.uncommitted_gets:
-            raise QNotEmpty(f"{where} has uncommitted messages")
+        if facts.queue.uncommitted_puts or facts.queue.uncommitted_gets or facts.queue.reserved:
+            raise QNotEmpty(f"{where} has uncommitted or reserved messages")
         if facts.queue.depth and not call.purge:
             raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
     elif object_type is ObjectType.QMGR:
@@ -123,6 +123,9 @@ def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
     _check_closed(queue, f"QLOCAL({call.q_name})")
     if queue.uncommitted_puts or queue.uncommitted_gets:
         raise QNotEmpty(f"QLOCAL({call.q_name}) has uncommitted messages")
+    for reservation in facts.reservations:
+        if reservation.left:
+            raise QNotEmpty(f"QLOCAL({call.q_name}) has messages reserved for {reservation.consumer}: release them")
     return Selection(q_name=call.q_name, now=now, limit=SLICE)
 
 

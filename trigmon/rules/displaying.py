@@ -107,6 +107,7 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "processes": len(world.processes),
         "messages": sum(q.depth for q in world.queues),
         "open_units": len(world.units),
+        "reservations": sum(1 for reservation in world.reservations if reservation.left),
         "pauses": pause_rows(facts.pauses),
         "initiation_queues": [
             {

@@ -161,5 +161,48 @@ class Prune(Call, frozen=True, kw_only=True):
     ended_before_ms: int
 
 
+class TakeIn(Call, frozen=True, kw_only=True):
+    """What a reservation is extended by: these messages or, of a group, all of it; nothing once it has ``until``."""
+
+    reservation: int
+    messages: tuple[StoredMessage, ...]
+    handle: int
+    until: int
+
+
+class Seal(Call, frozen=True, kw_only=True):
+    """A slice of a reservation is made. Answered by Reserved. ``is_all``: there was no more to look at."""
+
+    reservation: int
+    is_all: bool
+    until: int
+
+
+class PutOff(Call, frozen=True, kw_only=True):
+    """A message onto the backout queue, else onto the dead-letter queue (blank); ``otherwise`` where neither takes it.
+
+    One with an ordinal is of this reservation, and leaves it. ``why`` is what hindered the way tried before this one,
+    or what the application said of it.
+    """
+
+    message: StoredMessage
+    to_q_name: str
+    otherwise: Call | None = None
+    reservation: int = 0
+    why: str = ""
+
+
+class Sweep(Call, frozen=True, kw_only=True):
+    """A slice of the rows that a reservation is done with. Answered by Counted."""
+
+    reservation: int
+
+
+class LetGo(Call, frozen=True, kw_only=True):
+    """The connection no longer stands behind a reservation."""
+
+    reservation: int
+
+
 class Forget(Call, frozen=True, kw_only=True):
     """The last errand of a connection's end: it is struck off."""

@@ -10,6 +10,7 @@ from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, Selection
 from trigmon.rules.pausing import pauses_of, rows
 from trigmon.rules.put import put_situation
+from trigmon.rules.reserving import rows as reservation_rows
 from trigmon.rules.resolving import base_queue
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations, what_time_will_bring
@@ -38,18 +39,20 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
     verdict = judge(situation)
     definition = queue.definition
     expired = min(found.expired_count if found is not None else 0, queue.depth)
+    spoken_for = sum(reservation.left for reservation in facts.reservations if not reservation.behind)
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     values = {
         "priority": priority,
         "counted_priority": situation.priority,
         "current_q_depth": queue.depth,
-        "available_msgs": max(0, queue.depth - queue.uncommitted_puts - expired),
+        "available_msgs": max(0, queue.depth - queue.uncommitted_puts - expired - spoken_for),
         "expired_msgs": expired,
         "expired_is_capped": expired >= MOST_EXPIRED,
         "qualifying_depth": queue.waiting(definition.trigger_msg_priority),
         "trigger_msg_priority": definition.trigger_msg_priority,
         "uncommitted_puts": queue.uncommitted_puts,
         "uncommitted_gets": queue.uncommitted_gets,
+        "reservations": reservation_rows(facts.reservations),
         "open_input_count": queue.open_input_count,
         "trigger_stamp_ms": queue.trigger_stamp_ms,
         "process_name": definition.process_name,

@@ -26,6 +26,7 @@ from trigmon.mq.enums import ObjectType
 from trigmon.mq.explanation import moment
 from trigmon.rules.order.place import LAST_SEGMENT, SEGMENT, Place, Side
 from trigmon.rules.order.wholeness import Whole
+from trigmon.rules.reserved import Ordinals, Reservation
 
 NO_DEPTH = (0,) * 10
 SLICE = 256
@@ -34,6 +35,8 @@ SLICE = 256
 
 class QueueFacts(msgspec.Struct, frozen=True):
     """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger.
+
+    ``reserved`` counts messages of reservations that a connection stands behind: those are not in ``depths``.
 
     ``is_deleted``: a dynamic queue that was deleted while others had it open or work on it was uncommitted. It stays
     until the last of them is done, and nobody may use it (the manual: logically deleted).
@@ -49,11 +52,12 @@ class QueueFacts(msgspec.Struct, frozen=True):
     uncommitted_gets: int = 0
     trigger_stamp_ms: int | None = None
     is_deleted: bool = False
+    reserved: int = 0
 
     @property
     def in_use(self) -> int:
-        """How many handles and uncommitted messages there are."""
-        return self.open_count + self.uncommitted_puts + self.uncommitted_gets
+        """How many handles and uncommitted or reserved messages there are."""
+        return self.open_count + self.uncommitted_puts + self.uncommitted_gets + self.reserved
 
     @property
     def depth(self) -> int:
@@ -173,7 +177,10 @@ class UnitFacts(msgspec.Struct, frozen=True):
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
-    """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used."""
+    """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used.
+
+    ``reservations`` are those it stands behind.
+    """
 
     connection: int
     client_id: str
@@ -185,12 +192,14 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     unit_id: int = 0
     unit_number: int = 0
     is_administrator: bool = False
+    reservations: tuple[int, ...] = ()
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
     """A message as it lies in a store. ``number`` is its arrival; ``expires_ms`` 0 means never.
 
-    ``is_own``: the unit of work that looks has put it, and not committed yet.
+    ``is_own``: the unit of work that looks has put it, and not committed yet. ``ordinal`` is its place in the
+    reservation it is of, -1 in none.
     """
 
     number: int
@@ -201,6 +210,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
     data: bytes
     expires_ms: int = 0
     is_own: bool = False
+    ordinal: int = -1
 
     def waited_ms(self, now: int) -> int:
         """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
@@ -228,6 +238,7 @@ class Selection(msgspec.Struct, frozen=True):
     Two questions are of another kind, and may be asked together: ``oldest_from`` asks for one message only, the
     committed one of at least this priority that arrived first, and ``counts_expired`` asks how many committed ones
     have expired, counted up to so many. ``is_expired`` asks for ``limit`` messages that have expired, and for no other.
+    ``reserved_by`` asks for those of a reservation that have these ``ordinals``, in their order, expired or not.
     """
 
     q_name: str
@@ -250,6 +261,8 @@ class Selection(msgspec.Struct, frozen=True):
     handle: int = 0
     own_persistent: bool = False
     is_expired: bool = False
+    reserved_by: int = 0
+    ordinals: Ordinals = (0, 0)
 
     @property
     def is_anything(self) -> bool:
@@ -303,6 +316,7 @@ class Wants(msgspec.Struct, frozen=True):
     ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
     ``run_of`` is the record of a run that is to be written, and ``line_of`` asks for the held runs from an initiation
     queue, the first ``limit`` of each line.
+    ``reservation`` leads to its queue, and by that to what belongs to it.
     With a ``keep_count`` that is not negative, ended runs are asked for: the oldest beyond so many, and those that
     ended before ``ended_before_ms``.
     """
@@ -327,6 +341,7 @@ class Wants(msgspec.Struct, frozen=True):
     ended_before_ms: int = 0
     run_of: dict[str, object] | None = None
     line_of: str | None = None
+    reservation: int = 0
 
 
 BREAKER = "the breaker"
@@ -427,11 +442,13 @@ class World(msgspec.Struct, frozen=True):
     units: tuple[UnitFacts, ...]
     remotes: tuple[RemoteQueue, ...] = ()
     models: tuple[ModelQueue, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
 
 
 class Facts(msgspec.Struct, frozen=True):
     """The neighbourhood of one call. ``deleted`` names the queues that are logically deleted.
 
+    ``reservation`` is the one asked for, ``reservations`` are those of the queue.
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
@@ -472,3 +489,5 @@ class Facts(msgspec.Struct, frozen=True):
     held: int = 0
     waiting: dict[str, object] | None = None
     lines: tuple[Line, ...] = ()
+    reservation: Reservation | None = None
+    reservations: tuple[Reservation, ...] = ()

@@ -13,7 +13,8 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.run_states import HELD, WITH_PROGRAM
 from trigmon.rules import changes as c
-from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, Serving, UnitFacts, with_place
+from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, Serving, StoredMessage, UnitFacts, with_place
+from trigmon.rules.reserved import Reservation
 
 if TYPE_CHECKING:
     from trigmon.rules.world import Standing
@@ -41,6 +42,7 @@ def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 
             queue.uncommitted_gets + gets,
             queue.trigger_stamp_ms,
             queue.is_deleted,
+            queue.reserved,
         ),
     )
 
@@ -231,6 +233,10 @@ def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
     pause = pause_of(change)
     if pause in standing.pauses:
         standing.drop(standing.pauses, pause)
+    for reservation in [r for r in standing.reservations.values() if r.q_name == change.name]:
+        if change.object_type is ObjectType.QLOCAL:
+            _stand_behind(standing, reservation.number, reservation.behind, ())
+            standing.drop(standing.reservations, reservation.number)
 
 
 def _delete_logically(standing: Standing, change: c.DeleteLogically) -> None:
@@ -327,6 +333,59 @@ def _drop_pause(standing: Standing, change: c.DropPause) -> None:
     standing.drop(standing.pauses, (change.what, change.name))
 
 
+def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
+    _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
+    for message in change.messages:
+        _forget_lock(standing, message.number)
+
+
+def _return_reserved(standing: Standing, change: c.ReturnReserved) -> None:
+    """They counted as waiting already, as their reservation's; that it no longer says so is the change behind this."""
+    _recount(standing, change.messages[0].q_name, _priorities(change.messages), 0)
+
+
+def _settle_reserved(standing: Standing, change: c.SettleReserved) -> None:
+    """Rows that nobody counted."""
+
+
+def _priorities(messages: tuple[StoredMessage, ...]) -> list[int]:
+    counts = [0] * 10
+    for message in messages:
+        counts[message.priority] += 1
+    return counts
+
+
+def _set_reservation(standing: Standing, change: c.SetReservation) -> None:
+    after = change.reservation
+    before = standing.reservations.get(after.number, Reservation(after.number, after.q_name, after.consumer))
+    more = [new - old for old, new in zip(before.waiting, after.waiting, strict=True)]
+    if any(more) or before.held != after.held:
+        _recount(standing, after.q_name, more, after.held - before.held)
+    _stand_behind(standing, after.number, before.behind, after.behind)
+    if not after.is_over:
+        standing.write(standing.reservations, after.number, after)
+    elif after.number in standing.reservations:
+        standing.drop(standing.reservations, after.number)
+
+
+def _recount(standing: Standing, q_name: str, more: list[int], reserved: int) -> None:
+    queue = standing.queues[q_name]
+    depths = tuple(depth + by for depth, by in zip(queue.depths, more, strict=True))
+    standing.write(standing.queues, q_name, replace(queue, depths=depths, reserved=queue.reserved + reserved))
+
+
+def _stand_behind(standing: Standing, number: int, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    for connection in {*before} ^ {*after}:
+        facts = standing.connections.get(connection)
+        if facts is not None:
+            left = tuple(each for each in facts.reservations if each != number)
+            standing.write(
+                standing.connections,
+                connection,
+                replace(facts, reservations=(*left, number) if connection in after else left),
+            )
+
+
 def pause_of(change: c.DropDefinition) -> tuple[str, str]:
     """The pause that goes with an object, if there is one: what is defined by its name later begins anew."""
     return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
@@ -361,4 +420,8 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.SetCause: _set_cause,
     c.SetPause: _set_pause,
     c.DropPause: _drop_pause,
+    c.ReserveMessages: _reserve_messages,
+    c.SetReservation: _set_reservation,
+    c.SettleReserved: _settle_reserved,
+    c.ReturnReserved: _return_reserved,
 }

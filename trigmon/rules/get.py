@@ -122,7 +122,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     too_long = 0 <= call.max_length < len(message.data)
     accepts = bool(call.options & _ACCEPT)
     if too_long and not accepts:
-        return Decision(_given(message, now, call.max_length, accepts), discards, reports)
+        return Decision(given(message, now, call.max_length, accepts), discards, reports)
     unit_id, begins = joined_unit(syncpoint_of(call.options, message), call.unit, facts, now, ids)
     if call.options & ORDERS:
         check_found(call, facts, messages, unit_id)
@@ -138,7 +138,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
         takes = [*begins, *(_taken(each, unit_id, marked) for each in messages)]
         reports += delivery_report(message, facts, now, unit_id)
     takes += saved(handle, None if call.options & BROWSES else message.descriptor)
-    reply = _given(message, now, call.max_length if too_long else -1, accepts)
+    reply = given(message, now, call.max_length if too_long else -1, accepts)
     warning = reply.warning or differs or left
     return Decision(replace(reply, warning=warning) if warning else reply, [*discards, *takes, *moves], reports)
 
@@ -179,8 +179,8 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
         changes.append(_taken(message, unit_id * joins))
         reports += delivery_report(message, facts, now, unit_id * joins)
     changes += moves
-    given = [_given(message, now, -1, False) for message in messages]
-    return Decision(WereGot(messages=given, warning=warning), changes, reports)
+    told = [given(message, now, -1, False) for message in messages]
+    return Decision(WereGot(messages=told, warning=warning), changes, reports)
 
 
 def may_wait(reply: Reply) -> bool:
@@ -235,7 +235,7 @@ def _taken(message: StoredMessage, unit_id: int, marked: Marked | None = None) -
     return TakeMessage(message, unit_id, marked) if unit_id else RemoveMessage(message)
 
 
-def _given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
+def given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
     """The message as the application sees it: the time it has left, and as much data as it can take."""
     descriptor = shown(message.descriptor)
     data = message.data

@@ -1,7 +1,8 @@
 """The launch contract: what a started program does on the queue it was started for, as the queue manager sees it.
 
 A program's connections name its run (TRIGMON_RUN, in hello), so nobody has to report: opening the queue makes a run
-``serving``, closing it with nothing left makes it ``drained``, and what is got, committed and backed out is counted.
+``serving``, closing it with nothing left makes it ``drained``, and what is got, committed and backed out is counted,
+what is reserved and settled as well.
 """
 
 from __future__ import annotations
@@ -10,7 +11,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Disconnect, Done, LostConnection, WasGot, WereGot
+from trigmon.mq.calls import (
+    Call,
+    Disconnect,
+    Done,
+    LostConnection,
+    Reject,
+    Release,
+    Reserved,
+    Settle,
+    Settled,
+    WasGot,
+    WereGot,
+)
 from trigmon.mq.enums import OpenOption, UnitOutcome
 from trigmon.mq.run_states import DRAINED, SERVING, WITH_PROGRAM
 from trigmon.rules.changes import (
@@ -24,7 +37,7 @@ from trigmon.rules.changes import (
     WriteRun,
 )
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Attend, JudgeRun, PutAside
+from trigmon.rules.errands import Attend, JudgeRun, LetGo, PutAside, Seal
 from trigmon.rules.facts import Facts, Found, Serving
 
 COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside")
@@ -41,6 +54,8 @@ def attended(call: Call, facts: Facts, found: Found | None, decision: Decision, 
     after = before
     for change in decision.changes:
         after = _moved(after, change, facts, now)
+    if facts.queue is not None and facts.queue.definition.name == after.q_name:
+        after = _of_a_batch(after, call, facts, decision, now)
     got = isinstance(decision.reply, WasGot | WereGot) or isinstance(call, PutAside)
     removed = sum(_is_of(after, change) for change in decision.changes if isinstance(change, RemoveMessage))
     if got and removed:
@@ -83,6 +98,20 @@ def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Servi
     return serving
 
 
+def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, now: int) -> Serving:
+    """What it reserves it takes, also where it is offered anew; what it settles it commits."""
+    reply, reservation = decision.reply, facts.reservation
+    if isinstance(call, LetGo) and reservation is not None and reservation.holder == facts.connection.connection:
+        return replace(serving, backed_out=serving.backed_out + reservation.left)
+    if isinstance(reply, Reserved) and not reply.more and (isinstance(call, Seal) or decision.changes):
+        return replace(serving, taken=serving.taken + reply.left, first_get_ms=serving.first_get_ms or now)
+    if isinstance(reply, Settled) and isinstance(call, Settle):
+        return replace(serving, committed=serving.committed + reply.count)
+    if isinstance(reply, Settled) and isinstance(call, Release):
+        return replace(serving, backed_out=serving.backed_out + reply.count)
+    return replace(serving, put_aside=serving.put_aside + 1) if isinstance(call, Reject) else serving
+
+
 def _removed(serving: Serving, call: Call, count: int, now: int) -> Serving:
     """Messages that left the queue at once: got outside syncpoint, or put aside as poison before they were got."""
     if count <= 0:
@@ -98,7 +127,7 @@ def _attends(before: Serving, after: Serving, facts: Facts) -> list[Call]:
     if after.opens > 0 >= before.opens:
         return [Attend(run_id=after.run_id, state=SERVING)]
     if before.opens > 0 >= after.opens:
-        is_empty = facts.queue is not None and not facts.queue.depth
+        is_empty = facts.queue is not None and not facts.queue.depth + facts.queue.reserved
         return [Attend(run_id=after.run_id, state=DRAINED)] if is_empty else []
     return []
 

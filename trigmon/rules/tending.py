@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trigmon.mq.calls import Listing
+from trigmon.mq.calls import Call, Listing
 from trigmon.mq.enums import ObjectType, Rearm
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
-from trigmon.rules.decision import Decision, Ids, Judged
+from trigmon.rules.decision import Decision, Ids, Judged, ToSweep
 from trigmon.rules.errands import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.facts import Facts, Found, Neighbour, Selection
 from trigmon.rules.triggers.effects import trigger
@@ -17,11 +17,13 @@ from trigmon.rules.triggers.situation import Happened, Situation
 def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """The queue manager starts: names queues to tend, turns on what a DEPTH queue switched off, judges runs."""
     queues = facts.world.queues if facts.world is not None else ()
+    due = tuple(r.number for r in facts.world.reservations if r.due) if facts.world is not None else ()
     definitions = [queue.definition for queue in queues]
     rows = [{"name": d.name} for d in definitions if watches_the_clock(d)]
     again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
     over = [JudgeRun(run_id=each.run_id) for each in facts.serves if each.is_over]
-    return Decision(Listing(rows=rows), errands=[*(Rearmed(q_name=name) for name in again), *over])
+    errands: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
+    return Decision(Listing(rows=rows), errands=errands, told=(ToSweep(due),) * bool(due))
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

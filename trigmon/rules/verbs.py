@@ -39,15 +39,20 @@ from trigmon.rules.errands import (
     Forget,
     HandOut,
     JudgeRun,
+    LetGo,
     MakeQueue,
     Prune,
     PutAside,
+    PutOff,
     PutPart,
     Reap,
     Rearmed,
     Report,
+    Seal,
     SendBack,
     StartRun,
+    Sweep,
+    TakeIn,
     Tend,
     Undelivered,
 )
@@ -67,6 +72,22 @@ from trigmon.rules.poison import (
     look_for_put_aside,
 )
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
+from trigmon.rules.rejecting import decide_put_off, decide_reject, look_for_reject
+from trigmon.rules.reserving import (
+    decide_let_go,
+    decide_read_reserved,
+    decide_release,
+    decide_reservations,
+    decide_reserve,
+    decide_seal,
+    decide_settle,
+    decide_sweep,
+    decide_take_in,
+    look_for_read_reserved,
+    look_for_reserve,
+    look_for_sweep,
+    look_for_take_in,
+)
 from trigmon.rules.resolving import object_type_of
 from trigmon.rules.returning import (
     decide_dead_letters,
@@ -186,6 +207,14 @@ def _outcome(call: calls.Outcome, connection: int) -> Wants:
     return Wants(connection, client_id=call.client_id, unit=call.unit)
 
 
+def _reservation(call: Any, connection: int) -> Wants:
+    return Wants(connection, reservation=call.reservation)
+
+
+def _put_off(call: PutOff, connection: int) -> Wants:
+    return Wants(connection, call.to_q_name, dead_letter=not call.to_q_name, reservation=call.reservation)
+
+
 def _run(call: Any, connection: int) -> Wants:
     return Wants(connection, run_id=call.run_id)
 
@@ -223,7 +252,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Define: Verb(_definition, decide_define, is_wide=True, is_administrative=True),
     calls.Alter: Verb(_definition, decide_alter, is_wide=True, is_administrative=True),
     calls.Delete: Verb(_definition, decide_delete, is_wide=True, is_administrative=True),
-    calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_administrative=True),
+    calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_wide=True, is_administrative=True),
     calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True, is_administrative=True),
     calls.DeadLetters: Verb(
         _dead_letters, decide_dead_letters, look_for_dead_letters, is_wide=True, is_administrative=True
@@ -251,6 +280,17 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
     calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
     calls.Controls: Verb(_nothing, decide_controls, is_wide=True, is_monitors=True),
+    calls.Reserve: Verb(_by_handle, decide_reserve, look_for_reserve, is_wide=True),
+    calls.ReadReserved: Verb(_reservation, decide_read_reserved, look_for_read_reserved, is_wide=True),
+    calls.Settle: Verb(_reservation, decide_settle, is_wide=True),
+    calls.Release: Verb(_reservation, decide_release, is_wide=True),
+    calls.Reject: Verb(_reservation, decide_reject, look_for_reject, is_wide=True),
+    calls.Reservations: Verb(_everything, decide_reservations, is_wide=True),
+    PutOff: Verb(_put_off, decide_put_off),
+    TakeIn: Verb(_reservation, decide_take_in, look_for_take_in),
+    Seal: Verb(_reservation, decide_seal),
+    Sweep: Verb(_reservation, decide_sweep, look_for_sweep),
+    LetGo: Verb(_reservation, decide_let_go),
     Deliver: Verb(_by_q_name, decide_deliver),
     Report: Verb(_report, decide_report),
     Undelivered: Verb(_dead_letter, decide_undelivered),

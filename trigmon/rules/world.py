@@ -39,6 +39,7 @@ from trigmon.rules.facts import (
     World,
 )
 from trigmon.rules.following import FOLLOW, line_of
+from trigmon.rules.reserved import Reservation
 
 _GONE = object()
 
@@ -64,6 +65,7 @@ class Standing:
         self.causes: dict[tuple[str, str], Cause] = {}  # by slot and queue, where the last run did not end well
         self.held: dict[tuple[str, str, str], int] = {}  # how many runs are held, by line
         self.connected: dict[str, int] = {}  # how many connections a run has
+        self.reservations: dict[int, Reservation] = {}
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self.serving: dict[str, list[str]] | None = None
@@ -103,6 +105,9 @@ class Standing:
         queue = alias = process = initiation = remote = model = transmission = None
         target_exists = False
         name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
+        reservation = self.reservations.get(wants.reservation) if wants.reservation else None
+        if reservation is not None:
+            name = name or ("" if wants.dead_letter else reservation.q_name)
         if handle is not None:
             queue = self.queues.get(handle.q_name)
             if handle.object_name != handle.q_name:
@@ -148,6 +153,7 @@ class Standing:
             context=self._own(wants.context, wants.connection) if wants.context else None,
             serving=self.running.get(connection.run_id) if connection.run_id else None,
             connected=self.connected.get(connection.run_id, 0) if connection.run_id else 0,
+            reservation=reservation,
         )
 
     def _own(self, number: int, connection: int) -> HandleFacts | None:
@@ -186,6 +192,7 @@ class Standing:
             cancelling=tuple(self.cancelling.items()),
             causes=tuple(self.causes.values()) if wants.everything else (),
             serves=tuple(self.running.values()) if wants.everything else (),
+            reservations=self._reservations_of(facts.queue) if self.reservations else (),
         )
 
     def about_run(self, facts: Facts, run: dict[str, object] | None, wants: Wants) -> Facts:
@@ -240,6 +247,10 @@ class Standing:
             if not queue.is_deleted
         )
 
+    def _reservations_of(self, queue: QueueFacts | None) -> tuple[Reservation, ...]:
+        name = queue.definition.name if queue is not None else ""
+        return tuple(reservation for reservation in self.reservations.values() if reservation.q_name == name)
+
     def world(self) -> World:
         """Everything that stands, for the verbs that list."""
         return World(
@@ -251,6 +262,7 @@ class Standing:
             tuple(self.units.values()),
             tuple(self.remotes.values()),
             tuple(self.models.values()),
+            tuple(self.reservations.values()),
         )
 
     # -- moving -------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from trigmon.mq.attributes import ATTRIBUTES, STATUS, Attribute
 from trigmon.mq.enums import CloseOption, GetOption, MatchOption, ObjectType, OpenOption, PutOption, bits_by_word
 from trigmon.mq.errors import AttrValueError, FunctionNotSupported
 from trigmon.mqsc.commands import Command, read_script
+from trigmon.simulate import batches
 from trigmon.simulate import scenario as act
 from trigmon.simulate.fields import (
     Fields,
@@ -213,5 +214,6 @@ ACTS: Mapping[str, Reader[act.Act]] = {
     "crash": _crash,
     "explain": _explain,
     "check": _check,
+    **batches.ACTS,
 }
 """Every verb of a step."""

@@ -8,6 +8,8 @@ from typing import Any
 from trigmon.mq.calls import Explained, Reply, WasGot
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
+from trigmon.simulate.batches import RETURNED, returned_otherwise
+from trigmon.simulate.batches import read_returns as read_returns_of
 from trigmon.simulate.fields import Fields, Place, Reader, items, nearest, shown, text, truth, worded
 from trigmon.simulate.messages import appl_type, read_returns, returned, said
 from trigmon.simulate.scenario import Expected
@@ -15,7 +17,7 @@ from trigmon.simulate.stage import Available
 
 EXPECTATIONS = ("triggers", "returns", "reason", "warning", "fires", "fails")
 CONDITIONS = (*map(str, range(2, 11)), "14")
-_ONLY_OF = {"returns": "get", "fires": "explain", "fails": "explain"}
+_ONLY_OF = {"returns": ("get", *RETURNED), "fires": ("explain",), "fails": ("explain",)}
 _TRIGGER: dict[str, Reader[Any]] = {
     "q_name": text,
     "process_name": text,
@@ -33,13 +35,13 @@ _TRIGGER: dict[str, Reader[Any]] = {
 def read_expected(fields: Fields, verb: str, q_mgr: Reader[str]) -> Expected:
     """The expectations beside a verb; ``q_mgr`` reads the name of a queue manager."""
     for key, only in _ONLY_OF.items():
-        if key in fields and verb != only:
-            raise fields.place.at(key).error(f"{key} is an expectation of {only}, not of {verb}")
+        if key in fields and verb not in only:
+            raise fields.place.at(key).error(f"{key} is an expectation of {', '.join(only)}, not of {verb}")
     if "reason" in fields and "warning" in fields:
         raise fields.place.at("warning").error("a call has a reason or a warning, not both")
     return Expected(
         triggers=fields.take("triggers", _triggers(q_mgr), None),
-        returns=fields.take("returns", read_returns, None),
+        returns=fields.take("returns", read_returns_of(verb) if verb in RETURNED else read_returns, None),
         reason=fields.take("reason", _reason, Reason.NONE),
         warning=fields.take("warning", _reason, Reason.NONE),
         fires=fields.take("fires", truth, None),
@@ -90,6 +92,8 @@ def differences(
     found = _ended_otherwise(expected, reply, error)
     if expected.returns is not None and isinstance(reply, WasGot):
         found += _returned_otherwise(expected.returns, reply)
+    if expected.returns is not None:
+        found += returned_otherwise(expected.returns, reply)
     if isinstance(reply, Explained):
         found += _explained_otherwise(expected, reply)
     if expected.triggers is not None and not _fit(expected.triggers, triggers):

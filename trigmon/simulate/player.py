@@ -12,6 +12,7 @@ from trigmon.mq.calls import Call, Reply
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import HobjError, MQError, UnknownObjectName
 from trigmon.mqsc.commands import Command
+from trigmon.simulate import batches
 from trigmon.simulate import scenario as act
 from trigmon.simulate.expected import differences
 from trigmon.simulate.fields import shown
@@ -90,6 +91,7 @@ class _Play:
         self.scenario = scenario
         self.stage = stage
         self.applications: dict[str, _Application] = {}
+        self.reservations: dict[str, int] = {}
 
     def run(self) -> Result:
         """Setup and steps. A failed step does not end the play: each expectation is told of."""
@@ -161,7 +163,40 @@ class _Play:
                 reply = self._perform(step, calls.Disconnect())
                 del self.applications[step.application]
                 return reply
+            case act.Reserve():
+                return self._reserve(step, step.act, application.find(step.act.handle).number)
+            case act.ReadReserved() | act.Settle() | act.Release() | act.Reject():
+                return self._of_reservation(step, step.act)
         return self._perform(step, self._as_call(step.act, application))
+
+    def _reserve(self, step: Step, done: act.Reserve, handle: int) -> Reply:
+        """A reservation, complete. Which number it has is remembered by its consumer."""
+        call = calls.Reserve(
+            handle=handle,
+            consumer=done.consumer,
+            max_messages=done.max_messages,
+            max_bytes=done.max_bytes,
+            whole_groups=done.whole_groups,
+            token=done.token,
+        )
+        while isinstance(reply := self._perform(step, call), calls.Reserved) and reply.more:
+            pass
+        if isinstance(reply, calls.Reserved):
+            self.reservations[done.consumer] = reply.reservation
+        return reply
+
+    def _of_reservation(self, step: Step, done: act.OfReservation) -> Reply:
+        """What is done with a reservation; what is read comes together in one reply."""
+        call = batches.as_call(done, self.reservations.get(done.consumer, 0))
+        reply = self._perform(step, call)
+        while isinstance(reply, calls.WereReserved) and isinstance(call, calls.ReadReserved) and reply.more:
+            count = call.ordinal + call.count - reply.ordinal
+            call = calls.ReadReserved(reservation=call.reservation, ordinal=reply.ordinal, count=count)
+            behind = self._perform(step, call)
+            assert isinstance(behind, calls.WereReserved)
+            ordinals, messages = [*reply.ordinals, *behind.ordinals], [*reply.messages, *behind.messages]
+            reply = calls.WereReserved(ordinals=ordinals, messages=messages, ordinal=behind.ordinal, more=behind.more)
+        return reply
 
     def _perform(self, step: Step, call: Call) -> Reply:
         return self.stage.perform(step.q_mgr, step.application, call)

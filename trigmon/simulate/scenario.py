@@ -137,6 +137,57 @@ class Check:
     wanted: tuple[tuple[Attribute, Any], ...]
 
 
+@dataclass(frozen=True)
+class Reserve:
+    """Reserves for a consumer through the handle known by this name, until the reservation is complete."""
+
+    handle: str
+    consumer: str
+    max_messages: int
+    max_bytes: int
+    whole_groups: bool
+    token: str
+
+
+@dataclass(frozen=True)
+class ReadReserved:
+    """Reads from what the consumer has reserved last: so many ordinals from ``first`` on."""
+
+    consumer: str
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Settle:
+    """Settles so many ordinals (-1: all) of what the consumer has reserved last."""
+
+    consumer: str
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Release:
+    """Gives so many ordinals (-1: all) back of what the consumer has reserved last."""
+
+    consumer: str
+    first: int
+    count: int
+    counts: bool
+
+
+@dataclass(frozen=True)
+class Reject:
+    """Puts one message aside of what the consumer has reserved last."""
+
+    consumer: str
+    ordinal: int
+    why: str
+
+
+OfReservation = ReadReserved | Settle | Release | Reject
+
 Act = (
     Mqsc
     | Open
@@ -153,6 +204,8 @@ Act = (
     | Crash
     | Explain
     | Check
+    | Reserve
+    | OfReservation
 )
 
 # -- what must be seen --------------------------------------------------------------------------------------

@@ -14,10 +14,13 @@ from trigmon.rules.changes import AnyChange
 from trigmon.rules.displaying import outcome_of
 from trigmon.rules.facts import Facts, Line, Serving, Wants
 from trigmon.rules.following import line_of
+from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
 
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
+KEPT_RESERVATIONS = 8
+"""So many reservations of a consumer are remembered when they are over: a repeated settling is told so."""
 
 
 class BaseStore(ABC):
@@ -36,6 +39,8 @@ class BaseStore(ABC):
             facts = replace(facts, outcome=int(self._outcome(wants.client_id, wants.unit)))
         if wants.run_id:
             facts = self._about_run(facts, wants)
+        if wants.reservation and facts.reservation is None:
+            facts = replace(facts, reservation=self._ended(wants.reservation))
         if wants.line_of is not None:
             facts = replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
         elif wants.limit:
@@ -88,6 +93,10 @@ class BaseStore(ABC):
         """Runs whose record holds every value of ``where``, newest first, from behind the run ``before`` if named."""
 
     @abstractmethod
+    def _ended(self, reservation: int) -> Reservation | None:
+        """A reservation that is over, as long as it is remembered."""
+
+    @abstractmethod
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         """The first slice of the runs that ended before this or are, by their end, too many; the oldest first."""
 
@@ -96,12 +105,14 @@ def can_wait(change: AnyChange) -> bool:
     """Whether a crash of the process undoes this change by itself: then it need not be written before it is answered.
 
     A unit's puts are backed out, volatile messages go, and so do temporary queues. A get's mark may not wait: it
-    raises the backout count.
+    raises the backout count. Nor do the rows of a reservation wait, which are many: one slice a commit, without a sync.
     """
     if isinstance(change, c.AddMessage):
         return bool(change.unit_id) or not change.is_persistent
     if isinstance(change, c.TakeMessage | c.CarryOver | c.RemoveMessage):
         return not change.message.is_persistent
+    if isinstance(change, c.SetReservation):
+        return not (change.is_stored and change.must_last)
     if isinstance(change, c.WriteRun):
         return change.can_wait
     return isinstance(change, _STANDS_ONLY) or is_of_temporary_queue(change)
@@ -138,8 +149,8 @@ def must_last(changes: Sequence[AnyChange]) -> bool:
         elif isinstance(change, c.EndUnit):
             if change.unit.is_durable:
                 return True
-        elif isinstance(change, c.WriteRun):
-            if not change.can_wait:
+        elif isinstance(change, c.WriteRun | c.SetReservation):
+            if not can_wait(change):
                 return True
         elif isinstance(change, _ALWAYS) and not is_of_temporary_queue(change):
             return True

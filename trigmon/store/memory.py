@@ -20,8 +20,9 @@ from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessa
 from trigmon.rules.following import after_restart, line_of
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import Item, Whole, has_message, reach
+from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
-from trigmon.store.base import ID_BLOCK, BaseStore
+from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 
 Key = tuple[int, int]
 
@@ -95,7 +96,8 @@ class MemoryStore(BaseStore):
         self._outcomes: dict[str, dict[int, UnitOutcome]] = {}
         self._run_records: dict[str, dict[str, object]] = {}
         self._ended_ms: dict[str, int] = {}
-        self._notes: list[tuple[dict[str, Any], str, Any]] = []
+        self._reservations: dict[int, Reservation] = {}
+        self._notes: list[tuple[dict[Any, Any], Any, Any]] = []
         self._next = 1
 
     def open(self, q_mgr_name: str, now: int) -> int:
@@ -119,14 +121,22 @@ class MemoryStore(BaseStore):
                 continue
             depths = [0] * 10
             for row in self._rows.of.get(name, {}).values():
-                depths[row.message.priority] += 1
+                depths[row.message.priority] += not row.taken_by
             self.standing.queues[name] = QueueFacts(queue.definition, tuple(depths))
+        for number, reservation in list(self._reservations.items()):
+            if reservation.q_name not in self.standing.queues:
+                del self._reservations[number]
+            elif not reservation.is_over:
+                self.standing.follow(c.SetReservation(reservation))
+        self.standing.mark()
         first = self._next
         self._next += ID_BLOCK
         return first
 
     def _recover(self) -> None:
         for row in list(self._rows.all()):
+            if row.message.ordinal >= 0:
+                continue
             if row.put_by or not row.message.is_persistent:
                 self._rows.drop(row)
             elif row.taken_by:
@@ -163,6 +173,8 @@ class MemoryStore(BaseStore):
             return Found(self._oldest(selection), expired_count=self._count_expired(selection))
         if selection.is_expired:
             return Found(expired=self._expired(selection))
+        if selection.reserved_by:
+            return Found(self._reserved(selection))
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
@@ -231,6 +243,20 @@ class MemoryStore(BaseStore):
             if follows(segments[-1], each):
                 segments.append(each)
         return segments
+
+    def _reserved(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        first, end = selection.ordinals
+        rows = self._rows.of.get(selection.q_name, {}).values()
+        of = [row.message for row in rows if row.taken_by == selection.reserved_by]
+        of.sort(key=lambda message: message.ordinal)
+        messages: list[StoredMessage] = []
+        size = 0
+        for message in (message for message in of if first <= message.ordinal < end):
+            messages.append(message)
+            size += len(message.data)
+            if len(messages) >= selection.limit or size >= selection.limit_bytes:
+                break
+        return tuple(messages)
 
     def _oldest(self, selection: Selection) -> tuple[StoredMessage, ...]:
         if selection.oldest_from is None:
@@ -323,6 +349,38 @@ class MemoryStore(BaseStore):
     def _drop_definition(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
             self._drop_rows(change.name)
+            for number, reservation in list(self._reservations.items()):
+                if reservation.q_name == change.name:
+                    self._note_key(self._reservations, number)
+                    del self._reservations[number]
+
+    def _reserve_messages(self, change: c.ReserveMessages) -> None:
+        for ordinal, message in enumerate(change.messages, change.first):
+            row = self._row(message)
+            self._rows.set(Row(replace(row.message, ordinal=ordinal), 0, change.reservation))
+
+    def _set_reservation(self, change: c.SetReservation) -> None:
+        if change.is_stored:
+            stored = replace(change.reservation, holder=0, readers=())
+            self._write_key(self._reservations, stored.number, stored)
+            if stored.is_over:
+                self._forget_reservations(stored.q_name, stored.consumer)
+
+    def _forget_reservations(self, q_name: str, consumer: str) -> None:
+        of = sorted(n for n, r in self._reservations.items() if (r.q_name, r.consumer) == (q_name, consumer))
+        for number in of[:-KEPT_RESERVATIONS]:
+            if self._reservations[number].is_over:
+                self._note_key(self._reservations, number)
+                del self._reservations[number]
+
+    def _settle_reserved(self, change: c.SettleReserved) -> None:
+        for message in change.messages:
+            self._rows.drop(self._row(message))
+
+    def _return_reserved(self, change: c.ReturnReserved) -> None:
+        for message in change.messages:
+            row = self._row(message)
+            self._rows.set(Row(replace(_once_more(row.message, change.adds), ordinal=-1)))
 
     def _drop_rows(self, q_name: str) -> None:
         for row in list(self._rows.of.get(q_name, {}).values()):
@@ -336,12 +394,18 @@ class MemoryStore(BaseStore):
         """Nothing can take it back: it is the whole of its call."""
         del self._run_records[change.run_id], self._ended_ms[change.run_id]
 
-    def _write_key(self, table: dict[str, Any], key: str, value: object) -> None:
-        self._notes.append((table, key, table.get(key)))
+    def _write_key(self, table: dict[Any, Any], key: object, value: object) -> None:
+        self._note_key(table, key)
         table[key] = value
+
+    def _note_key(self, table: dict[Any, Any], key: object) -> None:
+        self._notes.append((table, key, table.get(key)))
 
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
         return self._outcomes.get(client_id, {})
+
+    def _ended(self, reservation: int) -> Reservation | None:
+        return self._reservations.get(reservation)
 
     def _run(self, run_id: str) -> dict[str, object] | None:
         return self._run_records.get(run_id)
@@ -386,10 +450,10 @@ def _item(message: StoredMessage) -> Item:
     return Item(descriptor.msg_seq_number, descriptor.offset, len(message.data), descriptor.msg_flags)
 
 
-def _once_more(message: StoredMessage) -> StoredMessage:
-    """The message backed out: its place as before, its backout count one higher."""
+def _once_more(message: StoredMessage, by: int = 1) -> StoredMessage:
+    """The message backed out: its place as before, its backout count so much higher."""
     descriptor = message.descriptor
-    return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + 1))
+    return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + by))
 
 
 _WRITE: dict[type[c.Change], Any] = {
@@ -402,4 +466,8 @@ _WRITE: dict[type[c.Change], Any] = {
     c.DropDefinition: MemoryStore._drop_definition,
     c.WriteRun: MemoryStore._write_run,
     c.DropRun: MemoryStore._drop_run,
+    c.ReserveMessages: MemoryStore._reserve_messages,
+    c.SetReservation: MemoryStore._set_reservation,
+    c.SettleReserved: MemoryStore._settle_reserved,
+    c.ReturnReserved: MemoryStore._return_reserved,
 }

@@ -82,7 +82,9 @@ def test_the_table_of_our_rows_is_the_one_of_the_code():
 
 
 @pytest.mark.parametrize("requirement", [None, *["4", "5", "6", "7", "8", "9", "10"]])
-@pytest.mark.parametrize(("row", "happened"), [("B", Happened.BACKSTOP), ("M", Happened.MAX_WAIT)])
+@pytest.mark.parametrize(
+    ("row", "happened"), [("B", Happened.BACKSTOP), ("M", Happened.MAX_WAIT), ("R", Happened.RESERVATION_LOST)]
+)
 def test_our_rows_ask_for_all_of_theirs(row, happened, requirement):
     breaks = BREAKS.get(requirement, {})
     queue = a_queue(waiting=1, backstop_s=1, max_wait_s=1, **breaks.get("queue", {}))

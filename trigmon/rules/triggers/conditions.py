@@ -31,7 +31,7 @@ FIRST, EVERY, DEPTH, NONE = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DE
 ALLOWED = Inhibit.ALLOWED
 
 
-def _enough_wait(s: Situation) -> tuple[bool, int, int]:
+def enough_wait(s: Situation) -> tuple[bool, int, int]:
     """Whether messages of sufficient priority wait: one, or TriggerDepth for type DEPTH."""
     definition = s.queue.definition
     wanted = definition.trigger_depth if definition.trigger_type is DEPTH else 1
@@ -137,7 +137,7 @@ def condition_11_put_while_others_wait(s: Situation) -> Finding:
 def condition_12_last_reader_closed(s: Situation) -> Finding:
     """FIRST and DEPTH: the only application serving the queue closed it, and enough messages wait."""
     kind = s.queue.definition.trigger_type
-    enough, waiting, wanted = _enough_wait(s)
+    enough, waiting, wanted = enough_wait(s)
     closed = s.happened is Happened.CLOSE and s.had_readers > 0 and s.queue.open_input_count == 0
     applies = kind is FIRST or kind is DEPTH
     return Finding("12", closed and enough and applies, (s.queue.open_input_count, waiting), (0, wanted), applies)
@@ -151,26 +151,26 @@ def condition_13_criteria_changed(s: Situation) -> Finding:
         for name in ("trigger_control", "trigger_type", "trigger_msg_priority", "trigger_depth")
         if name in s.was and (name != "trigger_depth" or definition.trigger_type is DEPTH)
     ]
-    enough, waiting, wanted = _enough_wait(s)
+    enough, waiting, wanted = enough_wait(s)
     holds = bool(changed) and definition.trigger_control is TriggerControl.ON and enough
     return Finding("13", holds and s.happened is Happened.CHANGE, (tuple(changed), waiting), wanted)
 
 
 def condition_13a_initiation_put_allowed(s: Situation) -> Finding:
     """Puts became allowed on the initiation queue, and enough messages wait."""
-    enough, waiting, wanted = _enough_wait(s)
+    enough, waiting, wanted = enough_wait(s)
     return Finding("13a", enough and s.happened is Happened.INITIATION_PUT_ALLOWED, waiting, wanted)
 
 
 def condition_13b_get_allowed(s: Situation) -> Finding:
     """Gets became allowed on the queue, and enough messages wait."""
-    enough, waiting, wanted = _enough_wait(s)
+    enough, waiting, wanted = enough_wait(s)
     return Finding("13b", enough and s.happened is Happened.GET_ALLOWED, waiting, wanted)
 
 
 def condition_13c_monitor_opened(s: Situation) -> Finding:
     """The first monitor opened the initiation queue for input, and enough messages wait."""
-    enough, waiting, wanted = _enough_wait(s)
+    enough, waiting, wanted = enough_wait(s)
     first = s.happened is Happened.MONITOR_OPENED and s.had_monitor == 0
     return Finding("13c", enough and first, (s.had_monitor, waiting), (0, wanted))
 

@@ -1,4 +1,4 @@
-"""What trigmon adds to MQ's triggering, all of it off by default: REARM, BACKSTOP and MAXWAIT of a local queue.
+"""What trigmon adds to MQ's triggering: REARM, BACKSTOP and MAXWAIT of a local queue, off by default, and row R.
 
 BACKSTOP(seconds), row B: a FIRST queue on which messages wait is triggered again when so long has passed since its
 last trigger message, without a new put. MAXWAIT(seconds), row M: a queue is triggered when its oldest qualifying
@@ -6,6 +6,8 @@ message has waited so long, whatever its depth, and again when so long has passe
 control that DEPTH switched off when it fired comes back on. Where messages that were not committed kept it off when
 the last reader closed, it comes back once enough of them are: he has read what he could, and nothing else would start
 another.
+
+Row R: a reservation, which MQ does not have, lost its last connection, so its messages count as waiting again.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from trigmon.rules.facts import QueueFacts
 from trigmon.rules.triggers.conditions import (
     Condition,
     Finding,
+    enough_wait,
 )
 from trigmon.rules.triggers.conditions import (
     condition_04_nobody_reads_the_queue as c04,
@@ -62,13 +65,21 @@ def oldest_has_waited(s: Situation) -> Finding:
     return Finding("M", holds, waited, wanted, wanted > 0)
 
 
+def reservation_lost(s: Situation) -> Finding:
+    """R: nobody stands behind a reservation any more, and enough messages wait, the reserved among them."""
+    enough, waiting, wanted = enough_wait(s)
+    return Finding("R", enough and s.happened is Happened.RESERVATION_LOST, waiting, wanted)
+
+
 EXTENSIONS: dict[Condition, tuple[Condition, ...]] = {
     backstop_passed: (c04, c05, c06, c07, c08, c09, c10),
     oldest_has_waited: (c04, c05, c06, c07, c08, c09, c10),
+    reservation_lost: (c04, c05, c06, c07, c08, c09, c10),
 }
 OUR_OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
     Happened.BACKSTOP: (backstop_passed,),
     Happened.MAX_WAIT: (oldest_has_waited,),
+    Happened.RESERVATION_LOST: (reservation_lost,),
 }
 
 

@@ -21,6 +21,7 @@ class Happened(Enum):
     MONITOR_OPENED = "a monitor opened the initiation queue"
     BACKSTOP = "the backstop looked"
     MAX_WAIT = "the longest wait was looked at"
+    RESERVATION_LOST = "a reservation lost its last connection"
 
 
 class Situation(msgspec.Struct, frozen=True):

@@ -38,6 +38,7 @@ FACTS = {
 OUR_FACTS = {
     "B": "messages wait, and BACKSTOP has passed since the last trigger message",
     "M": "the oldest qualifying message has waited MAXWAIT",
+    "R": "a reservation lost its last connection and enough messages wait",
 }
 
 
@@ -271,4 +272,5 @@ _WORDS: dict[str, Callable[[Situation, Finding], Words]] = {
     "14": _counting,
     "B": _backstop,
     "M": _max_wait,
+    "R": _waiting,
 }

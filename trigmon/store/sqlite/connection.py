@@ -12,7 +12,7 @@ import apsw
 
 from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
@@ -55,6 +55,14 @@ INSERT INTO held SELECT
 INSERT INTO serving SELECT run_id, json_object('run_id', run_id, 'q_name', q_name, 'slot',
     coalesce(nullif(json_extract(record, '$.process_name'), ''), json_extract(record, '$.appl_id'), ''),
     'monitor', coalesce(json_extract(record, '$.monitor'), '')) FROM run WHERE state IN ('due', 'started');""",
+    5: """ALTER TABLE message ADD COLUMN ordinal INTEGER;
+DROP INDEX message_taken_by;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL;
+CREATE TABLE reservation (
+    number INTEGER PRIMARY KEY, queue INTEGER NOT NULL, consumer TEXT NOT NULL, ended_ms INTEGER, record TEXT NOT NULL
+);
+CREATE INDEX reservation_consumer ON reservation (queue, consumer, number);
+CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;""",
 }
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)

@@ -114,6 +114,13 @@ class Groups:
             for group_id, msg_seq_number, offset in list(self._execute(sql.GROUP_OF, (number,))):
                 self.changed((queue, group_id), (msg_seq_number, offset))
 
+    def returned(self, queue: int, number: int) -> None:
+        """A message is back on its queue."""
+        if queue in self._queues:
+            for group_id, *place in list(self._execute(sql.GROUP_OF, (number,))):
+                found = place[0], place[1]
+                self.changed((queue, group_id), found, has_new_heads=found == START)
+
     def before_end(self, unit_id: int, *, is_commit: bool) -> dict[Group, Place]:
         """The groups that get new items, or get items back, when this unit of work ends, and the first of those."""
         if unit_id not in self._units:

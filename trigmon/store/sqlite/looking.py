@@ -57,6 +57,8 @@ class Look:
         """What the selection finds, in get order."""
         if self._selection.is_expired:
             return self._expired()
+        if self._selection.reserved_by:
+            return self._reserved()
         picked = Picked(self._selection, self._locks, self._is_whole)
         streams = self._streams()
         if len(streams) == 1:
@@ -75,6 +77,26 @@ class Look:
         picked = Picked(self._selection, {}, self._is_whole)
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
         return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
+
+    def _reserved(self) -> Found:
+        """What a reservation has of these ordinals, in their order."""
+        selection = self._selection
+        messages: list[StoredMessage] = []
+        damaged: list[StoredMessage] = []
+        size = 0
+        cursor = self._execute(sql.RESERVED, (selection.reserved_by, *selection.ordinals))
+        for row in cursor:
+            message, ordinal = _message(row, selection.q_name), row[-1]
+            if message is None:
+                lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
+                damaged.append(replace(lost, ordinal=ordinal))
+            else:
+                messages.append(replace(message, ordinal=ordinal))
+                size += len(message.data)
+            if len(messages) + len(damaged) >= selection.limit or size >= selection.limit_bytes:
+                cursor.close(True)
+                break
+        return Found(tuple(messages), damaged=tuple(damaged))
 
     def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
         """The committed message of at least this priority that arrived first, if any."""

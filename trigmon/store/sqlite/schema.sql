@@ -1,4 +1,4 @@
--- Version 4.
+-- Version 6.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -17,7 +17,7 @@ CREATE TABLE message (
     priority INTEGER NOT NULL,    -- as counted and placed
     persistent INTEGER NOT NULL,
     put_by INTEGER,               -- unit of work that put it and has not ended
-    taken_by INTEGER,             -- unit of work that got it and has not ended
+    taken_by INTEGER,             -- unit of work, or reservation, that got it and has not ended
     held INTEGER NOT NULL,        -- a trigger message in a unit: 1 commit releases it, 2 backout too
     expires_ms INTEGER NOT NULL,  -- milliseconds since 1970, 0 never
     backout_count INTEGER NOT NULL,
@@ -32,7 +32,8 @@ CREATE TABLE message (
     whole INTEGER,                -- of a first item: the place up to which its group is there (statements.place)
     descriptor BLOB NOT NULL,
     data BLOB NOT NULL,
-    checksum INTEGER NOT NULL     -- CRC-32 of descriptor and data
+    checksum INTEGER NOT NULL,    -- CRC-32 of descriptor and data
+    ordinal INTEGER               -- its place in the reservation that has it
 );
 -- An index ends with the row's id by itself, so each that ends with the priority is in get order.
 -- Messages outside groups, first items of groups, and the rest of the groups each have their own, so that nobody
@@ -46,7 +47,7 @@ CREATE INDEX message_rests ON message (queue, priority DESC)
 CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
     WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;
 CREATE INDEX message_put_by ON message (put_by, queue, taken_by, priority DESC) WHERE put_by IS NOT NULL;
-CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL;
 CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC);
 CREATE INDEX message_correl_id ON message (queue, correl_id, priority DESC) WHERE correl_id IS NOT NULL;
 CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset, priority DESC)
@@ -104,3 +105,13 @@ CREATE TABLE pause (              -- what is not to be started now
     reason TEXT NOT NULL,
     PRIMARY KEY (what, name)
 ) WITHOUT ROWID;
+
+CREATE TABLE reservation (        -- fixed batches of messages, each for one consumer
+    number INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    consumer TEXT NOT NULL,
+    ended_ms INTEGER,             -- NULL while anything of it is left, or any row
+    record TEXT NOT NULL          -- JSON
+);
+CREATE INDEX reservation_consumer ON reservation (queue, consumer, number);
+CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;

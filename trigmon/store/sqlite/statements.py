@@ -113,8 +113,9 @@ CLEAR_DELETED = f"DELETE FROM message WHERE queue IN (SELECT number FROM queue W
 DROP_DELETED = f"DELETE FROM queue WHERE {_DELETED}"
 
 RECOVER_PUTS = "DELETE FROM message WHERE put_by IS NOT NULL"
-RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0"
-RECOVER_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by IS NOT NULL"
+RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0 AND ordinal IS NULL"
+RECOVER_GETS = """
+UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by IS NOT NULL AND ordinal IS NULL"""
 DEPTHS = {  # what has its own index has its own count
     kind: f"""
 SELECT queue, priority, count(*) FROM message
@@ -125,6 +126,23 @@ WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 AND {which} GROUP BY que
         ("rest", "head = 0", "priority"),
     )
 }
+
+RESERVE_MESSAGE = "UPDATE message SET taken_by = ?, ordinal = ? WHERE id = ?"
+RETURN_RESERVED = "UPDATE message SET taken_by = NULL, ordinal = NULL, backout_count = backout_count + ? WHERE id = ?"
+RESERVED = (
+    f"SELECT {COLUMNS}, ordinal FROM message WHERE taken_by = ? AND ordinal >= ? AND ordinal < ? ORDER BY ordinal"
+)
+SET_RESERVATION = """
+INSERT INTO reservation (number, queue, consumer, ended_ms, record) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (number) DO UPDATE SET ended_ms = excluded.ended_ms, record = excluded.record"""
+RESERVATION = "SELECT record FROM reservation WHERE number = ?"
+RESERVATIONS_LEFT = "SELECT record FROM reservation INDEXED BY reservation_left WHERE ended_ms IS NULL"
+FORGET_RESERVATIONS = """
+DELETE FROM reservation WHERE queue = ? AND consumer = ? AND ended_ms > 0 AND number < (
+    SELECT number FROM reservation WHERE queue = ? AND consumer = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"""
+FORGET_OLD_RESERVATIONS = "DELETE FROM reservation WHERE ended_ms < ?"
+DROP_RESERVATIONS = "DELETE FROM reservation WHERE queue = ?"
+DROP_RESERVATIONS_OF_NOTHING = "DELETE FROM reservation WHERE queue NOT IN (SELECT number FROM queue)"
 
 WRITE_RUN = """
 INSERT INTO run (run_id, state, q_name, record, ended_ms) VALUES (?, ?, ?, ?, ?)

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import apsw
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID
@@ -25,8 +26,9 @@ from trigmon.rules import changes as c
 from trigmon.rules.facts import SLICE, Cause, Found, Paused, QueueFacts, Selection, Serving
 from trigmon.rules.following import after_restart, is_being_cancelled, line_of, pause_of
 from trigmon.rules.order.wholeness import START
+from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
-from trigmon.store.base import ID_BLOCK, BaseStore, can_wait, must_last
+from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore, can_wait, must_last
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sqlite import statements as sql
 from trigmon.store.sqlite.connection import connect, lock_directory
@@ -97,6 +99,8 @@ class SqliteStore(BaseStore):
         self._execute(sql.DROP_DELETED)
         self._execute(sql.DROP_PAUSES_OF_NOTHING)
         self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
+        self._execute(sql.FORGET_OLD_RESERVATIONS, (now - WEEK_MS,))
+        self._execute(sql.DROP_RESERVATIONS_OF_NOTHING)
         first = self._meta("next_id") or 1
         self._block_end = first + ID_BLOCK
         self._execute(sql.SET_META, ("next_id", self._block_end))
@@ -132,6 +136,9 @@ class SqliteStore(BaseStore):
             for doing in [after_restart(msgspec.json.decode(text, type=Serving))]
         )
         standing.causes.update(((cause.slot, cause.q_name), cause) for cause in starmap(Cause, self._rows(sql.CAUSES)))
+        for (text,) in self._rows(sql.RESERVATIONS_LEFT):
+            standing.follow(c.SetReservation(_reservation(text)))
+        standing.mark()
         for run_id, text in self._rows(sql.CANCELLING):
             record = msgspec.json.decode(text)
             if is_being_cancelled(record):
@@ -277,6 +284,10 @@ class SqliteStore(BaseStore):
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
         return self._db.cursor().execute(statement, values)
 
+    def _ended(self, reservation: int) -> Reservation | None:
+        rows = self._rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
+        return _reservation(rows[0][0]) if rows else None
+
     def _count_expired(self, selection: Selection, number: int) -> int:
         if not selection.counts_expired:
             return 0
@@ -370,9 +381,7 @@ class SqliteStore(BaseStore):
         descriptor = change.descriptor
         head = _encode(descriptor)
         if change.number >= self._block_end:
-            self._block_end = change.number + ID_BLOCK
-            self._execute(sql.SET_META, ("next_id", self._block_end))
-            self._must_commit = True
+            self._keep_ids_behind(change.number)
         held = (2 if change.on_backout else 1) if change.is_held else 0
         queue = self._numbers[change.q_name]
         row = (
@@ -418,11 +427,43 @@ class SqliteStore(BaseStore):
         self._execute(sql.SET_ASIDE, (message.number,))
         self._groups.set_aside(self._numbers[message.q_name], message.number)
 
-    def _begin_unit(self, change: c.BeginUnit) -> None:
-        if change.unit_id >= self._block_end:
-            self._block_end = change.unit_id + ID_BLOCK
+    def _reserve_messages(self, change: c.ReserveMessages) -> None:
+        marks = ((change.reservation, o, m.number) for o, m in enumerate(change.messages, change.first))
+        self._cursor.executemany(sql.RESERVE_MESSAGE, marks)
+        queue = self._numbers[change.messages[0].q_name]
+        for message in change.messages:
+            self._groups.took(queue, message, 0)
+
+    def _set_reservation(self, change: c.SetReservation) -> None:
+        if not change.is_stored:
+            return
+        reservation = replace(change.reservation, holder=0, readers=())
+        number, queue = reservation.number, self._numbers[reservation.q_name]
+        self._keep_ids_behind(number)
+        ended_ms = (reservation.ended_ms or 1) if reservation.is_over else None
+        text = msgspec.json.encode(reservation).decode()
+        self._execute(sql.SET_RESERVATION, (number, queue, reservation.consumer, ended_ms, text))
+        if ended_ms is not None:
+            own = queue, reservation.consumer
+            self._execute(sql.FORGET_RESERVATIONS, (*own, *own, KEPT_RESERVATIONS - 1))
+
+    def _settle_reserved(self, change: c.SettleReserved) -> None:
+        self._cursor.executemany(sql.REMOVE_MESSAGE, ((message.number,) for message in change.messages))
+
+    def _return_reserved(self, change: c.ReturnReserved) -> None:
+        self._cursor.executemany(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
+        queue = self._numbers[change.messages[0].q_name]
+        for message in change.messages:
+            self._groups.returned(queue, message.number)
+
+    def _keep_ids_behind(self, number: int) -> None:
+        if number >= self._block_end:
+            self._block_end = number + ID_BLOCK
             self._execute(sql.SET_META, ("next_id", self._block_end))
             self._must_commit = True
+
+    def _begin_unit(self, change: c.BeginUnit) -> None:
+        self._keep_ids_behind(change.unit_id)
         if len(self._begun) > ENOUGH_CLIENTS:
             self._begun.clear()
         last = self._begun.get(change.client_id)
@@ -467,6 +508,7 @@ class SqliteStore(BaseStore):
         if change.object_type is ObjectType.QLOCAL:
             number = self._numbers.pop(change.name)
             self._execute(sql.CLEAR_QUEUE, (number,))
+            self._execute(sql.DROP_RESERVATIONS, (number,))
             self._execute(sql.DROP_QUEUE, (number,))
 
     def _delete_logically(self, change: c.DeleteLogically) -> None:
@@ -523,4 +565,15 @@ _WRITE: dict[type[c.Change], Any] = {
     c.SetCause: SqliteStore._set_cause,
     c.SetPause: SqliteStore._set_pause,
     c.DropPause: SqliteStore._drop_pause,
+    c.ReserveMessages: SqliteStore._reserve_messages,
+    c.SetReservation: SqliteStore._set_reservation,
+    c.SettleReserved: SqliteStore._settle_reserved,
+    c.ReturnReserved: SqliteStore._return_reserved,
 }
+
+
+def _reservation(text: str) -> Reservation:
+    try:
+        return msgspec.json.decode(text, type=Reservation)
+    except msgspec.MsgspecError as error:
+        raise StoreBroken(f"a reservation cannot be read: {error}") from error

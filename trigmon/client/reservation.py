@@ -1,0 +1,82 @@
+"""A reservation in an application's hands: a fixed batch to read as often as need be, and to settle when it is done.
+
+One connection reserves; any others, of any process, read by the reservation's number alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trigmon.client.message import Message
+from trigmon.mq.calls import ReadReserved, Reject, Release, Reserve, Reserved, Settle, Settled, WereReserved
+
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+ALL = 2**31 - 1
+
+
+class Reservation:
+    """What :meth:`trigmon.client.queue.Queue.reserve` returns. The ordinals are 0 to ``count`` - 1, in get order.
+
+    ``left_ordinals`` are the stretches that were left when it was reserved, each the first and the one behind the last.
+    ``again``: it was there already, with the ``token`` it was made with; ``offers`` is how often it was offered anew.
+    """
+
+    def __init__(self, connection: Connection, reply: Reserved) -> None:
+        self.connection = connection
+        self.number = reply.reservation
+        self.count = reply.count
+        self.size = reply.size
+        self.left = reply.left
+        self.left_ordinals = [(first, end) for first, end in reply.left_ordinals]
+        self.token = reply.token
+        self.again = reply.again
+        self.offers = reply.offers
+
+    def __repr__(self) -> str:
+        return f"<Reservation {self.number} of {self.count} messages, {self.left} left>"
+
+    def read(self, first: int = 0, count: int | None = None) -> Iterator[tuple[int, Message]]:
+        """As :meth:`Connection.read_reserved`."""
+        return read(self.connection, self.number, first, count)
+
+    def settle(self, first: int = 0, count: int | None = None) -> bool:
+        """As :meth:`Connection.settle`."""
+        return self._left(Settle(reservation=self.number, ordinal=first, count=-1 if count is None else count))
+
+    def release(self, first: int = 0, count: int | None = None, *, counts: bool = True) -> bool:
+        """As :meth:`Connection.release`."""
+        number = -1 if count is None else count
+        return self._left(Release(reservation=self.number, ordinal=first, count=number, counts=counts))
+
+    def reject(self, ordinal: int, why: str = "") -> None:
+        """Puts one message onto the backout queue or, that failing, the dead-letter queue; ``why`` is for the log.
+
+        Raises CommandFailed where no queue takes it: then it stays.
+        """
+        self._left(Reject(reservation=self.number, ordinal=ordinal, why=why))
+
+    def _left(self, call: Settle | Release | Reject) -> bool:
+        reply = self.connection.ask(call, Settled)
+        self.left = reply.left
+        return not reply.already
+
+
+def reserve(connection: Connection, call: Reserve) -> Reservation:
+    """The reservation, complete. Raises NoMsgAvailable when there is nothing to reserve."""
+    while (reply := connection.ask(call, Reserved)).more:
+        pass
+    return Reservation(connection, reply)
+
+
+def read(connection: Connection, number: int, first: int, count: int | None) -> Iterator[tuple[int, Message]]:
+    """What is left of these ordinals, a frame after the other."""
+    left = ALL if count is None else count
+    while left > 0:
+        reply = connection.ask(ReadReserved(reservation=number, ordinal=first, count=left), WereReserved)
+        yield from zip(reply.ordinals, map(Message, reply.messages), strict=True)
+        if not reply.more:
+            return
+        left, first = left - (reply.ordinal - first), reply.ordinal

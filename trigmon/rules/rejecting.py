@@ -1,0 +1,126 @@
+"""One message of a reservation that its consumer cannot do anything with, and poison that a reservation meets.
+
+It goes onto BOQNAME or, that failing, behind an MQDLH onto the dead-letter queue, as poison does for a get
+(:mod:`trigmon.rules.poison`): in one step with its leaving the reservation. What the application says of it is told to
+the log, with where the message went.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.calls import Call, Reject, Reply, Settled
+from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, MessageDescriptor
+from trigmon.mq.enums import ReportOption, UnitOutcome
+from trigmon.mq.errors import AttrValueError, CommandFailed, MQError, OptionsError, UnknownObjectName
+from trigmon.mq.reasons import Reason
+from trigmon.rules.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
+from trigmon.rules.dead_letter import header, why_not
+from trigmon.rules.decision import Aside, Decision, Dropped, Ids
+from trigmon.rules.errands import PutOff
+from trigmon.rules.facts import Facts, Found, Selection, StoredMessage
+from trigmon.rules.poison import moved
+from trigmon.rules.reports import exception_report
+from trigmon.rules.reserved import Due, ended
+from trigmon.rules.reserving import check_stretches, named, open_one
+
+LONGEST_TEXT = 1024
+_REACHED = Reason.BACKOUT_THRESHOLD_REACHED
+_DISCARD = ReportOption.DISCARD_MSG.value
+
+
+def look_for_reject(call: Reject, facts: Facts, now: int) -> Selection:
+    """The message of this ordinal. Raises what says why there is none."""
+    reservation = open_one(facts, call.reservation)
+    if len(call.why) > LONGEST_TEXT:
+        raise AttrValueError(f"what is said of a message has at most {LONGEST_TEXT} characters")
+    if not reservation.is_sealed or not any(a <= call.ordinal < b for a, b in reservation.stretches):
+        raise OptionsError(f"{named(reservation)} has nothing left with the ordinal {call.ordinal}")
+    ordinals = call.ordinal, call.ordinal + 1
+    return Selection(reservation.q_name, now, reserved_by=reservation.number, ordinals=ordinals)
+
+
+def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Off to the backout queue. Raises CommandFailed (3008) where no queue takes it; then it stays."""
+    reservation, queue = open_one(facts, call.reservation), facts.queue
+    if found is None or not found.messages or queue is None:
+        raise UnknownObjectName(f"{named(reservation)}: the message {call.ordinal} is not what was written")
+    message = found.messages[0]
+    raised = replace(message.descriptor, backout_count=message.descriptor.backout_count + reservation.offers)
+    errand = PutOff(
+        message=replace(message, descriptor=raised),
+        to_q_name=queue.definition.backout_requeue_q_name,
+        reservation=reservation.number,
+        why=call.why,
+    )
+
+    def gather(_: list[Reply]) -> Reply:
+        return Settled(count=1, left=reservation.left - 1)
+
+    return Decision(errands=[errand], gather=gather)
+
+
+def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """From the queue, or out of the reservation, onto another queue, one way after the other."""
+    message = call.message
+    descriptor = _as_put_off(message.descriptor)
+    try:
+        if call.to_q_name:
+            done = moved(message, call.to_q_name, descriptor, message.data, facts, now, ids)
+        elif descriptor.report & _DISCARD:
+            done = Decision(changes=[RemoveMessage(message)], errands=_reports(message, facts, now))
+        else:
+            done = _dead_letter(message, descriptor, facts, now, ids)
+    except MQError as error:
+        return _other_way(call, str(error))
+    told = Aside(message.q_name, call.to_q_name, message.descriptor.msg_id, message.descriptor.backout_count, call.why)
+    return replace(done, changes=_leaving(call, facts, done.changes, now), told=(told, *done.told))
+
+
+def _other_way(call: PutOff, why: str) -> Decision:
+    if call.to_q_name:
+        said = "; ".join(part for part in (call.why, f"BOQNAME: {why}") if part)
+        return Decision(errands=[replace(call, to_q_name="", why=said)])
+    if call.otherwise is None:
+        raise CommandFailed(f"no queue takes it: {why}")
+    return Decision(errands=[call.otherwise])
+
+
+def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> list[AnyChange]:
+    """What is of a reservation counts on no queue: its row goes otherwise than one of a queue."""
+    reservation = facts.reservation
+    if reservation is None:
+        return changes
+    settled = SettleReserved((call.message,))
+    ordinal = call.message.ordinal
+    gone = ended(reservation, [Due(ordinal, ordinal + 1)], UnitOutcome.COMMITTED, now)
+    check_stretches(gone)
+    without_row = SetReservation(replace(gone, due=reservation.due))
+    others: list[AnyChange] = [settled if isinstance(change, RemoveMessage) else change for change in changes]
+    return [*others, without_row]
+
+
+def _dead_letter(message: StoredMessage, descriptor: MessageDescriptor, facts: Facts, now: int, ids: Ids) -> Decision:
+    """Behind an MQDLH. Raises CommandFailed where the dead-letter queue takes it not."""
+    data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + message.data
+    if hindered := why_not(facts, len(data)):
+        raise CommandFailed(f"the dead-letter queue: {hindered}")
+    dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
+    to_q_name = facts.q_mgr.dead_letter_q_name
+    done = moved(message, to_q_name, dead, data, facts, now, ids)
+    dropped = tuple(Dropped(to_q_name, "a dead letter has no dead letter") for _ in done.errands)
+    return replace(done, errands=_reports(message, facts, now), told=(*done.told, *dropped))
+
+
+def _reports(message: StoredMessage, facts: Facts, now: int) -> list[Call]:
+    return exception_report(message, _REACHED.value, facts, now)
+
+
+def _as_put_off(descriptor: MessageDescriptor) -> MessageDescriptor:
+    """A new put, whose count begins at 0; what the count was stands in ApplOriginData, if that was blank."""
+    mark = descriptor.appl_origin_data
+    return replace(
+        descriptor,
+        backout_count=0,
+        appl_origin_data=mark if mark.strip() else f"BO{min(descriptor.backout_count, 99)}",
+    )

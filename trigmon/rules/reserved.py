@@ -1,0 +1,160 @@
+"""A reservation as a value, and its arithmetic: what is left of it, what counts as waiting, who stands behind it.
+
+Its messages have ordinals from 0, in get order, which never change. What was settled or given back is remembered by
+ordinals and is done at once, whatever the number; its rows follow in slices (``due``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.enums import UnitOutcome
+
+Ordinals = tuple[int, int]
+"""The first of a stretch, and the one behind its last."""
+
+
+class Due(msgspec.Struct, frozen=True, array_like=True):
+    """Rows that are to go for good or, with ``returns``, back to the queue, ``adds`` on their backout counts."""
+
+    first: int
+    end: int
+    returns: bool = False
+    adds: int = 0
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """A fixed batch of a queue's messages for one consumer: a unit of work that outlives its connections.
+
+    ``runs`` are the counted priorities of its messages in the order of the ordinals, each with how many have it;
+    ``size`` their bytes. Until it ``is_sealed`` it is still being made, and nobody may read it. ``offers`` is how often
+    it was offered anew, which adds to each message's backout count. ``gone`` is what was settled, given back or
+    rejected. ``outcome`` is OPEN while anything is left.
+
+    ``holder`` is the connection that made it or took it again, ``readers`` are others that read from it: they stand
+    behind it. A restart forgets them.
+    """
+
+    number: int
+    q_name: str
+    consumer: str
+    token: str = ""
+    made_ms: int = 0
+    max_messages: int = 0
+    max_bytes: int = 0
+    whole_groups: bool = False
+    by: str = ""
+    runs: tuple[tuple[int, int], ...] = ()
+    size: int = 0
+    is_sealed: bool = False
+    offers: int = 0
+    gone: tuple[Ordinals, ...] = ()
+    due: tuple[Due, ...] = ()
+    outcome: UnitOutcome = UnitOutcome.OPEN
+    ended_ms: int = 0
+    holder: int = 0
+    readers: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many messages were reserved; the ordinals are those below it."""
+        return sum(count for _, count in self.runs)
+
+    @property
+    def stretches(self) -> list[Ordinals]:
+        """What is left, by ordinals."""
+        return between(self.gone, self.count) if self.outcome is UnitOutcome.OPEN else []
+
+    @property
+    def left(self) -> int:
+        """How many messages are left."""
+        return sum(end - first for first, end in self.stretches)
+
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """The connections that stand behind it."""
+        return (self.holder, *self.readers) if self.holder else self.readers
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it is left, nor any row."""
+        return self.outcome is not UnitOutcome.OPEN and not self.due
+
+    @property
+    def held(self) -> int:
+        """How many of its messages do not count as waiting, since somebody stands behind them."""
+        return self.left if self.behind else 0
+
+    @property
+    def waiting(self) -> list[int]:
+        """How many count as waiting, by priority: with nobody behind it what is left, and what is on its way back."""
+        stretches = [] if self.behind else self.stretches
+        return by_priority(self.runs, [*stretches, *((due.first, due.end) for due in self.due if due.returns)])
+
+
+def between(gone: Sequence[Ordinals], count: int) -> list[Ordinals]:
+    """What lies below ``count`` and outside of what is gone, which is in order and without overlaps."""
+    left: list[Ordinals] = []
+    at = 0
+    for first, end in (*gone, (count, count)):
+        if at < first:
+            left.append((at, first))
+        at = max(at, end)
+    return left
+
+
+def cut(stretches: Iterable[Ordinals], first: int, end: int) -> list[Ordinals]:
+    """What of these stretches lies from ``first`` to before ``end``."""
+    parts = ((max(a, first), min(b, end)) for a, b in stretches)
+    return [(a, b) for a, b in parts if a < b]
+
+
+def together(*of: Iterable[Ordinals]) -> tuple[Ordinals, ...]:
+    """All these stretches in order, those that touch as one."""
+    merged: list[Ordinals] = []
+    for first, end in sorted(stretch for stretches in of for stretch in stretches):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((first, end))
+    return tuple(merged)
+
+
+def by_priority(runs: Iterable[tuple[int, int]], stretches: Sequence[Ordinals]) -> list[int]:
+    """How many messages of these stretches have each priority."""
+    counts = [0] * 10
+    at = 0
+    for priority, count in runs:
+        counts[priority] += sum(end - first for first, end in cut(stretches, at, at + count))
+        at += count
+    return counts
+
+
+def longer(runs: Sequence[tuple[int, int]], priorities: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """The runs with messages of these priorities behind them."""
+    extended = list(runs)
+    for priority in priorities:
+        if extended and extended[-1][0] == priority:
+            extended[-1] = priority, extended[-1][1] + 1
+        else:
+            extended.append((priority, 1))
+    return tuple(extended)
+
+
+def without(reservation: Reservation, connection: int) -> Reservation:
+    """The reservation when this connection no longer stands behind it."""
+    holder = 0 if reservation.holder == connection else reservation.holder
+    return replace(reservation, holder=holder, readers=tuple(r for r in reservation.readers if r != connection))
+
+
+def ended(reservation: Reservation, parts: Iterable[Due], outcome: UnitOutcome, now: int) -> Reservation:
+    """The reservation when these parts of it are settled or given back; it is over when they were all that was left."""
+    parts = list(parts)
+    gone = together(reservation.gone, [(part.first, part.end) for part in parts])
+    after = replace(reservation, gone=gone, due=(*reservation.due, *parts))
+    if after.left:
+        return after
+    return replace(after, outcome=outcome, ended_ms=now, is_sealed=True, holder=0, readers=())
