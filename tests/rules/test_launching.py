@@ -107,6 +107,16 @@ def test_the_definition_as_it_was_is_recorded_with_the_run(ledger):
     assert ledger.come(process_name="GONE", q_name="Q2")[1].process is None
 
 
+def test_the_cause_is_recorded_with_what_held_when_the_queue_fired(ledger):
+    ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    assert "10 the trigger type is not NONE: TRIGTYPE(EVERY)" in ledger.run(run_id)["verdict"]
+    assert ledger.run(run_id)["occasion"] == "1"
+    other, _ = ledger.come(q_name="Q2", occasion="12")
+    assert ledger.run(other)["verdict"] == []
+
+
 @pytest.mark.parametrize("monitor", ["m:1", "m:2"])
 def test_a_run_beyond_the_cap_is_held_whichever_monitor_has_the_others(ledger, monitor):
     ledger.process(instances=2)

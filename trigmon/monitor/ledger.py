@@ -9,6 +9,7 @@ state            held (waits, why says for what), due (launched: about to start)
                  whom), joined (another run that waited does the same)
 q_name ...       q_name, process_name, trigger_data, appl_type, appl_id, env_data, user_data: as the
                  trigger message said; occasion: the row of the law that fired, "" if not told
+verdict          what held when the queue last fired on this occasion, a line a condition; [] if not known
 process          the definition as it was: what differs from the defaults; None where there was none
 argv             what was executed, [] until started
 directory        where stdout and stderr lie, on the monitor's host

@@ -26,6 +26,7 @@ from trigmon.mq.calls import (
     LostConnection,
     Put,
     PutMany,
+    RecordRun,
     Refresh,
     Refused,
     Reply,
@@ -48,6 +49,7 @@ from trigmon.rules.decision import Decision
 from trigmon.rules.errands import Awake, Deliver, Prune, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
+from trigmon.rules.runs import fired_by
 from trigmon.rules.serving import attended
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
@@ -296,6 +298,8 @@ class QueueManager:
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
             facts = self._store.facts(verb.wants(call, session.connection), verb.is_wide)
+            if isinstance(call, RecordRun):
+                facts = replace(facts, fired=self._looks.fired(*fired_by(call.record)))
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)

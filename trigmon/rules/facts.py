@@ -452,7 +452,8 @@ class Facts(msgspec.Struct, frozen=True):
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
-    many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``.
+    many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
+    and what held when its queue ``fired``.
     """
 
     q_mgr: QueueManagerDefinition
@@ -489,5 +490,6 @@ class Facts(msgspec.Struct, frozen=True):
     held: int = 0
     waiting: dict[str, object] | None = None
     lines: tuple[Line, ...] = ()
+    fired: tuple[str, ...] = ()
     reservation: Reservation | None = None
     reservations: tuple[Reservation, ...] = ()

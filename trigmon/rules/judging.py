@@ -25,7 +25,7 @@ from trigmon.rules.starting import pause_ms
 
 _LOOPS = (TriggerType.FIRST, TriggerType.DEPTH)
 _ON_ITS_OWN = Process(name="")
-_KEPT = (*TriggerMessage.__struct_fields__, "occasion", "initiation_q", "monitor", "host")
+_KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
 _BLANK = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0, "exit_status": None}
 _BLANK |= {"signal": None, "stderr_tail": "", "repeats": ""}
 _Record = dict[str, Any]

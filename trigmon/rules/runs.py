@@ -69,6 +69,7 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
     record = {**_checked_record(call.record), "run_id": call.run_id}
     record.setdefault("recorded_ms", now)
     record["process"] = as_recorded(facts.process)
+    record["verdict"] = list(facts.fired)
     errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
     why = ""
     if record.get("state") == DUE:
@@ -230,6 +231,11 @@ def _found(run_id: str, facts: Facts) -> _Record:
 
 def _has_ended(record: _Record) -> bool:
     return bool(record.get("state")) and record["state"] not in OPEN
+
+
+def fired_by(record: _Record) -> tuple[str, str]:
+    """For which queue a run is, and on which occasion that fired."""
+    return str(record.get("q_name", "")), str(record.get("occasion", ""))
 
 
 def as_recorded(process: Process | None) -> _Record | None:
