@@ -535,6 +535,23 @@ def test_the_last_of_the_tries_opens_the_breaker_where_each_end_triggers_the_nex
     assert "2 runs of P in a row removed no message, the last ended with status 1 without having opened" in str(pause)
 
 
+@pytest.mark.parametrize("retry", [0, 1, 3])
+def test_what_was_resumed_and_fails_is_tried_again_until_the_breaker_holds_it_again(ledger, retry):
+    ledger.process(retry=retry, retry_wait_s=1)
+    ledger.put()
+    run_id, _ = ledger.come()
+    for _ in range(3):
+        for _ in range(1 + retry):
+            assert ledger.did(Pauses()).rows == []
+            ledger.exit(run_id, 1)
+            ledger.clock.advance(60_000)
+            run_id = ledger.next()["run_id"]
+            ledger.start()
+        assert [pause["by"] for pause in ledger.did(Pauses()).rows] == ["the breaker"]
+        ledger.did(Resume(what="queue", name="Q"), "operator")
+        assert ledger.start()[0] == [run_id]
+
+
 @pytest.mark.parametrize("breaker", [0, 5])
 def test_a_queue_of_type_every_has_no_breaker_and_one_may_be_without(ledger, breaker):
     ledger.process(breaker=breaker, retry=0)

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import Process
 from trigmon.mq.calls import (
     Call,
     CancelRun,
@@ -43,7 +42,7 @@ from trigmon.rules.facts import SLICE, Facts, Found, Serving
 from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import applicant, hindrance, pause_of
+from trigmon.rules.starting import applicant, as_recorded, hindrance, pause_of
 from trigmon.rules.triggers.effects import trigger_descriptor
 
 LARGEST_RECORD = 65_536
@@ -52,7 +51,6 @@ WAITS = "waits for its turn"
 
 MOST_RECORDS = 64
 _SAME = ("q_name", "process_name", "trigger_data", "appl_type", "appl_id", "env_data", "user_data")
-_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
 
 NOT_STARTED = "its trigger message was not started"
 
@@ -236,14 +234,6 @@ def _has_ended(record: _Record) -> bool:
 def fired_by(record: _Record) -> tuple[str, str]:
     """For which queue a run is, and on which occasion that fired."""
     return str(record.get("q_name", "")), str(record.get("occasion", ""))
-
-
-def as_recorded(process: Process | None) -> _Record | None:
-    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
-    if process is None:
-        return None
-    kept: _Record = msgspec.to_builtins(process)
-    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
 
 
 def _joined(record: _Record, facts: Facts, now: int) -> _Record | None:
