@@ -8,7 +8,14 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Explain, Get, ReadReserved, RecordRun, Reserve, Runs
+from trigmon.mq.calls import (
+    Explain,
+    Get,
+    ReadReserved,
+    RecordRun,
+    Reserve,
+    Runs,
+)
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
