@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from trigmon.mq.calls import Call, Define, Disconnect, Display, Open, Put, Refused, Reply
+from trigmon.mq.calls import (
+    Call,
+    Define,
+    Disconnect,
+    Display,
+    Open,
+    Put,
+)
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session

@@ -12,8 +12,9 @@ import pytest
 
 from tests.cli.conftest import Trigmon, objects
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Status, Values
+from trigmon.mq.calls import Status
 from trigmon.mq.descriptors import DeadLetterHeader, TriggerMessage, date_and_time, pack_dlh, pack_tm
+from trigmon.mq.replies import Values
 
 DLQ = "SYSTEM.DEAD.LETTER.QUEUE"
 HOUR_MS = 3_600_000

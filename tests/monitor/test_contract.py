@@ -8,7 +8,13 @@ import sys
 import time
 
 from tests.waiting import until
-from trigmon.mq.calls import Delete, Pauses, RecordRun, Resume, Runs
+from trigmon.mq.calls import (
+    Delete,
+    Pauses,
+    RecordRun,
+    Resume,
+    Runs,
+)
 from trigmon.mq.descriptors import unpack_dlh
 
 DRAIN = """\

@@ -7,8 +7,15 @@ import time
 
 from tests.waiting import until
 from trigmon.monitor.sweeping import SLICE, Sweep
-from trigmon.mq.calls import CancelRun, Listing, Pause, RecordRun, Resume, RetryRun
+from trigmon.mq.calls import (
+    CancelRun,
+    Pause,
+    RecordRun,
+    Resume,
+    RetryRun,
+)
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
+from trigmon.mq.replies import Listing
 
 
 def pause(stage, what, name):

@@ -16,18 +16,16 @@ from trigmon.mq.calls import (
     Define,
     Delete,
     Disconnect,
-    Done,
     Get,
     PutMany,
     ReadReserved,
     RecordRun,
-    Refused,
     Release,
     Reserve,
     Settle,
-    WasGot,
 )
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption, PutOption
+from trigmon.mq.replies import Done, Refused, WasGot
 
 NOT_STARTED = 2232
 NONE_OR_TAKEN = (2033, 2042)

@@ -21,13 +21,12 @@ from trigmon.mq.calls import (
     GetMany,
     Open,
     Put,
-    Refused,
-    Reply,
     Reserve,
     Sieve,
 )
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.replies import Refused, Reply
 
 Q = "APP.Q"
 WIDE = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET

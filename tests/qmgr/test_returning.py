@@ -12,16 +12,14 @@ from trigmon.mq.calls import (
     DiscardDeadLetters,
     Get,
     GetMany,
-    Refused,
     RetryDeadLetters,
     Sieve,
-    Sifted,
-    WasGot,
 )
 from trigmon.mq.descriptors import DeadLetterHeader, date_and_time, pack_dlh, pack_tm
 from trigmon.mq.descriptors import TriggerMessage as Tm
 from trigmon.mq.enums import GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, Sifted, WasGot
 
 IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value
 FULL, POISON = Reason.Q_FULL.value, Reason.BACKOUT_THRESHOLD_REACHED.value

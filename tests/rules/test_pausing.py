@@ -13,7 +13,6 @@ from trigmon.mq.calls import (
     CancelRun,
     ChangeRun,
     Controls,
-    Counted,
     Delete,
     Display,
     Explain,
@@ -30,6 +29,7 @@ from trigmon.mq.calls import (
 from trigmon.mq.descriptors import TriggerMessage, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Counted
 from trigmon.qmgr.manager import Retention
 from trigmon.rules.facts import SLICE
 from trigmon.rules.runs import repeated

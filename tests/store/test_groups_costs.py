@@ -8,10 +8,11 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Refused, WasGot
+from trigmon.mq.calls import Backout, Commit, Get
 from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot
 from trigmon.store.sqlite import looking
 
 G = padded_id("g")

@@ -18,17 +18,16 @@ from trigmon.mq.calls import (
     PutMany,
     ReadReserved,
     Refresh,
-    Refused,
     Reject,
     Release,
     Reservations,
     Reserve,
     Settle,
-    WasGot,
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, MessageDescriptor, padded_id, unpack_dlh
 from trigmon.mq.enums import CloseOption, GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.facts import SLICE
 from trigmon.store.base import KEPT_RESERVATIONS

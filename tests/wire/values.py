@@ -7,7 +7,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from hypothesis import strategies as st
 
-from trigmon.mq.calls import AnyCall, AnyReply
+from trigmon.mq.calls import AnyCall
+from trigmon.mq.replies import AnyReply
 
 CALLS = get_args(AnyCall)
 REPLIES = get_args(AnyReply)

@@ -111,7 +111,8 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
     should not.
     """
     from trigmon.cli import output
-    from trigmon.mq.calls import CancelRun, Recorded
+    from trigmon.mq.calls import CancelRun
+    from trigmon.mq.replies import Recorded
 
     def ask(qm: Connection, run: str) -> None:
         asked = qm.ask(CancelRun(run_id=run, reason=reason), Recorded)
@@ -131,7 +132,8 @@ def retry(ctx: click.Context, runs: tuple[str, ...]) -> None:
     It goes to the same initiation queue, so a monitor must read there; the new run names the one it repeats.
     """
     from trigmon.cli import output
-    from trigmon.mq.calls import Done, RetryRun
+    from trigmon.mq.calls import RetryRun
+    from trigmon.mq.replies import Done
 
     def ask(qm: Connection, run: str) -> None:
         qm.ask(RetryRun(run_id=run), Done)
@@ -196,7 +198,8 @@ def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[dict[str
 
     They are listed as they were recorded, so behind a page of older ones there are no younger.
     """
-    from trigmon.mq.calls import Listing, Runs
+    from trigmon.mq.calls import Runs
+    from trigmon.mq.replies import Listing
 
     found: list[dict[str, Any]] = []
     with invocation().connected() as qm:

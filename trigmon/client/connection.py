@@ -20,27 +20,29 @@ from trigmon.mq.calls import (
     Commit,
     Disconnect,
     Explain,
-    Explained,
     Get,
     GetMany,
-    Listing,
     Open,
-    Opened,
     Outcome,
-    OutcomeWas,
     Put,
     PutMany,
     RecordRun,
     RecordRuns,
-    Refused,
     Release,
-    Reply,
     Reservations,
     Settle,
-    Settled,
 )
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
+from trigmon.mq.replies import (
+    Explained,
+    Listing,
+    Opened,
+    OutcomeWas,
+    Refused,
+    Reply,
+    Settled,
+)
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)

@@ -16,8 +16,9 @@ from typing import Any
 from trigmon import places
 from trigmon.client.connecting import connect
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Display, Listing, Pause, Runs
+from trigmon.mq.calls import Display, Pause, Runs
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing
 from trigmon.mq.run_states import WITH_PROGRAM
 
 NAME = "DEMO"

@@ -23,7 +23,8 @@ from trigmon.demo.house import DemoFailed, House, house, queue_row, runs
 from trigmon.demo.screen import Screen
 from trigmon.launch.java import find_java
 from trigmon.launch.port import LaunchError
-from trigmon.mq.calls import Display, Explained, Listing
+from trigmon.mq.calls import Display
+from trigmon.mq.replies import Explained, Listing
 
 Q_NAME = "FLIGHTS.IN"
 PROCESS = "FLIGHTS.LOAD"

@@ -89,6 +89,10 @@ class ProcessLauncher:
         )
         return self._grants.completed(plan, order.process)
 
+    def told(self, directory: Path) -> dict[str, str]:
+        """A program's output is its own."""
+        return {}
+
 
 def environment(plan: LaunchPlan) -> dict[str, str]:
     """All of the environment that a planned program gets."""

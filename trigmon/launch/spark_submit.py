@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,10 @@ from trigmon.launch.grants import Grants
 from trigmon.launch.java import find_java
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
 from trigmon.rules.programs import has_placeholder
+
+# As a standalone master, YARN and Kubernetes name applications; a local one is named nowhere but in its driver.
+_APPLICATION = re.compile(rb"\b(?:app-[0-9]{14}-[0-9]{4}|application_[0-9]{13}_[0-9]{4,}|spark-[0-9a-f]{32})\b")
+_FIRST_BYTES = 1 << 18
 
 
 def command(spark_submit: str, order: Order) -> list[str]:
@@ -91,3 +96,12 @@ class SparkSubmitLauncher:
             working_directory=order.process.working_directory,
         )
         return self._grants.completed(plan, order.process)
+
+    def told(self, directory: Path) -> dict[str, str]:
+        """The id of the Spark application, where the cluster gave it one and Spark's log says it."""
+        try:
+            with (directory / STDERR).open("rb") as file:
+                found = _APPLICATION.search(file.read(_FIRST_BYTES))
+        except OSError:
+            return {}
+        return {"application_id": found[0].decode()} if found else {}

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from trigmon.mq.calls import Call, Controls, Reply, Values
+from trigmon.mq.calls import Call, Controls
+from trigmon.mq.replies import Reply, Values
 
 _LOOK_S: Final = 0.5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trigmon.monitor.plan import DeadLetter
-from trigmon.mq.calls import Call, Display, Listing, Put, Reply
+from trigmon.mq.calls import Call, Display, Put
 from trigmon.mq.descriptors import (
     FORMAT_TRIGGER,
     DeadLetterHeader,
@@ -16,6 +16,7 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, PutOption
 from trigmon.mq.errors import MQError, TmError
+from trigmon.mq.replies import Listing, Reply
 from trigmon.rules.dead_letter import dead_descriptor
 
 # A trigger message known only from its run record: what the queue manager had written around it.

@@ -19,6 +19,7 @@ start_ms end_ms  milliseconds since 1970, 0 until it happened, and where nobody 
 exit_status      0 to 255, None until ended or when a signal ended it; signal: its number or None
 stderr_tail      the end of its stderr when it ended, 8 KiB at most; for Spark, half of it is stdout's,
                  where spark-submit writes its Python's stderr
+application_id   of a Spark application, where a cluster gave it one
 why              for a person: why it is held, failed or unknown, or how it ended
 was_stopped      it was ended by its monitor's stop: that says nothing of the program
 monitor          which monitor: the id of its data directory, initiation queue, and its number among those there

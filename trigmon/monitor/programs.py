@@ -313,7 +313,9 @@ class Programs:
             talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
         was_stopped = by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED)
-        self._close(child, begun | ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped))
+        launcher = self.launchers.get(child.trigger.appl_type)
+        told = launcher.told(child.directory) if launcher is not None else {}
+        self._close(child, begun | told | ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped))
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
         """No program came of it: the trigger message goes to the dead-letter queue."""

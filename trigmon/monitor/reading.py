@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trigmon.monitor import ledger
-from trigmon.mq.calls import Call, Listing, Reply, Runs
+from trigmon.mq.calls import Call, Runs
+from trigmon.mq.replies import Listing, Reply
 
 
 def recorded(call: Callable[[Call], Reply], where: ledger.Fields) -> Iterator[ledger.Fields]:

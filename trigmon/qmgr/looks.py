@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.calls import Call, Reply, WasPut
+from trigmon.mq.calls import Call
 from trigmon.mq.explanation import Looked
+from trigmon.mq.replies import Reply, WasPut
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.decision import Decision, Dropped, Judged
 from trigmon.rules.errands import DeadLetter

@@ -16,25 +16,27 @@ from msgspec.structs import replace
 from trigmon.mq.calls import (
     Call,
     Controls,
-    Counted,
     Disconnect,
     Explain,
-    Explained,
     Get,
     GetMany,
-    Listing,
     LostConnection,
     Put,
     PutMany,
     RecordRun,
     Refresh,
-    Refused,
-    Reply,
     Status,
-    Values,
 )
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Counted,
+    Explained,
+    Listing,
+    Refused,
+    Reply,
+    Values,
+)
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.looks import Looks

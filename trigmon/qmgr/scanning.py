@@ -11,7 +11,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from trigmon.mq.calls import Call, Counted, Disconnect
+from trigmon.mq.calls import Call, Disconnect
+from trigmon.mq.replies import Counted
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.decision import ToScan, ToSweep
 from trigmon.rules.errands import Expire, Sweep

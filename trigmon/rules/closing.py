@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Close, Commit, Disconnect, Done, LostConnection
+from trigmon.mq.calls import (
+    Call,
+    Close,
+    Commit,
+    Disconnect,
+    LostConnection,
+)
 from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done
 from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Abandon, Forget, LetGo, Reap

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from trigmon.mq.calls import Call, Done, Reply
+from trigmon.mq.calls import Call
+from trigmon.mq.replies import Done, Reply
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.triggers.situation import Situation
 from trigmon.rules.triggers.table import Verdict

@@ -8,14 +8,12 @@ from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import (
     Display,
     DisplayHandles,
-    Done,
-    Listing,
     Ping,
     Status,
-    Values,
 )
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
+from trigmon.mq.replies import Done, Listing, Values
 from trigmon.rules.attributes import shown
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World

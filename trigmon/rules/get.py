@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Get, GetMany, Refused, Reply, WasGot, WereGot
+from trigmon.mq.calls import Get, GetMany
 from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG
 from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
@@ -25,6 +25,12 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Refused,
+    Reply,
+    WasGot,
+    WereGot,
+)
 from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.context import saved, shown

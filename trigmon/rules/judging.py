@@ -12,9 +12,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
-from trigmon.mq.calls import Done
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import BackoutRequeue, TriggerType
+from trigmon.mq.replies import Done
 from trigmon.mq.run_states import EXITED, HELD, UNKNOWN
 from trigmon.rules.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.decision import Decision, Ids, QueueHeld, Told

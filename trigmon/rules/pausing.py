@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trigmon.mq.calls import Done, Listing, Pause, Pauses, Resume
+from trigmon.mq.calls import Pause, Pauses, Resume
 from trigmon.mq.errors import AttrValueError, CommandFailed, ObjectTypeError, UnknownObjectName
+from trigmon.mq.replies import Done, Listing
 from trigmon.rules.changes import AnyChange, DropPause, SetCause, SetPause
 from trigmon.rules.decision import Asked, Decision, Ids
 from trigmon.rules.facts import Cause, ConnectionFacts, Facts, Found, Paused, Wants

@@ -17,11 +17,12 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Done, Get, GetMany, Refused, Reply
+from trigmon.mq.calls import Call, Get, GetMany
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import BackoutRequeue, GetOption, ReportOption
 from trigmon.mq.errors import MQError, ObjectNameError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done, Refused, Reply
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetPlace, met_on_the_way
 from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
 from trigmon.rules.decision import Aside, Decision, Ids, NotAside

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Reject, Reply, Settled
+from trigmon.mq.calls import Call, Reject
 from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, MessageDescriptor
 from trigmon.mq.enums import ReportOption, UnitOutcome
 from trigmon.mq.errors import AttrValueError, CommandFailed, MQError, OptionsError, UnknownObjectName
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply, Settled
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
 from trigmon.rules.dead_letter import header, why_not
 from trigmon.rules.decision import Aside, Decision, Dropped, Ids

@@ -16,19 +16,11 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import (
     Call,
-    Counted,
-    Done,
-    Listing,
     ReadReserved,
-    Refused,
     Release,
-    Reply,
     Reservations,
     Reserve,
-    Reserved,
     Settle,
-    Settled,
-    WereReserved,
 )
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import BackoutRequeue, DefinitionType, Inhibit, OpenOption, UnitOutcome
@@ -50,6 +42,16 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import matches
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Counted,
+    Done,
+    Listing,
+    Refused,
+    Reply,
+    Reserved,
+    Settled,
+    WereReserved,
+)
 from trigmon.rules.changes import (
     AnyChange,
     ReserveMessages,

@@ -19,21 +19,23 @@ from trigmon.mq.calls import (
     ChangeRun,
     Commit,
     Controls,
-    Counted,
-    Done,
-    Listing,
-    Recorded,
     RecordRun,
     RecordRuns,
     RetryRun,
     Runs,
-    Values,
-    WereRecorded,
 )
 from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
 from trigmon.mq.enums import ApplType, Coalesce, MsgType, Persistence, TriggerType
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
+from trigmon.mq.replies import (
+    Counted,
+    Done,
+    Listing,
+    Recorded,
+    Values,
+    WereRecorded,
+)
 from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, SERVING, STARTED, WITH_PROGRAM
 from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
 from trigmon.rules.decision import Asked, Decision, Ids

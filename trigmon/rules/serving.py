@@ -14,17 +14,19 @@ from msgspec.structs import replace
 from trigmon.mq.calls import (
     Call,
     Disconnect,
-    Done,
     LostConnection,
     Reject,
     Release,
-    Reserved,
     Settle,
+)
+from trigmon.mq.enums import OpenOption, UnitOutcome
+from trigmon.mq.replies import (
+    Done,
+    Reserved,
     Settled,
     WasGot,
     WereGot,
 )
-from trigmon.mq.enums import OpenOption, UnitOutcome
 from trigmon.mq.run_states import DRAINED, SERVING, WITH_PROGRAM
 from trigmon.rules.changes import (
     AnyChange,

@@ -13,9 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
-from trigmon.mq.calls import Call, Caps, Reply, StartRuns, ToStart
+from trigmon.mq.calls import Call, Caps, StartRuns
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.explanation import moment
+from trigmon.mq.replies import Reply, ToStart
 from trigmon.mq.run_states import DUE, HELD
 from trigmon.rules.changes import Serve, WriteRun
 from trigmon.rules.decision import Decision, Ids

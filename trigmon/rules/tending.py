@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from trigmon.mq.calls import Call, Listing
+from trigmon.mq.calls import Call
 from trigmon.mq.enums import ObjectType, Rearm
+from trigmon.mq.replies import Listing
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision, Ids, Judged, ToSweep

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, places
-from trigmon.mq.calls import Refused
+from trigmon.mq.replies import Refused
 from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
