@@ -156,6 +156,20 @@ def test_held_runs_start_oldest_first_over_all_queues_and_no_line_holds_another_
     assert (ids, answer.waiting) == (line[:1], 2)
 
 
+def test_a_held_run_whose_initiation_queue_nobody_reads_says_so_and_who_would_start_it(ledger):
+    for _ in range(2):
+        run_id, _ = ledger.come(caps=Caps(1), q_name="Q2")
+    said = f"nobody reads its initiation queue: trigmon monitor --initq {INITQ}"
+    assert ledger.run(run_id)["why"] == said
+    ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    assert ledger.run(run_id)["why"] == "1 of P run, and 1 may run at a time"
+    ledger.lose("monitor")
+    assert ledger.run(run_id)["why"] == said
+    assert ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))[1].state == "held"
+    (newest, *_) = ledger.did(Runs()).rows
+    assert newest["why"] == "nobody reads its initiation queue: trigmon monitor --initq GONE"
+
+
 def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(ledger):
     first, _ = ledger.come(Caps(instances=1), q_name="Q2")
     line = [ledger.come(Caps(instances=1), q_name="Q2")[0] for _ in range(9)]

@@ -40,7 +40,7 @@ from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, S
 from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
 from trigmon.rules.decision import Asked, Decision, Ids
 from trigmon.rules.errands import Deliver, JudgeRun, Prune
-from trigmon.rules.facts import SLICE, Facts, Found, Serving
+from trigmon.rules.facts import SLICE, Cause, Facts, Found, Serving
 from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
 from trigmon.rules.serving import counts
@@ -135,11 +135,19 @@ def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Id
     for run in facts.runs[:limit]:
         row = {**run, **doing.get(str(run.get("run_id", "")), {})}
         if row.get("state") == HELD:
-            why = paused(facts, row.get("q_name"), row.get("process_name"))
-            why = why or pause_of(causes.get((slot_of(row), str(row.get("q_name", "")))), now)
-            row["why"] = why or row.get("why", "")
+            row["why"] = _keeps(row, causes.get((slot_of(row), str(row.get("q_name", "")))), facts, now)
         listed.append(row)
     return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
+
+
+def _keeps(held: _Record, cause: Cause | None, facts: Facts, now: int) -> str:
+    """What keeps a held run from being started now, or did when it was held."""
+    if why := paused(facts, held.get("q_name"), held.get("process_name")) or pause_of(cause, now):
+        return why
+    initiation_q = str(held.get("initiation_q", ""))
+    if initiation_q in facts.unread:
+        return f"nobody reads its initiation queue: trigmon monitor --initq {initiation_q}"
+    return str(held.get("why", ""))
 
 
 def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
