@@ -52,10 +52,7 @@ def show(run: str | None) -> None:
     """Show everything on record of a run (default: the newest): its cause, its command, its end."""
     from trigmon.cli import output
 
-    record = _shown(_one(run))
-    if not invocation().is_json:
-        record |= {"verdict": "\n".join(record.get("verdict") or []), "process": _words(record.get("process"))}
-    output.one(record)
+    output.one(_shown(_one(run)))
 
 
 @command("logs", "trigmon runs logs\ntrigmon runs logs -f\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
@@ -223,11 +220,6 @@ def _one(run: str | None) -> dict[str, Any]:
     if not found:
         raise UnknownObjectName(f"RUN({run})" if run else "RUN(): none is on record")
     return found[0]
-
-
-def _words(definition: dict[str, Any] | None) -> str:
-    """What a definition said beyond the defaults, for a person."""
-    return ", ".join(f"{name} {value}" for name, value in (definition or {}).items())
 
 
 def _shown(record: dict[str, Any]) -> dict[str, Any]:
