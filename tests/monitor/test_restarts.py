@@ -207,6 +207,19 @@ def test_a_program_whose_keeper_is_killed_runs_on_counts_and_ends_as_unknown(hou
     assert other["exit_status"] == 0
 
 
+def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_heeds_no_sigterm(house):
+    house.daemon.settings["monitor.grace_s"] = 1
+    house.job.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
+    with house.daemon.connect() as qm:
+        qm.call(Alter(object_type="PROCESS", name="P", attributes={"time_limit_s": 4}))
+    house.start_monitor()
+    house.put()
+    (run,) = house.wait_for(state="started")
+    os.kill(house.keeper(), signal.SIGKILL)
+    (unknown,) = house.wait_for(state="unknown")
+    assert 4000 <= unknown["end_ms"] - run["start_ms"] < 9000
+
+
 def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_ended_by_its_stop(house):
     house.start_monitor()
     house.put()

@@ -156,6 +156,20 @@ def test_held_runs_start_oldest_first_over_all_queues_and_no_line_holds_another_
     assert (ids, answer.waiting) == (line[:1], 2)
 
 
+def test_a_held_run_whose_initiation_queue_nobody_reads_says_so_and_who_would_start_it(ledger):
+    for _ in range(2):
+        run_id, _ = ledger.come(caps=Caps(1), q_name="Q2")
+    said = f"nobody reads its initiation queue: trigmon monitor --initq {INITQ}"
+    assert ledger.run(run_id)["why"] == said
+    ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    assert ledger.run(run_id)["why"] == "1 of P run, and 1 may run at a time"
+    ledger.lose("monitor")
+    assert ledger.run(run_id)["why"] == said
+    assert ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))[1].state == "held"
+    (newest, *_) = ledger.did(Runs()).rows
+    assert newest["why"] == "nobody reads its initiation queue: trigmon monitor --initq GONE"
+
+
 def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(ledger):
     first, _ = ledger.come(Caps(instances=1), q_name="Q2")
     line = [ledger.come(Caps(instances=1), q_name="Q2")[0] for _ in range(9)]
@@ -533,6 +547,23 @@ def test_the_last_of_the_tries_opens_the_breaker_where_each_end_triggers_the_nex
     ledger.exit(again, 1)
     (pause,) = ledger.did(Pauses()).rows
     assert "2 runs of P in a row removed no message, the last ended with status 1 without having opened" in str(pause)
+
+
+@pytest.mark.parametrize("retry", [0, 1, 3])
+def test_what_was_resumed_and_fails_is_tried_again_until_the_breaker_holds_it_again(ledger, retry):
+    ledger.process(retry=retry, retry_wait_s=1)
+    ledger.put()
+    run_id, _ = ledger.come()
+    for _ in range(3):
+        for _ in range(1 + retry):
+            assert ledger.did(Pauses()).rows == []
+            ledger.exit(run_id, 1)
+            ledger.clock.advance(60_000)
+            run_id = ledger.next()["run_id"]
+            ledger.start()
+        assert [pause["by"] for pause in ledger.did(Pauses()).rows] == ["the breaker"]
+        ledger.did(Resume(what="queue", name="Q"), "operator")
+        assert ledger.start()[0] == [run_id]
 
 
 @pytest.mark.parametrize("breaker", [0, 5])

@@ -79,6 +79,8 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return shlex.join(map(str, value))
+    if isinstance(value, Mapping):
+        return shlex.join(f"{key}={cell(inner)}" for key, inner in value.items())
     return str(value)
 
 
@@ -110,6 +112,8 @@ _INSTANTS = {
         "since",
         "dead",
         "cancelled",
+        "first_open",
+        "first_get",
     )
 }
 

@@ -52,7 +52,10 @@ def show(run: str | None) -> None:
     """Show everything on record of a run (default: the newest): its cause, its command, its end."""
     from trigmon.cli import output
 
-    output.one(_shown(_one(run)))
+    shown = _shown(_one(run))
+    if not invocation().is_json:
+        shown["verdict"] = "\n".join(shown.get("verdict") or ["not known"])
+    output.one(shown)
 
 
 @command("logs", "trigmon runs logs\ntrigmon runs logs -f\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)

@@ -40,7 +40,7 @@ from trigmon.mq.run_states import DUE
 
 log = logger()
 
-# How soon a program whose keeper has died is looked at again while it is to end, in seconds.
+# How soon a program whose keeper has died is looked at again, in seconds: what is to end it has to be seen to here.
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
@@ -246,11 +246,10 @@ class Programs:
         now = time.monotonic()
         is_behind = self._books.behind or self._starter.is_writing_off
         pauses = [self._books.writes_in_s] if is_behind else []
+        pauses += [_LOOK_AGAIN_S] if self._strays else []
         if self._stop_at is not None:
             pauses.append(self._stop_at - now)
-            pauses += [_LOOK_AGAIN_S] if self._strays else []
         else:
-            pauses += [_LOOK_AGAIN_S] if self._strays and self._cancel else []
             pauses += [max(at - now, self._books.pause_s) for at in self._starter.asks_at()]
             with self._lock:
                 pauses += [child.opens_by - now for child in self._children.values() if child.opens_by]
@@ -355,6 +354,7 @@ class Programs:
             case Stray(pid, pidfd, start_ms, argv):
                 child.pidfd = pidfd
                 self._strays[pidfd] = child
+                child.ends_by = self._ends_by(child, start_ms or now_ms())
                 self._runs_on(child, pid, start_ms or now_ms(), argv)
             case NotStarted():
                 with self._lock:
@@ -371,6 +371,11 @@ class Programs:
         except OSError as error:
             log.error("a keeper cannot be asked", keeper=name, error=str(error))
             return None
+
+    def _ends_by(self, child: Child, start_ms: int) -> float:
+        """When the time limit of a program is over whose keeper had died, which would have seen to it."""
+        limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
+        return time.monotonic() + limit_s - (now_ms() - start_ms) / 1000 if limit_s else 0.0
 
     def _runs_on(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         self._runs(child, pid, start_ms, argv)
@@ -399,6 +404,8 @@ class Programs:
                 self._end(child, talk.STOPPED, now)
             elif child.run_id in self._cancel:
                 self._end(child, talk.CANCELLED, now)
+            elif child.ends_by and child.ends_by <= now:
+                self._end(child, talk.TIME_LIMIT, now)
             elif child.kill_at or (0 < child.opens_by <= now and not self._has_opened(child)):
                 self._end(child, talk.NOT_OPENED, now)
 

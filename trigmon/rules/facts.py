@@ -453,7 +453,7 @@ class Facts(msgspec.Struct, frozen=True):
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
     many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
-    and what held when its queue ``fired``.
+    and what held when its queue ``fired``. ``unread`` are initiation queues of the listed ``runs`` that nobody reads.
     """
 
     q_mgr: QueueManagerDefinition
@@ -491,5 +491,6 @@ class Facts(msgspec.Struct, frozen=True):
     waiting: dict[str, object] | None = None
     lines: tuple[Line, ...] = ()
     fired: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     reservation: Reservation | None = None
     reservations: tuple[Reservation, ...] = ()

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import Process
 from trigmon.mq.calls import (
     Call,
     CancelRun,
@@ -41,11 +40,11 @@ from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, S
 from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
 from trigmon.rules.decision import Asked, Decision, Ids
 from trigmon.rules.errands import Deliver, JudgeRun, Prune
-from trigmon.rules.facts import SLICE, Facts, Found, Serving
+from trigmon.rules.facts import SLICE, Cause, Facts, Found, Serving
 from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import applicant, hindrance, pause_of
+from trigmon.rules.starting import applicant, as_recorded, hindrance, pause_of
 from trigmon.rules.triggers.effects import trigger_descriptor
 
 LARGEST_RECORD = 65_536
@@ -54,7 +53,6 @@ WAITS = "waits for its turn"
 
 MOST_RECORDS = 64
 _SAME = ("q_name", "process_name", "trigger_data", "appl_type", "appl_id", "env_data", "user_data")
-_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
 
 NOT_STARTED = "its trigger message was not started"
 
@@ -137,11 +135,19 @@ def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Id
     for run in facts.runs[:limit]:
         row = {**run, **doing.get(str(run.get("run_id", "")), {})}
         if row.get("state") == HELD:
-            why = paused(facts, row.get("q_name"), row.get("process_name"))
-            why = why or pause_of(causes.get((slot_of(row), str(row.get("q_name", "")))), now)
-            row["why"] = why or row.get("why", "")
+            row["why"] = _keeps(row, causes.get((slot_of(row), str(row.get("q_name", "")))), facts, now)
         listed.append(row)
     return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
+
+
+def _keeps(held: _Record, cause: Cause | None, facts: Facts, now: int) -> str:
+    """What keeps a held run from being started now, or did when it was held."""
+    if why := paused(facts, held.get("q_name"), held.get("process_name")) or pause_of(cause, now):
+        return why
+    initiation_q = str(held.get("initiation_q", ""))
+    if initiation_q in facts.unread:
+        return f"nobody reads its initiation queue: trigmon monitor --initq {initiation_q}"
+    return str(held.get("why", ""))
 
 
 def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -238,14 +244,6 @@ def _has_ended(record: _Record) -> bool:
 def fired_by(record: _Record) -> tuple[str, str]:
     """For which queue a run is, and on which occasion that fired."""
     return str(record.get("q_name", "")), str(record.get("occasion", ""))
-
-
-def as_recorded(process: Process | None) -> _Record | None:
-    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
-    if process is None:
-        return None
-    kept: _Record = msgspec.to_builtins(process)
-    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
 
 
 def _joined(record: _Record, facts: Facts, now: int) -> _Record | None:

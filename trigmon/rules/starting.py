@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
@@ -27,6 +28,7 @@ from trigmon.rules.pausing import paused
 MOST_AT_ONCE = 64
 LONGEST_PAUSE_S = 60
 _ONE_PROGRAM = (TriggerType.FIRST, TriggerType.DEPTH)
+_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
 
 
 class Applicant(NamedTuple):
@@ -54,6 +56,20 @@ def applicant(record: dict[str, Any], facts: Facts) -> Applicant:
         process=facts.process,
         cause=facts.cause,
     )
+
+
+def as_recorded(process: Process | None) -> dict[str, Any] | None:
+    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
+    if process is None:
+        return None
+    kept: dict[str, Any] = msgspec.to_builtins(process)
+    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
+
+
+def process_of(record: dict[str, Any], facts: Facts) -> dict[str, Any] | None:
+    """What its record says of a run's process; of one written before records said it, the definition of today."""
+    known: dict[str, Any] | None = record["process"] if "process" in record else as_recorded(facts.process)
+    return known
 
 
 def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
@@ -136,7 +152,7 @@ def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int
         return Decision(ToStart(records=[]))
     if hindrance(applicant({**record, "monitor": call.monitor}, facts), facts, call.caps, now):
         return Decision(ToStart(records=[]))
-    due = {**record, "state": DUE, "monitor": call.monitor, "why": ""}
+    due = {**record, "state": DUE, "monitor": call.monitor, "why": "", "process": process_of(record, facts)}
     serving = Serving(call.run_id, str(record.get("q_name", "")), slot_of(record), call.monitor)
     return Decision(ToStart(records=[due]), [WriteRun(call.run_id, due, before=record), Serve(serving)])
 

@@ -6,7 +6,7 @@ Messages themselves are the store's. Each change is noted, so that :meth:`Standi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
 from typing import Any
 
@@ -22,6 +22,7 @@ from trigmon.mq.attributes import (
     RemoteQueue,
 )
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
 from trigmon.rules.facts import (
     Cause,
@@ -215,6 +216,12 @@ class Standing:
         count = self.held[initiation_q, slot, q_name]
         queue, process = self.queues.get(q_name), self.processes.get(slot)
         return Line(initiation_q, slot, q_name, count, tuple(run_ids), queue, process, self.causes.get((slot, q_name)))
+
+    def unread(self, runs: Iterable[dict[str, object]]) -> tuple[str, ...]:
+        """The initiation queues of held runs that nobody has open for input: no monitor asks for those runs."""
+        names = {line_of(run)[0] for run in runs if run.get("state") == HELD}
+        queues = {name: self.queues.get(name) for name in names}
+        return tuple(name for name, queue in queues.items() if queue is None or not queue.open_input_count)
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
         """The definition of this name, whatever kind of queue it is when a queue is asked for."""
