@@ -526,7 +526,7 @@ def test_runs_that_remove_nothing_open_the_breaker_and_it_says_what_they_met(led
     (pause,) = ledger.did(Pauses()).rows
     assert (pause["what"], pause["name"], pause["by"]) == ("queue", "Q", "the breaker")
     assert pause["paused"].startswith("queue Q held since ")
-    why = "does not drain: 3 runs of P in a row removed no message, the last ended with status 0; 2 wait, the first is"
+    why = "does not drain: 3 runs of P in a row removed no message, the last ended with status 0; 2 messages wait"
     assert why in pause["paused"]
     help_ = "backed out 3 times, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"
     assert pause["paused"].endswith(help_)

@@ -157,7 +157,8 @@ def _diagnosis(cause: Cause, record: _Record, facts: Facts, found: Found | None)
 def _met(queue: QueueFacts, message: StoredMessage) -> str:
     definition, count = queue.definition, message.descriptor.backout_count
     threshold, by = definition.backout_threshold, definition.backout_requeue
-    said = f"{queue.depth} wait, the first is message {message.descriptor.msg_id.hex()}, backed out {count} times"
+    wait = "1 message waits, and it" if queue.depth == 1 else f"{queue.depth} messages wait, and the first"
+    said = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {count} time{'s' if count != 1 else ''}"
     if not count:
         return said
     if not threshold:
