@@ -24,6 +24,7 @@ from trigmon.mq.calls import (
     Runs,
     Settle,
     StartRuns,
+    Status,
 )
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
@@ -169,6 +170,17 @@ def test_a_held_run_whose_initiation_queue_nobody_reads_says_so_and_who_would_st
     assert ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))[1].state == "held"
     (newest, *_) = ledger.did(Runs()).rows
     assert newest["why"] == "nobody reads its initiation queue: trigmon monitor --initq GONE"
+
+
+def test_status_counts_what_is_under_way_and_what_is_held_by_initiation_queue_also_where_none_names_it(ledger):
+    for _ in range(3):
+        ledger.come(q_name="Q2", caps=Caps(1))
+    ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))
+    status = ledger.did(Status()).values
+    assert status["runs_under_way"] == 1
+    gone, common = status["initiation_queues"]
+    assert (gone["name"], gone["monitors"], gone["queues"], gone["runs_held"]) == ("GONE", 0, 0, 1)
+    assert (common["name"], common["queues"], common["runs_held"]) == (INITQ, 2, 2)
 
 
 def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(ledger):
