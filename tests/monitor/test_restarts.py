@@ -207,6 +207,20 @@ def test_a_program_whose_keeper_is_killed_runs_on_counts_and_ends_as_unknown(hou
     assert other["exit_status"] == 0
 
 
+def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(house):
+    left = house.directory / "left"
+    house.job.write_text(house.job.read_text().replace("while", f"sleep 600 & echo $! > {left}\nwhile", 1))
+    house.start_monitor()
+    house.put()
+    house.wait_for(state="started")
+    until(lambda: left.exists() and left.read_text())
+    os.kill(house.keeper(), signal.SIGKILL)
+    until(lambda: house.events("program found running"))
+    house.gate.touch()
+    house.wait_for(state="unknown")
+    until(lambda: not is_alive(int(left.read_text())))
+
+
 def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_heeds_no_sigterm(house):
     house.daemon.settings["monitor.grace_s"] = 1
     house.job.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")

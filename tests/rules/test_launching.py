@@ -12,6 +12,7 @@ from trigmon.mq.calls import (
     Close,
     Commit,
     Controls,
+    Delete,
     Get,
     Pauses,
     Put,
@@ -23,6 +24,7 @@ from trigmon.mq.calls import (
     Runs,
     Settle,
     StartRuns,
+    Status,
 )
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
@@ -168,6 +170,17 @@ def test_a_held_run_whose_initiation_queue_nobody_reads_says_so_and_who_would_st
     assert ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))[1].state == "held"
     (newest, *_) = ledger.did(Runs()).rows
     assert newest["why"] == "nobody reads its initiation queue: trigmon monitor --initq GONE"
+
+
+def test_status_counts_what_is_under_way_and_what_is_held_by_initiation_queue_also_where_none_names_it(ledger):
+    for _ in range(3):
+        ledger.come(q_name="Q2", caps=Caps(1))
+    ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))
+    status = ledger.did(Status()).values
+    assert status["runs_under_way"] == 1
+    gone, common = status["initiation_queues"]
+    assert (gone["name"], gone["monitors"], gone["queues"], gone["runs_held"]) == ("GONE", 0, 0, 1)
+    assert (common["name"], common["queues"], common["runs_held"]) == (INITQ, 2, 2)
 
 
 def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(ledger):
@@ -479,6 +492,27 @@ def test_progress_begins_the_count_of_tries_anew(ledger):
         assert ledger.start()[0] == [run_id]
 
 
+@pytest.mark.parametrize(("object_type", "name"), [("QLOCAL", "Q2"), ("PROCESS", "P")])
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_what_was_counted_goes_with_the_queue_and_with_the_process(ledger, object_type, name, is_restarted):
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.exit(run_id, 1)
+    assert ledger.come(q_name="Q2")[1].why.startswith("failed 1 time in a row")
+    ledger.did(Delete(object_type=object_type, name=name, purge=object_type == "QLOCAL"))
+    if is_restarted:
+        ledger.restart()
+    assert ledger.come(q_name="Q2")[1].state == "due"
+
+
+def test_a_run_that_ends_when_its_queue_is_deleted_counts_for_nothing(ledger):
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.did(Delete(object_type="QLOCAL", name="Q2"))
+    ledger.exit(run_id, 1)
+    ledger.define("Q2")
+    assert ledger.come(q_name="Q2")[1].state == "due"
+
+
 # -- the breaker --------------------------------------------------------------------------------------------
 
 
@@ -591,6 +625,21 @@ def test_a_removed_message_or_an_empty_queue_is_no_step_towards_the_breaker(ledg
     ledger.exit(run_id)
     loop(ledger, 1)
     assert ledger.did(Pauses()).rows == []
+
+
+def test_a_program_whose_connections_do_not_name_its_run_does_not_open_the_breaker_by_working(ledger):
+    ledger.process(breaker=2)
+    ledger.put(count=9)
+    loop(ledger, 1)
+    for _ in range(4):
+        run_id, stands = ledger.come()
+        assert stands.state == "due"
+        ledger.did(Get(handle=ledger.open("Q", OpenOption.INPUT_SHARED, as_="unnamed")), "unnamed")
+        ledger.disconnect("unnamed")
+        ledger.exit(run_id)
+    assert ledger.did(Pauses()).rows == []
+    loop(ledger, 1)
+    assert len(ledger.did(Pauses()).rows) == 1
 
 
 def test_poison_put_aside_is_progress(ledger):

@@ -382,6 +382,8 @@ class Programs:
         log.info("program found running", run=child.run_id, pid=pid)
 
     def _stray_ended(self, child: Child) -> None:
+        with suppress(OSError):  # what it left behind in its group; its keeper would have ended that
+            os.killpg(child.pid, signal.SIGTERM)
         os.close(child.pidfd)
         child.pidfd = -1
         self._lose_sight(child, "its keeper had ended before it", now_ms())

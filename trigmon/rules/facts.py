@@ -432,7 +432,7 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 class World(msgspec.Struct, frozen=True):
-    """Every object and every handle, for the verbs that list."""
+    """Every object and every handle, for the verbs that list; ``held`` counts held runs by initiation queue."""
 
     queues: tuple[QueueFacts, ...]
     aliases: tuple[AliasQueue, ...]
@@ -443,6 +443,7 @@ class World(msgspec.Struct, frozen=True):
     remotes: tuple[RemoteQueue, ...] = ()
     models: tuple[ModelQueue, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    held: dict[str, int] = {}
 
 
 class Facts(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -233,6 +234,8 @@ def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
     pause = pause_of(change)
     if pause in standing.pauses:
         standing.drop(standing.pauses, pause)
+    for cause in causes_of(change, standing.causes):
+        standing.drop(standing.causes, cause)
     for reservation in [r for r in standing.reservations.values() if r.q_name == change.name]:
         if change.object_type is ObjectType.QLOCAL:
             _stand_behind(standing, reservation.number, reservation.behind, ())
@@ -389,6 +392,12 @@ def _stand_behind(standing: Standing, number: int, before: tuple[int, ...], afte
 def pause_of(change: c.DropDefinition) -> tuple[str, str]:
     """The pause that goes with an object, if there is one: what is defined by its name later begins anew."""
     return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
+
+
+def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was counted for slots and queues and goes with an object, for the same reason."""
+    what, name = pause_of(change)
+    return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
 
 
 FOLLOW: dict[type[c.Change], Any] = {

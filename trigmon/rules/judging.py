@@ -49,7 +49,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         return Decision(Done(), changes)
     record = {**record, **counts(serving)}
     changes.append(WriteRun(call.run_id, record, _ended_ms(record, now), before=facts.run))
-    if not _tells_something(record):
+    if facts.queue is None or not _tells_something(record):
         return Decision(Done(), changes)
     cause = _judged(record, serving, facts, now)
     changes.append(SetCause(cause))
@@ -77,12 +77,16 @@ def _tells_something(record: _Record) -> bool:
 
 
 def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
-    """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left."""
+    """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left.
+
+    A success that was never seen on the queue tells neither: its connections may not have named the run.
+    """
     before = facts.cause or Cause(serving.slot, serving.q_name)
     is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside
     fruitless = before.fruitless + 1 if is_fruitless else 0
     if not has_failed(record):
-        return replace(before, failed=0, fruitless=fruitless, until_ms=0)
+        is_unseen = is_fruitless and not serving.first_open_ms
+        return replace(before, failed=0, fruitless=before.fruitless if is_unseen else fruitless, until_ms=0)
     failed = before.failed + 1
     wait_s = (facts.process or _ON_ITS_OWN).retry_wait_s
     return replace(before, failed=failed, fruitless=fruitless, until_ms=now + pause_ms(failed, wait_s))

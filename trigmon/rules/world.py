@@ -6,6 +6,7 @@ Messages themselves are the store's. Each change is noted, so that :meth:`Standi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
 from typing import Any
@@ -260,6 +261,9 @@ class Standing:
 
     def world(self) -> World:
         """Everything that stands, for the verbs that list."""
+        held: Counter[str] = Counter()
+        for (initiation_q, _, _), count in self.held.items():
+            held[initiation_q] += count
         return World(
             tuple(self.queues.values()),
             tuple(self.aliases.values()),
@@ -270,6 +274,7 @@ class Standing:
             tuple(self.remotes.values()),
             tuple(self.models.values()),
             tuple(self.reservations.values()),
+            dict(held),
         )
 
     # -- moving -------------------------------------------------------------------------------------------
