@@ -317,6 +317,21 @@ def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(house, tmp_path)
     assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 3
 
 
+def test_the_runs_of_a_gone_monitor_of_another_queue_are_taken_over_and_take_no_place_for_ever(house):
+    with house.daemon.connect() as qm:
+        define(qm, "OTHER.INITQ")
+        qm.call(Alter(object_type="QLOCAL", name="Q", attributes={"initiation_q_name": "OTHER.INITQ"}))
+    house.start_monitor("--initq", "OTHER.INITQ")
+    house.put()
+    (run,) = house.wait_for(state="started")
+    house.end_monitor(signal.SIGKILL)
+    house.start_monitor()
+    until(lambda: f":{INITQ}:" in house.runs()[0]["monitor"])
+    house.gate.touch()
+    (ended,) = house.wait_for(state="exited")
+    assert (ended["run_id"], ended["exit_status"]) == (run["run_id"], 0)
+
+
 def test_a_killed_daemons_monitor_ends_at_once_and_the_next_has_its_number_and_its_runs(daemon, tmp_path):
     gate = tmp_path / "gate"
     job = tmp_path / "job"

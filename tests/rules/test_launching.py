@@ -330,6 +330,20 @@ def test_a_queue_on_which_something_is_reserved_is_not_drained(ledger):
     assert ledger.run(run_id)["state"] == "drained"
 
 
+def test_another_users_connection_cannot_speak_for_a_run(ledger):
+    ledger.users["monitor"] = "trigmon-monitor"
+    run_id, _ = ledger.come()
+    ledger.users["mallory"], ledger.runs["mallory"] = "mallory", run_id
+    ledger.open("Q", OpenOption.INPUT_SHARED, as_="mallory")
+    assert ledger.run(run_id)["state"] == "due"
+    ledger.exit(run_id, 0)
+    ledger.process(run_as="etl")
+    again, _ = ledger.come()
+    ledger.users[f"of {again}"] = "etl"
+    ledger.program(again)
+    assert ledger.run(again)["state"] == "serving"
+
+
 def test_what_a_program_does_elsewhere_is_not_counted(ledger):
     run_id, _ = ledger.come()
     ledger.put("Q2")
@@ -457,6 +471,25 @@ def test_a_trigger_message_joins_the_further_try_that_waits(ledger):
     waits = ledger.next()
     joined, stands = ledger.come()
     assert (stands.state, ledger.run(joined)["joins"]) == ("joined", waits["run_id"])
+
+
+def test_a_failure_of_every_leaves_the_others_side_by_side(ledger):
+    ledger.put("Q2", 3)
+    first, second, third = (ledger.come(q_name="Q2")[0] for _ in range(3))
+    ledger.exit(first, 1)
+    ledger.clock.advance(60_000)
+    assert len(ledger.start()[0]) == 1
+    assert {ledger.run(second)["state"], ledger.run(third)["state"]} == {"due"}
+
+
+def test_what_joins_a_further_try_is_tried_for_from_the_first_time_on(ledger):
+    ledger.process(coalesce="yes", retry=2)
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.exit(run_id, 1)
+    assert ledger.next()["attempt"] == 2
+    assert ledger.come(q_name="Q2")[1].state == "joined"
+    assert ledger.next()["attempt"] == 1
 
 
 def test_each_trigger_message_of_every_stands_for_itself(ledger):

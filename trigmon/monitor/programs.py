@@ -72,6 +72,8 @@ class Programs:
         self._starter = Starter(books, launchers, limits, q_mgr_name, address)
         self._keepers = keepers
         self._lock = threading.Lock()
+        # Held while due runs come into these hands: one that is just being started is not to be looked for.
+        self.taking = threading.Lock()
         self._children: dict[str, Child] = {}
         self._strays: dict[int, Child] = {}
         self._polled: tuple[Keeper, ...] = ()
@@ -130,6 +132,9 @@ class Programs:
 
         ``kept_by`` is the keeper of the monitor that had it.
         """
+        if not self._starter.can_read(record):
+            self.wake()
+            return
         order = self._starter.order_of(record)
         child = Child(
             order=order,
@@ -211,9 +216,10 @@ class Programs:
             # What has happened is written in one turn; by then the ledger knows what may be started.
             is_written = self._books.write(all_of_it=self._stop_at is not None)
             if is_written and self._stop_at is None:
-                for order, plan, letter in self._starter.due():
-                    with self._lock:
-                        self._ask_for(order, plan, letter)
+                with self.taking:
+                    for order, plan, letter in self._starter.due():
+                        with self._lock:
+                            self._ask_for(order, plan, letter)
             self._starter.write_off()
 
     def _wait(self) -> None:

@@ -380,6 +380,7 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     ``slot`` is what instances are counted by: the process, or the program where none is named. ``opens`` are its
     handles for input. Messages it got are ``taken``; then ``committed`` or ``backed_out``. ``put_aside`` were moved
     out of its way as poison. Times are 0 until it happened. ``is_over``: it has ended, and its connections have not.
+    ``user`` is as whom it runs, "" where that is not known: no other user's connection is its program's.
     """
 
     run_id: str
@@ -394,6 +395,7 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     backed_out: int = 0
     put_aside: int = 0
     is_over: bool = False
+    user: str = ""
 
 
 class Cause(msgspec.Struct, frozen=True):

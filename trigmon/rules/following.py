@@ -14,7 +14,16 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.run_states import HELD, WITH_PROGRAM
 from trigmon.rules import changes as c
-from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, Serving, StoredMessage, UnitFacts, with_place
+from trigmon.rules.facts import (
+    ConnectionFacts,
+    HandleFacts,
+    HeldTrigger,
+    QueueFacts,
+    Serving,
+    StoredMessage,
+    UnitFacts,
+    with_place,
+)
 from trigmon.rules.reserved import Reservation
 
 if TYPE_CHECKING:
@@ -252,8 +261,17 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
 
 
 def _connect(standing: Standing, change: c.Connect) -> None:
-    standing.write(standing.connections, change.connection.connection, change.connection)
-    _connected(standing, change.connection.run_id, 1)
+    connection = change.connection
+    serving = standing.running.get(connection.run_id)
+    if serving is not None and not may_speak_for(connection, serving):
+        connection = replace(connection, run_id="")
+    standing.write(standing.connections, connection.connection, connection)
+    _connected(standing, connection.run_id, 1)
+
+
+def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
+    """Whether a connection that names a run may be its program's: another user's is not, as far as users are known."""
+    return connection.user in ("", "root", serving.user) or not serving.user
 
 
 def _drop_connection(standing: Standing, change: c.DropConnection) -> None:

@@ -40,11 +40,11 @@ from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, S
 from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
 from trigmon.rules.decision import Asked, Decision, Ids
 from trigmon.rules.errands import Deliver, JudgeRun, Prune
-from trigmon.rules.facts import SLICE, Cause, Facts, Found, Serving
+from trigmon.rules.facts import SLICE, Cause, Facts, Found
 from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import applicant, as_recorded, hindrance, pause_of
+from trigmon.rules.starting import applicant, as_recorded, hindrance, pause_of, served_run
 from trigmon.rules.triggers.effects import trigger_descriptor
 
 LARGEST_RECORD = 65_536
@@ -72,11 +72,12 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
     record["verdict"] = list(facts.fired)
     errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
     why = ""
+    more: list[AnyChange] = []
     if record.get("state") == DUE:
-        joined = _joined(record, facts, now)
+        joined, more = _joined(record, facts, now)
         why = "" if joined else hindrance(applicant(record, facts), facts, call.caps, now)
         record = joined or (_held(record, why, facts) if why else record)
-    changes: list[AnyChange] = [_written(record, now)]
+    changes: list[AnyChange] = [_written(record, now), *more]
     if record.get("state") in WITH_PROGRAM:
         changes.append(_served(record, facts))
     return Decision(replace(_recorded(record, why), process=record["process"]), changes, errands)
@@ -246,23 +247,26 @@ def fired_by(record: _Record) -> tuple[str, str]:
     return str(record.get("q_name", "")), str(record.get("occasion", ""))
 
 
-def _joined(record: _Record, facts: Facts, now: int) -> _Record | None:
+def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, list[AnyChange]]:
     """The record of a run that another one which waits does the work of; None where each is started for itself.
 
-    A further try that waits is joined by the trigger message that the failed program's own close has brought.
+    A further try that waits is joined by the trigger message that the failed program's own close has brought. Where
+    the definition has others join it too, it is tried for them from the first time on.
     """
     waiting = facts.waiting
     if waiting is None:
-        return None
+        return None, []
     queue = facts.queue
     loops = queue is not None and queue.definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
     coalesces = facts.process is not None and facts.process.coalesce is Coalesce.YES
     if not (coalesces or (loops and waiting.get("retries"))):
-        return None
+        return None, []
     if any(waiting.get(name) != record.get(name) for name in _SAME):
-        return None
+        return None, []
     why = f"run {waiting['run_id']}, which waits, does the same: {waiting.get('why', '')}".rstrip(": ")
-    return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}
+    begins_anew = waiting.get("retries") and not loops
+    more: list[AnyChange] = [_written({**waiting, "attempt": 1}, now, waiting)] if begins_anew else []
+    return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}, more
 
 
 def _held(record: _Record, why: str, facts: Facts) -> _Record:
@@ -284,7 +288,7 @@ def _as_cancelled(record: _Record, wanted: object, now: int) -> _Record:
 
 def _served(record: _Record, facts: Facts) -> Serve:
     """A run that has, or may have, a program from now on, and whose it is."""
-    itself = facts.itself or Serving(str(record["run_id"]), str(record.get("q_name", "")), slot_of(record))
+    itself = facts.itself or served_run(record, facts)
     return Serve(replace(itself, monitor=str(record.get("monitor", ""))))
 
 
