@@ -12,6 +12,7 @@ import trigmon
 from tests.daemons import define
 from trigmon.mq.calls import Display
 from trigmon.spark import jobs
+from trigmon.spark.table import publish
 
 _numbers = iter(range(1, 1000))
 
@@ -168,7 +169,7 @@ class TestTable:
                     if moment == "before the commit":
                         unit._connection.commit = die
                     elif moment == "behind the commit":
-                        jobs._move = die
+                        jobs.move = die
             finally:
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -227,17 +228,17 @@ class TestTable:
 
     def test_a_batch_that_another_job_moved_behind_the_commit_is_in_its_place(self, qm, q_name, table, monkeypatch):
         qm.put(q_name, b"one")
-        move = jobs._move
+        move = jobs.move
 
         def too_late(staged, final):
-            monkeypatch.setattr(jobs, "_move", move)
+            monkeypatch.setattr(jobs, "move", move)
             with jobs.queue(q_name) as other:
                 other.settle(table)
             move(staged, final)
 
         with jobs.queue(q_name) as queue, queue.take(1) as unit:
             write(unit, table)
-            monkeypatch.setattr(jobs, "_move", too_late)
+            monkeypatch.setattr(jobs, "move", too_late)
         assert rows_of(table) == ["one"]
 
     def test_a_batch_that_nobody_remembers_stays_and_is_told(self, q_name, table):
@@ -252,13 +253,13 @@ def test_publishing_replaces_nothing(tmp_path):
     staged, final = tmp_path / "staged", tmp_path / "table" / "batch=1"
     (staged / "deep").mkdir(parents=True)
     (staged / "deep" / "part").write_text("first")
-    jobs.publish(staged, final)
+    publish(staged, final)
     staged.mkdir()
     with pytest.raises(FileExistsError):
-        jobs.publish(staged, final)
+        publish(staged, final)
     assert (final / "deep" / "part").read_text() == "first"
 
 
 def test_publishing_what_was_not_written_fails(tmp_path):
     with pytest.raises(FileNotFoundError):
-        jobs.publish(tmp_path / "nothing", tmp_path / "final")
+        publish(tmp_path / "nothing", tmp_path / "final")

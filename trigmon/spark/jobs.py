@@ -15,7 +15,6 @@ queue again, so it goes. Nothing is told by message ids, which two messages may 
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import warnings
@@ -33,6 +32,7 @@ from trigmon.client.triggered import triggered
 from trigmon.mq.calls import Display, Listing, Put
 from trigmon.mq.enums import PutOption, UnitOutcome
 from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
+from trigmon.spark.table import batch_of, move, staging_of, sync_tree
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ class JobQueue:
                 continue
             outcome = self._connection.outcome(int(named[2]), named[1])
             if outcome is UnitOutcome.COMMITTED:
-                _move(staged, batch_of(table, staged.name))
+                move(staged, batch_of(table, staged.name))
             elif outcome is UnitOutcome.BACKED_OUT:
                 shutil.rmtree(staged, ignore_errors=True)
             elif outcome is UnitOutcome.UNKNOWN:
@@ -172,13 +172,13 @@ class Unit:
             return
         try:
             for staged, _ in self._batches:
-                _sync_tree(staged)
+                sync_tree(staged)
         except BaseException:
             self._back_out()
             raise
         self._connection.commit()
         for staged, final in self._batches:
-            _move(staged, final)
+            move(staged, final)
 
     def _back_out(self) -> None:
         if self._connection.alive:
@@ -203,57 +203,3 @@ def frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
         }
     )
     return spark.createDataFrame(table)
-
-
-def staging_of(table: str | Path) -> Path:
-    """Where batches of a table wait for their commit: beside it, on the same file system."""
-    table = Path(table)
-    return table.with_name(f"{table.name}.staging")
-
-
-def batch_of(table: str | Path, name: str) -> Path:
-    """The directory of a batch in its table, a partition as Spark reads them."""
-    return Path(table) / f"batch={name}"
-
-
-def publish(staged: str | Path, final: str | Path) -> None:
-    """Moves a written directory to its place, whole or not at all, and safe from a power cut when this returns.
-
-    Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, FileNotFoundError for a
-    ``staged`` that is not; nothing is ever replaced.
-    """
-    _sync_tree(Path(staged))
-    _move(Path(staged), Path(final))
-
-
-def _move(staged: Path, final: Path) -> None:
-    final.parent.mkdir(parents=True, exist_ok=True)
-    if final.exists() and staged.exists():
-        raise FileExistsError(f"{final} is there already, and {staged} would take its place")
-    try:
-        staged.rename(final)
-    except FileNotFoundError:
-        if not final.exists():
-            raise
-        return  # another job settled this batch in the moment between our commit and this
-    for directory in (final.parent, staged.parent, final.parent.parent):
-        _sync(directory)
-
-
-def _sync_tree(directory: Path) -> None:
-    if not directory.is_dir():
-        raise FileNotFoundError(f"{directory} was not written")
-    for folder, _, files in os.walk(directory):
-        for file in files:
-            _sync(Path(folder, file))
-        _sync(Path(folder))
-    _sync(directory.parent)
-    _sync(directory.parent.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
