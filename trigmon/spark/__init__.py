@@ -8,7 +8,7 @@
 - ``write_batch`` is a sink that takes each batch once (:mod:`trigmon.spark.table`).
 """
 
-from trigmon.spark.batches import Batch, Batches, Rejected, batches
+from trigmon.spark.batching import Batch, Batches, Rejected, batches
 from trigmon.spark.draining import Drained, drain
 from trigmon.spark.table import write_batch
 

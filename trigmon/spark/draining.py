@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trigmon.spark.batches import Batch, Batches, Rejected, batches
+from trigmon.spark.batching import Batch, Batches, Rejected, batches
 from trigmon.spark.table import write_batch
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def drain(
     directory of its own. With ``each`` it is exactly once where what it writes to takes a ``batch.id`` once; it must
     have written all of the batch when it returns, and nothing when it raises. ``transform`` makes of the messages what
     is to be written. ``progress`` is called behind each batch. The rest is said as to
-    :func:`~trigmon.spark.batches.batches`: ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``,
+    :func:`~trigmon.spark.batching.batches`: ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``,
     ``wait_interval_ms``, ``options``, ``schema``.
 
     Messages that make batches fail are found by halving and set aside on the backout queue. Raises what the last
