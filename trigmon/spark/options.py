@@ -29,7 +29,8 @@ class Options(NamedTuple):
     ``tcp://host:port`` (default: as :func:`trigmon.connect`); ``maxRows`` and ``maxBytes`` a batch; ``groups``: groups
     come whole, all messages of one in one batch; ``partitions`` of a batch; ``columns``, comma-separated, where not all
     are wanted; ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one
-    query alone; ``reservation``: the number of one to read instead of browsing.
+    query alone; ``reservation``: the number of one to read instead of browsing; ``staging``: the directory for what
+    tasks of a large write lay aside, which the driver must see too (default: the user's own below the temporary one).
     """
 
     queue: str
@@ -44,6 +45,7 @@ class Options(NamedTuple):
     partitions: int = 0
     consumer: str = ""
     reservation: int = 0
+    staging: str = ""
 
     def connect(self, what: str) -> Connection:
         """A connection for ``what`` is done. Raises MQError."""
@@ -72,6 +74,7 @@ def read(given: Mapping[str, str]) -> Options:
         partitions=_number(said, "partitions", 0),
         consumer=said.get("consumer") or f"spark {queue}",
         reservation=_number(said, "reservation", 0),
+        staging=said.get("staging", ""),
     )
 
 

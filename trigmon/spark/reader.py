@@ -171,7 +171,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._settle(end["reservation"])
 
     def stop(self) -> None:
-        """Closes the queue in order; where Spark kills this process instead, as it does, losing it closes it as well."""
+        """Closes the queue in order. Spark 4.3 kills this process instead; then the lost connection closes it."""
         if self._held is not None:
             (connection, _), self._held = self._held, None
             connection.disconnect()

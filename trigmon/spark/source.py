@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from trigmon.spark import options, rows
 from trigmon.spark.reader import QueueReader, QueueStreamReader
+from trigmon.spark.writer import QueueStreamWriter, QueueWriter
 
 
 class DefaultSource(DataSource):
@@ -42,6 +43,24 @@ class DefaultSource(DataSource):
         """A stream that drains the queue."""
         said = options.read(self.options)
         return QueueStreamReader(said, self._arrow(said, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
+        """Appends rows as messages, all of them or none."""
+        return QueueWriter(self._to_write(schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> QueueStreamWriter:  # noqa: N802
+        """Appends a stream's batches as messages, each batch once."""
+        return QueueStreamWriter(self._to_write(schema, overwrite))
+
+    def _to_write(self, schema: StructType, overwrite: bool) -> options.Options:
+        said = options.read(self.options)
+        if overwrite:
+            raise options.OptionError('a queue is never overwritten: say .mode("append")')
+        names = schema.fieldNames()
+        if said.is_json:
+            names = [rows.DATA, *(n.removeprefix(rows.JSON_PREFIX) for n in names if n.startswith(rows.JSON_PREFIX))]
+        rows.check_writable(names)
+        return said
 
     @staticmethod
     def _arrow(said: options.Options, schema: StructType) -> pa.Schema:
