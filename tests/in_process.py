@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from trigmon.mq.calls import Call, Display, Listing, Refused, Reply
+from trigmon.mq.calls import Call, Display
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing, Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity

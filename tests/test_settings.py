@@ -116,6 +116,11 @@ def test_trigmon_qmgr_names_the_queue_manager_unless_it_is_an_address(load):
         ("qmgr.name", "0123", "0123"),
         ("qmgr.name", "1.10", "1.10"),
         ("server.hello_timeout_s", "1", 1.0),
+        (
+            "monitor.environment",
+            "[AWS_REGION, 'KRB5CCNAME=/a b=c', EMPTY=]",
+            ["AWS_REGION", "KRB5CCNAME=/a b=c", "EMPTY="],
+        ),
     ],
 )
 def test_a_value_is_read_as_it_is_meant(load, key, text, value):
@@ -142,6 +147,9 @@ def test_a_value_is_read_as_it_is_meant(load, key, text, value):
         ("qmgr.name", "[A]", "string"),
         ("log.level", "loud", "'debug'"),
         ("log.level", "on", "'debug'"),
+        ("monitor.environment", "['1A']", "NAME=value"),
+        ("monitor.environment", "['A B=x']", "NAME=value"),
+        ("monitor.environment", "['=x']", "NAME=value"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_place_and_what_is_allowed(load, tmp_path, key, text, words):
@@ -171,6 +179,9 @@ def test_relative_paths_are_meant_from_the_file_they_stand_in(load, tmp_path, mo
     assert load(text="qmgr: {definitions: [a.yaml, /b], data: d}\n").qmgr.definitions == [f"{tmp_path}/a.yaml", "/b"]
     monkeypatch.chdir("/tmp")
     assert load(environ={"TRIGMON_QMGR_DEFINITIONS": "a.yaml, b"}).qmgr.definitions == ["/tmp/a.yaml", "/tmp/b"]
+
+    ours = load(text="monitor: {run_as_file: users, secrets_directory: safe}\n").monitor
+    assert (ours.run_as_file, ours.secrets_directory) == (f"{tmp_path}/users", f"{tmp_path}/safe")
 
 
 def test_a_blank_path_is_no_path(load):

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from trigmon.mq.calls import Call, Define, Display, Open, Put, Refused, Reply
+from trigmon.mq.calls import (
+    Call,
+    Define,
+    Disconnect,
+    Display,
+    Open,
+    Put,
+)
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
-from trigmon.rules.decision import Aside, NotAside
+from trigmon.rules.decision import Aside, NotAside, QueueHeld
 from trigmon.store.memory import MemoryStore
 from trigmon.store.port import Store
 from trigmon.store.sqlite.store import SqliteStore
@@ -30,6 +38,7 @@ class Collected(Telling):
         self.damaged: list[tuple[str, int]] = []
         self.aside: list[Aside] = []
         self.not_aside: list[NotAside] = []
+        self.held: list[QueueHeld] = []
         self.bugs: list[BaseException] = []
 
     def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
@@ -50,6 +59,9 @@ class Collected(Telling):
     def message_not_put_aside(self, told: NotAside) -> None:
         self.not_aside.append(told)
 
+    def queue_held(self, told: QueueHeld) -> None:
+        self.held.append(told)
+
     def failed(self, session: Session, call: Call, error: BaseException) -> None:
         self.bugs.append(error)
 
@@ -65,6 +77,7 @@ class World:
         self.telling = Collected()
         self.sessions: dict[str, Session] = {}
         self.users: dict[str, str] = {}  # of those connections that are not root's
+        self.runs: dict[str, str] = {}  # of those connections that are started programs'
         self.ended_waits: list[Answer] = []
         self._sequence = 0
         self._memory = MemoryStore()
@@ -91,7 +104,11 @@ class World:
         found = self.sessions.get(name)
         if found is None or found.is_gone:
             identity = Identity(
-                client_id=f"client-{name}", application=name, user=self.users.get(name, "root"), administrator=True
+                client_id=f"client-{name}",
+                application=name,
+                user=self.users.get(name, "root"),
+                run_id=self.runs.get(name, ""),
+                administrator=True,
             )
             found = self.sessions[name] = self.qm.connect(identity)
         return found
@@ -115,6 +132,14 @@ class World:
         reply = self.do(call, as_)
         assert reply is not None and not isinstance(reply, Refused), reply
         return reply
+
+    def disconnect(self, name: str) -> None:
+        """The orderly end of a connection."""
+        self.did(Disconnect(), name)
+
+    def lose(self, name: str) -> None:
+        """A connection that ends without a word."""
+        self.qm.lost([self.sessions[name]])
 
     def define(self, name: str, kind: str = "QLOCAL", **attributes: object) -> None:
         self.did(Define(object_type=kind, name=name, attributes=attributes), "operator")

@@ -58,9 +58,17 @@ def _qmgr_name(value: str) -> str:
     return value
 
 
+def _variable(value: str) -> str:
+    """``NAME`` or ``NAME=value`` of an environment."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(=[^\0]*)?", value, re.DOTALL):
+        raise ValueError(f"{value.partition('=')[0]!r} is no name of a variable; write NAME, or NAME=value")
+    return value
+
+
 Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
 Mode = Annotated[int, BeforeValidator(_mode), PlainSerializer(lambda mode: f"{mode:04o}")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, AfterValidator(_loopback)]
 QmgrName = Annotated[str, AfterValidator(_qmgr_name)]
 User = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
+Variable = Annotated[str, AfterValidator(_variable)]

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from trigmon import places, yaml12
-from trigmon.setting_values import Address, Bytes, Mode, QmgrName, Seconds, User
+from trigmon.setting_values import Address, Bytes, Mode, QmgrName, Seconds, User, Variable
 
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
 COMMAND_LINE = "command line"
@@ -91,9 +91,14 @@ class MonitorSettings(_Section):
 
     initiation_q: str
     instances: Annotated[int, Field(ge=1, le=10_000)]
+    max_runs: Annotated[int, Field(ge=0, le=100_000)]
     time_limit_s: Annotated[int, Field(ge=0, le=999_999_999)]
     grace_s: Seconds
     stop_runs: bool
+    launcher: Literal["process", "systemd"]
+    run_as_file: str | None
+    secrets_directory: str | None
+    environment: list[Variable]
 
 
 class RunsSettings(_Section):
@@ -153,7 +158,7 @@ KEYS: dict[str, Any] = {
 }
 """Every ``section.key`` and the type of its value."""
 
-PATHS = {"qmgr.data", "qmgr.definitions"}
+PATHS = {"qmgr.data", "qmgr.definitions", "monitor.run_as_file", "monitor.secrets_directory"}
 """Keys whose relative paths are meant from the file they stand in."""
 
 

@@ -66,10 +66,18 @@ from trigmon.client.words import Data, GetWords, Match, PutWords
 from trigmon.definitions.models import long_name
 from trigmon.definitions.plan import plan
 from trigmon.definitions.read import read_files
-from trigmon.mq.calls import Alter, Call, Define, Display, Explained, Get, Open, Opened, Reply
+from trigmon.mq.calls import (
+    Alter,
+    Call,
+    Define,
+    Display,
+    Get,
+    Open,
+)
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, OpenOption
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Explained, Opened, Reply
 from trigmon.mqsc.script import all_rows, run
 from trigmon.qmgr.sessions import Session
 from trigmon.simulate.in_process import InProcess

@@ -11,12 +11,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.dying import KILLED, MOMENTS, run
+from tests.waiting import until
 from trigmon import places
 from trigmon.client.queue import Queue
 from trigmon.mq.calls import Clear, Display, Runs
@@ -192,12 +192,12 @@ def test_a_trigger_starts_the_getting_program_again_when_it_was_killed(daemon, m
     house = House(daemon, "message")
     argv = [sys.executable, str(PUT), "--groups", "2", "--messages", "150", "--unit", "3"]
     with subprocess.Popen(argv, env=daemon.env) as putting, daemon.connect() as qm:
-        wait_for(lambda: depth(qm, "GROUPS.DONE") > 20)
+        until(lambda: depth(qm, "GROUPS.DONE") > 20, 60)
         (run,) = qm.call(Runs(where={"q_name": "GROUPS.IN"})).rows
         os.kill(run["pid"], signal.SIGKILL)
         assert putting.wait(60) == 0
-        wait_for(lambda: depth(qm, "GROUPS.DONE") == 300)
-        wait_for(lambda: not house.left())
+        until(lambda: depth(qm, "GROUPS.DONE") == 300, 60)
+        until(lambda: not house.left(), 60)
         runs = qm.call(Runs(where={"q_name": "GROUPS.IN"})).rows
     assert len(runs) > 1
     assert house.done() == [f"group {group}, message {number}" for group in (1, 2) for number in range(1, 151)]
@@ -206,11 +206,3 @@ def test_a_trigger_starts_the_getting_program_again_when_it_was_killed(daemon, m
 def depth(qm, name):
     """CURDEPTH."""
     return qm.call(Display(object_type="QLOCAL", name=name)).rows[0]["current_q_depth"]
-
-
-def wait_for(holds):
-    """Until it holds."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -76,7 +76,7 @@ def test_a_job_killed_between_its_write_and_its_commit_loses_and_doubles_nothing
     shutil.copy(places.shipped("process_defs") / "FLIGHTS.LOAD.yaml", definitions)
     job = DYING.format(process_defs=str(places.shipped("process_defs")), marker=str(tmp_path / "died"))
     (definitions / "flights_load.py").write_text(job)
-    house = daemon(with_monitor=True)
+    house = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
     applied = house.trigmon("apply", str(places.shipped("config") / "queues.yaml"), str(definitions))
     assert applied.returncode == 0, applied.stderr
     rows = data.flights()[:200]

@@ -13,9 +13,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tests.worlds import World
-from trigmon.mq.calls import Get, WasGot
+from trigmon.mq.calls import Get
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
+from trigmon.mq.replies import WasGot
 from trigmon.rules.changes import AddMessage
 
 BATCH, GROUP, MIXED, CORREL_IDS = 10_000, 10, 10, 2

@@ -12,8 +12,9 @@ import pytest
 
 from tests.cli.conftest import Trigmon, objects
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Status, Values
+from trigmon.mq.calls import Status
 from trigmon.mq.descriptors import DeadLetterHeader, TriggerMessage, date_and_time, pack_dlh, pack_tm
+from trigmon.mq.replies import Values
 
 DLQ = "SYSTEM.DEAD.LETTER.QUEUE"
 HOUR_MS = 3_600_000
@@ -197,6 +198,16 @@ def test_a_trigger_message_is_shown_by_its_fields(trigmon: Trigmon, did, qm: Con
     shown = trigmon("dlq", "show").stdout
     assert "the program of its process could not be started" in shown
     assert re.search(r"^trigger_q_name +DL.T$", shown, re.M)
+
+
+def test_a_header_in_another_byte_order_is_shown_as_it_was_meant(trigmon: Trigmon, did, qm: Connection):
+    numbers = b"\0\0\0\x01\0\0\x08\x05"
+    texts = b"DL.FAR".ljust(48) + qm.q_mgr_name.encode().ljust(48)
+    header = b"DLH " + numbers + texts + b"\0\0\x01\x11\0\0\x04\xb8MQSTR   \0\0\0\x07" + b" " * 44
+    qm.put(DLQ, header + b"from afar", format="MQDEAD", encoding=0x111)
+    assert re.search(r"^reason_name +Q_FULL$", trigmon("dlq", "show").stdout, re.M)
+    (listed,) = objects(trigmon("browse", DLQ, "--output", "json"))
+    assert (listed["dead_letter"]["reason"], listed["dead_letter"]["coded_char_set_id"]) == (2053, 1208)
 
 
 def test_nothing_there_and_nothing_like_it_are_told_apart(trigmon: Trigmon, did):

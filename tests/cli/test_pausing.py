@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Trigmon, objects
 from tests.daemons import define
+from tests.waiting import until
 from trigmon.mq.calls import RecordRun, Resume
 from trigmon.mq.errors import MQError
 
@@ -144,18 +145,10 @@ def ledger(one, **where):
     return [json.loads(line) for line in one.trigmon("runs", "list", "--output", "json", *words).stdout.splitlines()]
 
 
-def awaited(found, timeout_s=20.0):
-    deadline = time.monotonic() + timeout_s
-    while not (value := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return value
-
-
 def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
     assert house.trigmon("queue", "pause", "--all", "--reason", "upkeep").returncode == 0
     assert house.trigmon("put", "Q", "one").returncode == 0
-    (held,) = awaited(lambda: ledger(house, state="held"))
+    (held,) = until(lambda: ledger(house, state="held"))
     assert held["why"].endswith(": upkeep")
     house.kill()
     house.start()
@@ -170,10 +163,10 @@ def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
     try:
         assert "is held: everything paused by " in follower.stderr.readline()
         assert house.trigmon("queue", "resume", "--all").returncode == 0
-        awaited(lambda: ledger(house, state="started"))
+        until(lambda: ledger(house, state="started"))
         assert follower.stdout.readline() == "begun\n"
         assert house.trigmon("runs", "cancel", held["run_id"], "--reason", "enough").returncode == 0
-        (ended,) = awaited(lambda: ledger(house, state="cancelled"))
+        (ended,) = until(lambda: ledger(house, state="cancelled"))
         assert ended["why"].endswith(": enough; killed by SIGTERM")
         out, err = follower.communicate(timeout=20)
         assert (out, follower.returncode) == ("", 0)
@@ -184,7 +177,7 @@ def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
             follower.communicate()
     house.gate.touch()
     assert house.trigmon("runs", "retry", held["run_id"]).returncode == 0
-    (again,) = awaited(lambda: [run for run in ledger(house, state="exited") if run["repeats"]])
+    (again,) = until(lambda: [run for run in ledger(house, state="exited") if run["repeats"]])
     assert again["repeats"] == held["run_id"]
     assert house.trigmon("runs", "logs", "-f", again["run_id"]).stdout == "begun\ndone\n"
     told = {event: house.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
@@ -199,4 +192,4 @@ def test_the_ledger_keeps_as_many_runs_and_as_long_as_the_settings_say(daemon):
         for number, hours in enumerate((0, 5, 4, 13, 2, 1)):
             record = {"state": "exited" if number else "held", "end_ms": now - hours * 3_600_000}
             qm.call(RecordRun(run_id=f"r{number}", record=record))
-        awaited(lambda: [run["run_id"] for run in ledger(one)] == ["r5", "r4", "r2", "r0"])
+        until(lambda: [run["run_id"] for run in ledger(one)] == ["r5", "r4", "r2", "r0"])

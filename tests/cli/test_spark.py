@@ -24,7 +24,8 @@ def reserved(shared_daemon, qm):
 
 
 def _queues(qm):
-    from trigmon.mq.calls import Display, Listing
+    from trigmon.mq.calls import Display
+    from trigmon.mq.replies import Listing
 
     return qm.ask(Display(object_type="QLOCAL", name="BATCH"), Listing).rows
 

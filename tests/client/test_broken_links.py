@@ -9,7 +9,8 @@ import pytest
 
 import trigmon
 from tests.client.conftest import WELCOME
-from trigmon.mq.calls import Done, Opened, Ping, Put, Refused
+from trigmon.mq.calls import Ping, Put
+from trigmon.mq.replies import Done, Opened, Refused
 from trigmon.wire import codec
 
 

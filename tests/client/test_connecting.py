@@ -12,7 +12,8 @@ from tests.client.conftest import WELCOME
 from tests.daemons import define
 from trigmon import places
 from trigmon.client.connecting import default_address, host_and_port
-from trigmon.mq.calls import DisplayHandles, Refused
+from trigmon.mq.calls import DisplayHandles
+from trigmon.mq.replies import Refused
 from trigmon.settings import SettingsError
 from trigmon.wire import codec
 

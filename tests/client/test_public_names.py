@@ -8,9 +8,9 @@ import pytest
 
 import trigmon
 from trigmon.client.message import Message
-from trigmon.mq.calls import WasGot
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import BY_REASON
+from trigmon.mq.replies import WasGot
 
 HEAVY = ["pydantic", "structlog", "pyspark", "click", "yaml", "apsw", "asyncio", "apscheduler"]
 

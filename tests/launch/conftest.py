@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 
+from tests.launch.houses import House
 from trigmon.launch.port import Order
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
@@ -37,3 +43,24 @@ def make_order(
 def order():
     """Makes an order: APPLICID, the trigger message's fields, and whatever the definition adds."""
     return make_order
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A keeper, and a directory of runs."""
+    made = House(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def open_house():
+    """The same, where other users may pass: programs of other users are started there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    directory = Path(tempfile.mkdtemp(prefix="trigmon-"))
+    directory.chmod(0o755)
+    made = House(directory)
+    yield made
+    made.end()
+    shutil.rmtree(directory)

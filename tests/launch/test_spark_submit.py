@@ -72,3 +72,20 @@ def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
     launcher = SparkSubmitLauncher(tmp_path)
     with pytest.raises(LaunchError, match=r"no PySpark file .*gone\.py"):
         launcher.plan(order("gone.py", appl_type=ApplType.SPARK, working_directory=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Connected to Spark cluster with app ID app-20261121180130-0007\n", "app-20261121180130-0007"),
+        ("Submitted application application_1700000000000_0042 to ResourceManager", "application_1700000000000_0042"),
+        ("Driver pod of spark-0123456789abcdef0123456789abcdef is up", "spark-0123456789abcdef0123456789abcdef"),
+        ("my-app-2026 and app-1 and application_1", ""),
+        ("", ""),
+    ],
+)
+def test_the_id_a_cluster_gave_the_application_is_told(tmp_path, said, told):
+    (tmp_path / "stderr").write_text(said)
+    expected = {"application_id": told} if told else {}
+    assert SparkSubmitLauncher(tmp_path).told(tmp_path) == expected
+    assert SparkSubmitLauncher(tmp_path).told(tmp_path / "gone") == {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 
 import pytest
 
 from tests.daemons import define
+from tests.waiting import until
 from trigmon.monitor import monitor
 from trigmon.monitor.children import Limits
 from trigmon.mq.calls import Alter, Display, Runs
@@ -43,10 +43,10 @@ class Stage:
         define(self.qm, name, process_name=f"{name}.P", initiation_q_name=self.initq, **wanted)
         return name
 
-    def watch(self, instances=4, time_limit_s=0, grace_s=1, **settings):
+    def watch(self, instances=4, time_limit_s=0, grace_s=1, runs=0, **settings):
         """Starts a monitor and waits until it reads the initiation queue; returns a function that stops it."""
         stop, ready, ended = threading.Event(), threading.Event(), []
-        limits = Limits(instances, time_limit_s, grace_s)
+        limits = Limits(instances, time_limit_s, grace_s, runs)
         settings = {"initiation_q": self.initq, "data": self.data, "stop_runs": True, "limits": limits} | settings
 
         def run():
@@ -84,15 +84,6 @@ class Stage:
     def end(self):
         for end in self._monitors:
             end()
-
-
-def until(found):
-    """What ``found()`` returns as soon as it returns anything."""
-    deadline = time.monotonic() + WAIT_S
-    while not (value := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return value
 
 
 def kill(pid):

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import time
 
-from tests.monitor.conftest import until
+from tests.waiting import until
 from trigmon.monitor.sweeping import SLICE, Sweep
-from trigmon.mq.calls import CancelRun, Listing, Pause, RecordRun, Resume, RetryRun
+from trigmon.mq.calls import (
+    CancelRun,
+    Pause,
+    RecordRun,
+    Resume,
+    RetryRun,
+)
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
+from trigmon.mq.replies import Listing
 
 
 def pause(stage, what, name):
@@ -162,7 +169,7 @@ def test_a_cancelled_held_run_frees_its_place_and_is_never_started(stage):
 
 def test_a_run_is_repeated_with_the_same_trigger_message_and_names_the_one_it_repeats(stage):
     job = stage.program('echo "$TRIGMON_QNAME $TRIGMON_TRIGDATA $TRIGMON_OCCASION"; exit 1')
-    q_name = stage.queue(job, trigger_data="t1")
+    q_name = stage.queue(job, trigger_data="t1", retry=0)
     stage.watch()
     stage.qm.put(q_name, b"one")
     (first,) = stage.wait_for(q_name=q_name, state="exited")

@@ -13,8 +13,8 @@ from collections import Counter
 import pytest
 
 from tests.daemons import define
-from tests.monitor.conftest import until
 from tests.monitor.killing import Proxy, frames, lines
+from tests.waiting import until
 from trigmon.launch import talk
 from trigmon.launch.keeping import Keepers
 from trigmon.mq.calls import Display, Runs

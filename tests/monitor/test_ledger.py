@@ -12,11 +12,13 @@ def test_run_ids_ascend_with_time_and_do_not_meet():
     ids = [ledger.new_run_id(1_700_000_000_000 + moment) for moment in range(100)]
     assert ids == sorted(ids)
     assert {len(run_id) for run_id in ids} == {16}
+    last = ledger.new_run_id(5)
+    assert all(last < (last := ledger.new_run_id(5, last)) for _ in range(1000))
     assert len({ledger.new_run_id(1) for _ in range(100)}) > 90
 
 
 def test_a_record_is_plain_json_and_gives_the_trigger_message_back():
-    record = ledger.recorded("1", TRIGGER, state=ledger.HELD, monitor="m", now_ms=5, why="full")
+    record = ledger.recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
     assert json.loads(json.dumps(record)) == record
     assert ledger.trigger_of(record) == TRIGGER
     assert (record["state"], record["why"], record["recorded_ms"]) == ("held", "full", 5)
@@ -30,6 +32,7 @@ def test_an_exit_status_and_a_signal_are_told_apart():
         "signal": None,
         "stderr_tail": "tail",
         "why": "ended with status 3",
+        "was_stopped": False,
     }
     killed = ledger.exited(-9, "", 9)
     assert (killed["exit_status"], killed["signal"], killed["why"]) == (None, 9, "killed by SIGKILL")
@@ -37,13 +40,13 @@ def test_an_exit_status_and_a_signal_are_told_apart():
 
 
 def test_each_change_names_only_fields_of_the_record():
-    record = ledger.recorded("1", TRIGGER, state=ledger.DUE, monitor="m", now_ms=5)
+    record = ledger.recorded("1", TRIGGER, state="due", monitor="m", now_ms=5)
     changes = [
-        ledger.due(["a"], "/d"),
-        ledger.started(1, 2),
+        ledger.held_again("w"),
+        ledger.started(1, 2, argv=["a"], directory="/d"),
         ledger.failed("w", 3),
         ledger.exited(0, "", 4),
         ledger.unknown("w", "", 5),
     ]
-    assert all(set(change) <= set(record) for change in changes)
-    assert [change["state"] for change in changes] == ["due", "started", "failed", "exited", "unknown"]
+    assert all(set(change) - {"was_stopped"} <= set(record) for change in changes)
+    assert [change["state"] for change in changes] == ["held", "started", "failed", "exited", "unknown"]

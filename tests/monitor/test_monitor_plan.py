@@ -3,30 +3,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from trigmon.launch.port import Order
-from trigmon.monitor.plan import (
-    DeadLetter,
-    Failing,
-    Hold,
-    Start,
-    believed,
-    judge,
-    paused,
-    process_for,
-    read_trigger,
-    slot_of,
-)
+from trigmon.monitor.plan import DeadLetter, believed, process_for, read_trigger, startable
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
 from trigmon.mq.enums import ApplType, MsgType
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", appl_type=int(ApplType.UNIX), appl_id="load", user_data="u")
 STARTED_HERE = {ApplType.UNIX, ApplType.SPARK}
-
-
-def judged(trigger=TRIGGER, instances=0, before_it=0, default_instances=4):
-    process = process_for(trigger, {"instances": instances})
-    order = Order(run_id="1", q_mgr_name="QM1", trigger=trigger, process=process)
-    return judge(order, before_it=before_it, default_instances=default_instances, appl_types=STARTED_HERE)
 
 
 def test_a_trigger_message_is_read_as_it_was_written():
@@ -55,22 +37,11 @@ def test_what_is_no_trigger_message_is_dead_lettered_with_266(message_format, da
 @pytest.mark.parametrize("appl_type", [ApplType.UNKNOWN, ApplType.CICS, ApplType.JAVA, 70_000])
 def test_an_application_type_that_is_not_started_here_is_dead_lettered_with_267(appl_type):
     trigger = TriggerMessage(q_name="Q", process_name="P", appl_type=int(appl_type), appl_id="load")
-    verdict = judged(trigger, before_it=1000)
-    assert isinstance(verdict, DeadLetter)
+    verdict = startable(trigger, STARTED_HERE)
+    assert verdict is not None
     assert verdict.reason == 267
     assert "UNIX (6), SPARK (65536)" in verdict.why
-
-
-@pytest.mark.parametrize(
-    ("instances", "before_it", "starts"), [(0, 3, True), (0, 4, False), (1, 0, True), (1, 1, False)]
-)
-def test_a_run_beyond_the_cap_is_held(instances, before_it, starts):
-    verdict = judged(instances=instances, before_it=before_it)
-    assert isinstance(verdict, Start if starts else Hold)
-
-
-def test_a_held_run_says_what_it_waits_for():
-    assert judged(instances=2, before_it=5).why == "5 of P are running or held, and 2 may run at a time"
+    assert startable(TRIGGER, STARTED_HERE) is None
 
 
 def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_has_no_field_for():
@@ -122,34 +93,6 @@ def test_a_trigger_message_without_a_process_here_runs_on_its_own_fields():
     assert (process.appl_id, process.instances, process.working_directory) == ("load", 0, "")
 
 
-def test_instances_are_counted_by_process_and_by_program_where_none_is_named():
-    assert slot_of(TRIGGER) == "P"
-    assert slot_of(TriggerMessage(q_name="Q", appl_id="load")) == "load"
-
-
-def test_the_pause_behind_failures_in_a_row_doubles_up_to_a_minute():
-    assert [Failing(times, 100.0).pause_s for times in range(9)] == [0, 1, 2, 4, 8, 16, 32, 60, 60]
-    assert Failing(10**6, 100.0).pause_s == 60
-    assert Failing(3, 100.0).until_s == 104.0
-
-
-def test_behind_failures_one_run_at_a_time_starts_again_when_the_pause_is_over():
-    assert paused(Failing(), 3, 0.0) == ""
-    assert paused(Failing(1, 100.0), 0, 100.2) == "failed 1 time in a row; next start in 1 s"
-    assert paused(Failing(4, 100.0), 0, 102.5) == "failed 4 times in a row; next start in 6 s"
-    assert paused(Failing(4, 100.0), 0, 108.0) == ""
-    assert paused(Failing(4, 100.0), 1, 108.0) == "failed 4 times in a row; one runs, and its end decides"
-
-
-def test_what_pauses_is_held_before_anything_is_counted():
-    order = Order(run_id="1", q_mgr_name="QM1", trigger=TRIGGER, process=process_for(TRIGGER, None))
-    verdict = judge(order, before_it=0, pause="it pauses", default_instances=4, appl_types=STARTED_HERE)
-    assert verdict == Hold("it pauses")
-
-
-def test_runs_under_other_monitors_take_slots_too_and_are_named():
-    order = Order(run_id="1", q_mgr_name="QM1", trigger=TRIGGER, process=process_for(TRIGGER, {"instances": 2}))
-    counted = {"default_instances": 4, "appl_types": STARTED_HERE}
-    assert judge(order, before_it=0, elsewhere=["run a of m"], **counted) == Start()
-    said = "2 of P are running or held, 1 of them under other monitors (run a of m), and 2 may run at a time"
-    assert judge(order, before_it=1, elsewhere=["run a of m"], **counted) == Hold(said)
+def test_what_another_version_recorded_of_a_definition_keeps_no_run_from_being_started():
+    for recorded in ({"instances": "many"}, {"colour": "red"}, {"coalesce": 9}):
+        assert process_for(TRIGGER, recorded).appl_id == "load"

@@ -174,6 +174,27 @@ class TestMQDLH:
     def test_header_and_message_come_apart_again(self):
         assert unpack_dlh(pack_dlh(self.header) + b"the message") == (self.header, b"the message")
 
+    @pytest.mark.parametrize(
+        ("encoding", "reason"),
+        [
+            (0x222, b"\x05\x08\x00\x00"),
+            (0x111, b"\x00\x00\x08\x05"),
+            (0x311, b"\x00\x00\x08\x05"),
+            (0x221, b"\x00\x00\x08\x05"),
+            (0x112, b"\x05\x08\x00\x00"),
+            (0, b"\x05\x08\x00\x00"),
+        ],
+    )
+    def test_its_integers_are_read_by_what_the_encoding_says_of_integers(self, encoding, reason):
+        raw = b"DLH " + bytes(4) + reason + bytes(172 - 12)
+        assert unpack_dlh(raw, encoding)[0].reason == 2053
+
+    def test_each_of_its_numbers_is_read_in_the_other_order(self):
+        texts = b"INITQ".ljust(48) + b"QM1".ljust(48)
+        after = b"MQTRIG  " + b"\0\0\0\x07" + b"QM1".ljust(28) + b"2013010123595999"
+        raw = b"DLH \0\0\0\x01\0\0\x08\x05" + texts + b"\0\0\x02\x22\0\0\x04\xb8" + after
+        assert unpack_dlh(raw + b"rest", 0x111) == (self.header, b"rest")
+
     @pytest.mark.parametrize("raw", [b"", b"DLH ", b"TM  " + bytes(200)])
     def test_other_bytes_are_no_dead_letter(self, raw):
         with pytest.raises(DlhError):

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.in_process import InProcess
-from trigmon.mq.calls import Call, Open, Put, Reply
+from trigmon.mq.calls import Call, Open, Put
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import ConnectionBroken
+from trigmon.mq.replies import Reply
 from trigmon.mqsc.replies import in_columns
 from trigmon.mqsc.script import run
 

@@ -66,6 +66,20 @@ def _rearm(holds: Callable[[Any], bool]) -> Callable[[Patches], None]:
     return plant
 
 
+def _missed(holds: Callable[[Any], bool]) -> Callable[[Patches], None]:
+    return lambda patches: patches.setattr(tending, "is_missed", holds)
+
+
+def _left(says: Callable[[Any], Any], when: Callable[[Any], bool] = lambda d: True) -> Callable[[Patches], None]:
+    """What is noted of a queue at its last close; by the law where ``when`` does not hold."""
+    right = closing.left_by_readers
+
+    def noted(queue: Any) -> Any:
+        return says(queue.definition) if when(queue.definition) else right(queue)
+
+    return lambda patches: patches.setattr(closing, "left_by_readers", noted)
+
+
 def _forgotten(patches: Patches) -> None:
     right = effects.disarmed
     patches.setattr(effects, "disarmed", lambda definition: replace(right(definition), is_disarmed=False))
@@ -112,6 +126,17 @@ FAULTS = [
         "REARM: control comes back while somebody reads",
         _rearm(lambda q: q.definition.is_disarmed and q.waiting(0) < q.definition.trigger_depth),
     ),
+    Fault("REARM: what was not committed yet is never looked at again", _missed(lambda queue: False)),
+    Fault(
+        "REARM: it is looked at before it is committed",
+        _missed(lambda queue: queue.definition.is_drained and not queue.open_input_count),
+    ),
+    Fault(
+        "REARM: it is looked at while somebody reads",
+        _missed(lambda queue: queue.definition.is_drained and extensions._can_see_enough(queue)),
+    ),
+    Fault("REARM: who leaves enough has drained it", _left(lambda d: replace(d, is_drained=d.is_disarmed))),
+    Fault("REARM: once drained, always drained", _left(lambda d: d, when=lambda d: d.is_drained)),
     Fault("REARM: it is forgotten that DEPTH did it", _forgotten),
     Fault("REARM: MQ's way is taken for AUTO", _always_remembered),
 ]

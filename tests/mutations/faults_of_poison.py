@@ -76,7 +76,7 @@ FAULTS = [
         "poison: BOTHRESH(0) is a threshold",
         _minds(lambda queue: queue.definition.backout_requeue is BackoutRequeue.QMGR),
     ),
-    Fault("poison: a browse puts it aside", lambda patches: patches.setattr(poison, "_BROWSES", 0)),
+    Fault("poison: a browse puts it aside", lambda patches: patches.setattr(poison, "BROWSES", 0)),
     Fault(
         "poison: its backout count goes with it",
         _cleaned(lambda before, after: replace(after, backout_count=before.backout_count)),

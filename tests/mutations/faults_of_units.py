@@ -22,7 +22,7 @@ from tests.mutations.planting import (
 )
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import TriggerControl, TriggerType, UnitOutcome
-from trigmon.qmgr import manager
+from trigmon.qmgr import noting
 from trigmon.rules import altering, closing, following, opening
 from trigmon.rules.changes import EndUnit, SetDefinition, TakeMessage
 from trigmon.rules.errands import DeadLetter
@@ -74,7 +74,7 @@ def _dead_at_once(right, call, *rest):
 def _as_of_release(patches: Patches) -> None:
     """A held trigger message says what is in force when it is released."""
     store = with_store(patches)
-    right = manager._NOTES[EndUnit]
+    right = noting._NOTES[EndUnit]
 
     def noted(self, change):
         standing, held = store[0].standing, []
@@ -86,13 +86,13 @@ def _as_of_release(patches: Patches) -> None:
             held.append(one)
         right(self, replace(change, unit=replace(change.unit, held=tuple(held))))
 
-    patches.setitem(manager._NOTES, EndUnit, noted)
+    patches.setitem(noting._NOTES, EndUnit, noted)
 
 
 def _recalled(patches: Patches) -> None:
     """Control switched off takes held trigger messages back."""
     store = with_store(patches)
-    right = manager._NOTES[EndUnit]
+    right = noting._NOTES[EndUnit]
 
     def noted(self, change):
         queues = store[0].standing.queues
@@ -106,7 +106,7 @@ def _recalled(patches: Patches) -> None:
         )
         right(self, replace(change, unit=replace(change.unit, held=held)))
 
-    patches.setitem(manager._NOTES, EndUnit, noted)
+    patches.setitem(noting._NOTES, EndUnit, noted)
 
 
 MOMENT = [

@@ -11,19 +11,21 @@ from trigmon.mq.calls import (
     Call,
     Display,
     GetMany,
-    Listing,
     Open,
-    Opened,
     Outcome,
-    OutcomeWas,
     Release,
-    Reply,
     Reservations,
     Runs,
+)
+from trigmon.mq.enums import OpenOption
+from trigmon.mq.replies import (
+    Listing,
+    Opened,
+    OutcomeWas,
+    Reply,
     WasGot,
     WereGot,
 )
-from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 

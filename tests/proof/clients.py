@@ -24,17 +24,19 @@ from trigmon.mq.calls import (
     Get,
     GetMany,
     Open,
-    Opened,
     Outcome,
-    OutcomeWas,
     Put,
+)
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import GetOption, OpenOption, Persistence, ReportOption, UnitOutcome
+from trigmon.mq.replies import (
+    Opened,
+    OutcomeWas,
     Refused,
     Reply,
     WasGot,
     WereGot,
 )
-from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption, Persistence, ReportOption, UnitOutcome
 
 LINK, CUT = "link", "cut"
 QUEUES = ("A", "B")

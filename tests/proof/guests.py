@@ -8,7 +8,8 @@ from typing import Any, Protocol
 from tests.proof.clients import CUT, LINK, Client, Gone, Pause, Talk
 from tests.proof.loop import Loop, Timer
 from tests.proof.network import Link
-from trigmon.mq.calls import Call, Disconnect, Refused, Reply
+from trigmon.mq.calls import Call, Disconnect
+from trigmon.mq.replies import Refused, Reply
 from trigmon.wire import codec
 from trigmon.wire.frames import FrameReader, ProtocolError
 

@@ -17,7 +17,8 @@ from tests.proof.clients import CUT, LINK, Client, Gone, Pause
 from tests.proof.history import Ledger
 from tests.proof.steps import STEPS
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Call, Disconnect, Refused, Reply
+from trigmon.mq.calls import Call, Disconnect
+from trigmon.mq.replies import Refused, Reply
 
 GONE = (trigmon.ConnectionBroken, trigmon.QMgrNotAvailable, trigmon.QMgrStopping)
 RECONNECT_S = 30.0

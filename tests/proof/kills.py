@@ -16,7 +16,8 @@ from tests.proof.history import COMMITTED, Event, Left, read
 from tests.proof.house import definitions
 from tests.proof.rules import problems
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Display, Listing, Runs
+from trigmon.mq.calls import Display, Runs
+from trigmon.mq.replies import Listing
 
 CLIENTS = 6
 START_S = 1.0

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.noting import Notes
 from trigmon.rules import reports, reserving
 from trigmon.rules.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.server.inbox import Inbox
@@ -54,15 +55,15 @@ def _answer_before_commit(patches: Patches) -> None:
 
 def _tell_before_commit(patches: Patches) -> None:
     """What a turn tells the outside is told while it goes on."""
-    right = QueueManager._note
+    right = Notes.note
 
-    def note(self: QueueManager, decision: object) -> None:
+    def note(self: Notes, decision: object) -> None:
         right(self, decision)
-        told, self._told = self._told, []
+        told, self.told = self.told, []
         for tell in told:
             tell()
 
-    patches.setattr(QueueManager, "_note", note)
+    patches.setattr(Notes, "note", note)
 
 
 def _wake_before_commit(patches: Patches) -> None:

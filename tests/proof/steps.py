@@ -16,18 +16,16 @@ from trigmon.mq.calls import (
     Define,
     Delete,
     Disconnect,
-    Done,
     Get,
     PutMany,
     ReadReserved,
     RecordRun,
-    Refused,
     Release,
     Reserve,
     Settle,
-    WasGot,
 )
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption, PutOption
+from trigmon.mq.replies import Done, Refused, WasGot
 
 NOT_STARTED = 2232
 NONE_OR_TAKEN = (2033, 2042)
@@ -268,9 +266,9 @@ def record_run(client: Client) -> Talk:
         yield from client.end(doing, Commit)
         return
     run_id = f"RUN.{doing.name}"
-    client.write(doing, run_id, "due")
+    client.write(doing, run_id, "started")
     client.asks_end(doing)
-    record = {"run_id": run_id, "state": "due", "q_name": "A"}
+    record = {"run_id": run_id, "state": "started", "q_name": "A"}
     reply = yield RecordRun(run_id=run_id, record=record, unit=doing.unit)
     client.settle(doing, RecordRun, reply)
     client.runs.append(run_id)

@@ -12,9 +12,21 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Clear, Get, GetMany, Open, Put, Refused, Reply, Reserve, Sieve
+from trigmon.mq.calls import (
+    Alter,
+    Call,
+    Caps,
+    Clear,
+    Get,
+    GetMany,
+    Open,
+    Put,
+    Reserve,
+    Sieve,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.replies import Refused, Reply
 
 Q = "APP.Q"
 WIDE = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
@@ -57,8 +69,10 @@ EDGES: dict[Any, list[Any]] = {
     list[int]: [[], [0], [5, 1], [0, 2**63 - 1], [0, 2**63], [2**64 - 1, -1], [1, 2, 3], [1] * 300],
     MessageDescriptor: [],
     Sieve: [],
+    Caps: [],
+    list[dict[str, Any]]: [[], [{}], [{"run_id": "a"}, {"run_id": "a"}], [{"run_id": 1, "state": []}], [{}] * 100],
 }
-NESTED: tuple[type[msgspec.Struct], ...] = (MessageDescriptor, Sieve)
+NESTED: tuple[type[msgspec.Struct], ...] = (MessageDescriptor, Sieve, Caps)
 
 
 TOGETHER: dict[Any, list[int]] = {
@@ -88,6 +102,8 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "what": "everything",
         "monitor": "m:1",
         "record": {"state": "due"},
+        "records": [{"run_id": "run-2", "state": "due"}],
+        "initiation_q": Q,
         "fields": {"state": "ended"},
         "consumer": "JOB",
         "reservation": MINE,

@@ -2,9 +2,15 @@
 
 import pytest
 
-from trigmon.mq.calls import Define, Disconnect, Get, Open, WasGot
+from trigmon.mq.calls import (
+    Define,
+    Disconnect,
+    Get,
+    Open,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.replies import WasGot
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Refused
+from trigmon.mq.calls import Backout, Commit, Get
 from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 
 LOGICAL, WHOLE, COMPLETE = GetOption.LOGICAL_ORDER, GetOption.ALL_MSGS_AVAILABLE, GetOption.COMPLETE_MSG
 IN_GROUP, LAST = MsgFlag.MSG_IN_GROUP, MsgFlag.LAST_MSG_IN_GROUP

@@ -3,8 +3,15 @@
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Close, Disconnect, Get, GetMany, Move, WasGot
+from trigmon.mq.calls import (
+    Close,
+    Disconnect,
+    Get,
+    GetMany,
+    Move,
+)
 from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.replies import WasGot
 
 IN, BROWSE = OpenOption.INPUT_SHARED, OpenOption.BROWSE
 WAIT = GetOption.WAIT.value

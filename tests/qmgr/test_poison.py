@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Alter, Backout, Commit, Get, GetMany, Refused, WasGot
+from trigmon.mq.calls import (
+    Alter,
+    Backout,
+    Commit,
+    Get,
+    GetMany,
+)
 from trigmon.mq.descriptors import DLH_LENGTH, MessageDescriptor, padded_id, unpack_dlh
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot
 from trigmon.rules.errands import Deliver
 
 IN, SYNC, WAIT = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value, GetOption.WAIT.value

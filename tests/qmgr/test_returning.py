@@ -12,16 +12,14 @@ from trigmon.mq.calls import (
     DiscardDeadLetters,
     Get,
     GetMany,
-    Refused,
     RetryDeadLetters,
     Sieve,
-    Sifted,
-    WasGot,
 )
 from trigmon.mq.descriptors import DeadLetterHeader, date_and_time, pack_dlh, pack_tm
 from trigmon.mq.descriptors import TriggerMessage as Tm
 from trigmon.mq.enums import GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, Sifted, WasGot
 
 IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value
 FULL, POISON = Reason.Q_FULL.value, Reason.BACKOUT_THRESHOLD_REACHED.value
@@ -103,6 +101,27 @@ def test_a_dead_letter_is_listed_with_why_when_and_where_to(world, dlq):
     assert whole["data"] == b"body"
     assert whole["dead_letter"]["dest_q_mgr_name"] == "QM1"
     assert whole["descriptor"]["format"] == "MQSTR"
+
+
+def test_a_header_in_another_byte_order_is_read_by_the_descriptors_encoding(world, dlq):
+    """Put by a program on a machine that writes the highest byte first."""
+    header = (
+        b"DLH \0\0\0\x01\0\0\x08\x05"
+        + b"Q".ljust(48)
+        + b"QM1".ljust(48)
+        + b"\0\0\x03\x11\0\0\x01\xf4"
+        + b"MQSTR   \0\0\0\x02"
+        + b"FAR AWAY".ljust(28)
+        + b"2026112112000000"
+    )
+    world.put("DLQ", header + b"body", format="MQDEAD", encoding=0x311)
+    (row,) = rows(world, where=Sieve(reason=FULL), with_data=True)
+    assert (row["reason_name"], row["return_q_name"], row["data"]) == ("Q_FULL", "Q", b"body")
+    assert row["dead_letter"]["put_appl_type"] == 2
+    assert count(world, RetryDeadLetters) == 1
+    (back,) = got(world, "Q")
+    said = back.descriptor
+    assert (back.data, said.format, said.encoding, said.coded_char_set_id) == (b"body", "MQSTR", 0x311, 500)
 
 
 def test_looking_leaves_everything_where_it_is(world, dlq):

@@ -3,10 +3,19 @@
 import pytest
 
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Delete, Get, GetMany, Put, PutMany, Refresh, Refused, WasGot, WereGot
+from trigmon.mq.calls import (
+    Alter,
+    Delete,
+    Get,
+    GetMany,
+    Put,
+    PutMany,
+    Refresh,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot, WereGot
 from trigmon.rules.facts import SLICE
 from trigmon.rules.verbs import VERBS
 

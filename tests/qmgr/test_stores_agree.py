@@ -32,27 +32,29 @@ from trigmon.mq.calls import (
     GetMany,
     Inquire,
     Open,
-    Opened,
     Outcome,
     Put,
     PutMany,
     ReadReserved,
     Refresh,
-    Refused,
     Reject,
     Release,
     Reservations,
     Reserve,
-    Reserved,
     RetryDeadLetters,
     Set,
     Settle,
+)
+from trigmon.mq.descriptors import DLH_LENGTH, FORMAT_DEAD_LETTER, MessageDescriptor
+from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence, ReportOption
+from trigmon.mq.replies import (
+    Opened,
+    Refused,
+    Reserved,
     Settled,
     WasGot,
     WereGot,
 )
-from trigmon.mq.descriptors import DLH_LENGTH, FORMAT_DEAD_LETTER, MessageDescriptor
-from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence, ReportOption
 from trigmon.store.memory import MemoryStore
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")

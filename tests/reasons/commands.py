@@ -16,13 +16,13 @@ from trigmon.mq.calls import (
     Inquire,
     Pause,
     Ping,
-    Reply,
     RetryDeadLetters,
     Set,
 )
 from trigmon.mq.descriptors import DeadLetterHeader, unpack_dlh
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply
 from trigmon.qmgr.sessions import Identity
 
 STORIES = Stories()

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from tests.reasons.stories import WARNING, Stories
 from tests.worlds import World
-from trigmon.mq.calls import Get, Release, Reply, Reserve, Settle
+from trigmon.mq.calls import (
+    Get,
+    Release,
+    Reserve,
+    Settle,
+)
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply
 
 STORIES = Stories()
 GROUP = b"G" * 24

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from tests.reasons.stories import Stories
 from tests.worlds import World
-from trigmon.mq.calls import Alter, Close, Open, Put, Reply
+from trigmon.mq.calls import (
+    Alter,
+    Close,
+    Open,
+    Put,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply
 
 STORIES = Stories()
 IN, OUT, INQUIRE = OpenOption.INPUT_SHARED.value, OpenOption.OUTPUT.value, OpenOption.INQUIRE.value

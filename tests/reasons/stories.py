@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trigmon.mq.calls import Refused, Reply, Sifted
 from trigmon.mq.descriptors import DeadLetterHeader
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import CompCode, Reason
+from trigmon.mq.replies import Refused, Reply, Sifted
 
 COMPLETED, FAILED, WARNING, TOLD = "Completed", "Failed", "Warning", "Told"
 """How a reason comes: ``TOLD`` is in a dead letter's header, or of one message in an answer about many."""

@@ -3,10 +3,17 @@
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Close, Get, GetMany, Open, Put, Refused
+from trigmon.mq.calls import (
+    Close,
+    Get,
+    GetMany,
+    Open,
+    Put,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import ApplType, OpenOption, PutOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 from trigmon.qmgr.sessions import Identity
 
 IN, OUT, SAVE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.SAVE_ALL_CONTEXT

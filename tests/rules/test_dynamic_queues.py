@@ -18,12 +18,12 @@ from trigmon.mq.calls import (
     Inquire,
     Open,
     Put,
-    Refused,
     Set,
 )
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import CloseOption, GetOption, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 
 OUT, IN, INQUIRE, SET = OpenOption.OUTPUT, OpenOption.INPUT_SHARED, OpenOption.INQUIRE, OpenOption.SET
 DELETE, PURGE = int(CloseOption.DELETE), int(CloseOption.DELETE_PURGE)

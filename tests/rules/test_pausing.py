@@ -13,7 +13,6 @@ from trigmon.mq.calls import (
     CancelRun,
     ChangeRun,
     Controls,
-    Counted,
     Delete,
     Display,
     Explain,
@@ -30,6 +29,7 @@ from trigmon.mq.calls import (
 from trigmon.mq.descriptors import TriggerMessage, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Counted
 from trigmon.qmgr.manager import Retention
 from trigmon.rules.facts import SLICE
 from trigmon.rules.runs import repeated
@@ -84,7 +84,7 @@ def test_a_run_that_a_pause_concerns_does_not_become_due_until_it_is_resumed(wor
     assert (held.state, held.why.split(" since")[0]) == ("held", f"{subject} paused by alice")
     assert held.why.endswith(": the database is down")
     again = world.did(ChangeRun(run_id="r1", fields={"state": "due", "argv": ["/bin/true"]}))
-    assert again == held
+    assert (again.state, again.why) == (held.state, held.why)
     assert run(world)["argv"] == []
     assert run(world)["why"] == held.why
     world.did(Resume(what=what, name=name), "bob")

@@ -6,11 +6,16 @@ from tests.in_process import InProcess
 from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Alter, Define
 from trigmon.mq.errors import AttrValueError
-from trigmon.rules.programs import faults
+from trigmon.rules.programs import SCRIPT_FROM_OUTSIDE, faults, script_from_outside, secret_names, template
 
 OPEN_QUOTE = "words as a shell splits them (no closing quotation)"
 PROGRAM = "words of which the first is the program itself, no placeholder"
 SCRIPT = "words of which the first is the PySpark file itself, no option and no placeholder"
+OPTION = "words in which a placeholder is an option's value, --name={trigdata}, not "
+USER = "the name of a user, no number, and never root"
+BAD_USERS = ["root", "ROOT", "0", "1000", "+0", "-u", "a b", "a/b", "a:b", "é"]
+SECRETS = "names of secrets divided by commas: letters, digits, . _ -, no leading dot"
+BAD_SECRETS = [("../db", "../db"), ("db,,key", ""), ("db, /etc/shadow", "/etc/shadow"), (".db", ".db"), ("a b", "a b")]
 WRONG = [
     ("unix", "appl_id", "APPLICID", "a 'b", OPEN_QUOTE),
     ("unix", "appl_id", "APPLICID", "a b\\", "words as a shell splits them (no escaped character)"),
@@ -23,6 +28,20 @@ WRONG = [
     ("spark", "appl_id", "APPLICID", "--version", SCRIPT),
     ("spark", "spark_conf", "SPKCONF", "a=1 b", "words of the form key=value, not 'b'"),
     ("spark", "spark_arguments", "SPKARGS", "--day 'one", OPEN_QUOTE),
+    ("unix", "appl_id", "APPLICID", "load -{trigdata}", f"{OPTION}'-{{trigdata}}'"),
+    ("unix", "appl_id", "APPLICID", "load --{trigdata}=x", f"{OPTION}'--{{trigdata}}=x'"),
+    ("unix", "env_data", "ENVRDATA", "--with{queue} &", f"{OPTION}'--with{{queue}}'"),
+    ("spark", "spark_arguments", "SPKARGS", "--{userdata}", f"{OPTION}'--{{userdata}}'"),
+    ("unix", "appl_id", "APPLICID", "/bin/sh -c 'load {trigdata}'", SCRIPT_FROM_OUTSIDE),
+    ("unix", "appl_id", "APPLICID", "bash -o pipefail -ec 'load {queue}' x", SCRIPT_FROM_OUTSIDE),
+    ("unix", "appl_id", "APPLICID", "sh {trigdata}", SCRIPT_FROM_OUTSIDE),
+    ("unix", "appl_id", "APPLICID", "/bin/sh -c", SCRIPT_FROM_OUTSIDE),
+    *((kind, "run_as", "RUNAS", user, USER) for kind in ("unix", "spark") for user in BAD_USERS),
+    *(
+        (kind, "secrets", "SECRETS", text, f"{SECRETS} ({bad!r} is no name of a secret)")
+        for kind in ("unix", "spark")
+        for text, bad in BAD_SECRETS
+    ),
 ]
 
 
@@ -54,7 +73,18 @@ def test_what_could_not_be_started_is_refused_when_it_is_defined_or_altered(kind
         ("unix", {"appl_id": "awk '{print}'", "spark_conf": "it's no matter"}),
         ("spark", {"appl_id": "load.py --queue {queue}", "spark_conf": "a=1 b='2 3'"}),
         ("WINDOWSNT", {"appl_id": "C:\\it's mine.exe", "env_data": "'"}),
-        (70000, {"appl_id": "{queue}"}),
+        (70000, {"appl_id": "{queue}", "run_as": "root", "secrets": "/"}),
+        (
+            "unix",
+            {
+                "appl_id": "load --since={trigdata} -n{trigdata} {queue}",
+                "run_as": "svc-load_1.x$",
+                "secrets": "a, b.c-d_e",
+            },
+        ),
+        ("unix", {"appl_id": "/bin/sh -c 'load \"$1\"' sh {trigdata}"}),
+        ("unix", {"appl_id": "bash -o errexit /opt/load.sh", "env_data": "{queue}"}),
+        ("spark", {"appl_id": "load.py", "run_as": "domain.user@realm"}),
     ],
 )
 def test_a_blank_program_and_what_other_monitors_start_may_be_defined(kind, attributes):
@@ -81,3 +111,36 @@ def test_what_is_taken_from_another_process_is_looked_at_too():
 def test_every_fault_is_told():
     told = dict(faults(Process(name="P", appl_id="'", env_data="'")))
     assert told == {"appl_id": OPEN_QUOTE, "env_data": OPEN_QUOTE}
+
+
+def test_a_shells_script_is_the_definitions_wherever_it_stands():
+    """What would be the script's is told at the attribute that holds it."""
+    spoils = Process(name="P", appl_id="sh -c", env_data="'load {trigdata}'")
+    assert [name for name, _ in faults(spoils)] == ["env_data"]
+    fits = Process(name="P", appl_id="sh -c", env_data="'load \"$1\"' sh {trigdata}")
+    assert not list(faults(fits))
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (["/usr/bin/zsh", "-e", "+x", "-c", "{queue}"], 4),
+        (["bash", "--rcfile={trigdata}", "-i", "x"], 1),
+        (["bash", "--rcfile", "{trigdata}"], 2),
+        (["sh", "-c", "load", "{queue}"], 0),
+        (["sh", "job.sh", "-c", "{queue}"], 0),
+        (["python3", "{queue}"], 0),
+    ],
+)
+def test_words_of_a_shell_up_to_its_script_hold_no_placeholder(words, number):
+    assert script_from_outside(words) == number
+
+
+def test_a_program_with_no_placeholder_gets_the_mqtmc2_as_one_word():
+    assert template(["load"], ["x"]) == ["load", "{tmc}", "x"]
+    assert template(["load", "{queue}"], ["x"]) == ["load", "{queue}", "x"]
+
+
+def test_secrets_are_names_divided_by_commas():
+    assert secret_names(" a , b.c ") == ["a", "b.c"]
+    assert secret_names("") == []

@@ -14,12 +14,12 @@ from trigmon.mq.calls import (
     Open,
     Put,
     PutMany,
-    Refused,
     Set,
 )
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor, date_and_time
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 from trigmon.mq.transmission import pack_xqh
 
 OUT, IN, INQUIRE, SET = OpenOption.OUTPUT, OpenOption.INPUT_SHARED, OpenOption.INQUIRE, OpenOption.SET

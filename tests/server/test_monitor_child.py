@@ -2,12 +2,12 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.daemons import define
+from tests.waiting import until
 from trigmon.mq.calls import Display, Runs
 
 
@@ -17,14 +17,6 @@ def is_alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def wait_for(condition, timeout_s=20.0):
-    """Waits until something is so."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def monitors(one):
@@ -37,7 +29,7 @@ def monitors(one):
 @pytest.fixture
 def with_monitor(daemon):
     one = daemon(with_monitor=True)
-    wait_for(lambda: monitors(one) == 1)
+    until(lambda: monitors(one) == 1)
     return one
 
 
@@ -51,8 +43,8 @@ def test_the_monitor_serves_beside_the_queue_manager_and_ends_with_it_in_order(w
 def test_a_monitor_that_dies_is_started_again(with_monitor):
     pid = with_monitor.wait_for_event("monitor started")["pid"]
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: len(with_monitor.events("monitor started")) == 2)
-    wait_for(lambda: monitors(with_monitor) == 1)
+    until(lambda: len(with_monitor.events("monitor started")) == 2)
+    until(lambda: monitors(with_monitor) == 1)
     (said,) = with_monitor.events("the monitor ended")
     assert said["exit_status"] == -signal.SIGKILL
 
@@ -60,20 +52,20 @@ def test_a_monitor_that_dies_is_started_again(with_monitor):
 def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):
     pid = with_monitor.wait_for_event("monitor started")["pid"]
     with_monitor.kill()
-    wait_for(lambda: not is_alive(pid))
+    until(lambda: not is_alive(pid))
 
 
 def test_a_daemon_told_to_waits_for_its_monitor_to_end_the_programs(daemon):
     one = daemon(with_monitor=True, settings={"monitor.stop_runs": "true", "monitor.grace_s": "0.5"})
-    wait_for(lambda: monitors(one) == 1)
+    until(lambda: monitors(one) == 1)
     with one.connect() as qm:
         define(qm, "P", "PROCESS", appl_id="sh -c \"trap '' TERM; while :; do sleep 0.1; done\"")
         trigger = {"trigger_control": "on", "trigger_type": "every"}
         define(qm, "Q", process_name="P", initiation_q_name="SYSTEM.DEFAULT.INITIATION.QUEUE", **trigger)
         qm.put("Q", b"one")
-        wait_for(lambda: qm.call(Runs(where={"state": "started"})).rows)
+        until(lambda: qm.call(Runs(where={"state": "started"})).rows)
         (run,) = qm.call(Runs()).rows
-        wait_for(lambda: Path(f"/proc/{run['pid']}/task/{run['pid']}/children").read_text())  # so it is deaf by now
+        until(lambda: Path(f"/proc/{run['pid']}/task/{run['pid']}/children").read_text())  # so it is deaf by now
     assert one.stop() == 0
     assert not is_alive(run["pid"])
     one.start()

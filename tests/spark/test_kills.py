@@ -32,10 +32,10 @@ def job(shared_daemon, q_name, tmp_path):
 @pytest.mark.parametrize(
     ("how", "moment"),
     [
-        ("drain", "before the sink"),
         ("drain", "before settling"),
-        ("drain", "after settling"),
-        ("stream", "before the sink"),
+        pytest.param("drain", "before the sink", marks=pytest.mark.slow),
+        pytest.param("drain", "after settling", marks=pytest.mark.slow),
+        pytest.param("stream", "before the sink", marks=pytest.mark.slow),
         ("stream", "after the sink"),
     ],
 )

@@ -8,9 +8,12 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Refused, WasGot
+from trigmon.mq.calls import Backout, Commit, Get
 from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
+from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot
+from trigmon.store.sqlite import looking
 
 G = padded_id("g")
 IN_GROUP, LAST = MsgFlag.MSG_IN_GROUP.value, MsgFlag.LAST_MSG_IN_GROUP.value
@@ -140,6 +143,48 @@ def test_one_message_of_a_long_group_is_found_by_its_number(world, q):
 
     assert steps(world, last) < 50
     assert reply[0].descriptor.msg_seq_number == MANY - 1
+
+
+def not_read(*_: object) -> None:
+    raise AssertionError("a row was read")
+
+
+PLAINLY = [
+    {"match": int(MatchOption.MSG_SEQ_NUMBER), "msg_seq_number": 7},
+    {"match": int(MatchOption.OFFSET), "offset": 7},
+    {"match": int(MatchOption.OFFSET | MatchOption.MSG_SEQ_NUMBER), "offset": 7, "msg_seq_number": 1},
+]
+
+
+@pytest.mark.parametrize("match", PLAINLY)
+def test_what_only_the_middle_of_a_group_can_be_is_not_looked_for_outside_groups(world, q, match):
+    nothing = steps(world, lambda: world.do(Get(handle=q, **match)))
+    for _ in range(MANY):
+        world.put("Q", b"m")
+    assert steps(world, lambda: world.do(Get(handle=q, **match))) <= nothing + 5
+    for number in range(MANY):
+        item(world, group_id=padded_id(f"g{number}"))
+    assert steps(world, lambda: world.do(Get(handle=q, **match))) <= nothing + 20
+
+
+@pytest.mark.parametrize("match", PLAINLY)
+def test_the_middles_of_other_groups_are_passed_over_without_being_read(world, q, match, monkeypatch):
+    for number in range(MANY):
+        item(world, 2, group_id=padded_id(f"g{number}"))
+    monkeypatch.setattr(looking, "_message", not_read)
+    assert world.do(Get(handle=q, **match)).reason == Reason.NO_MSG_AVAILABLE
+
+
+def test_messages_with_a_correlation_id_are_passed_over_without_being_read_by_who_asks_for_none(world, q, monkeypatch):
+    for number in range(MANY):
+        world.put("Q", b"m", correl_id=padded_id(f"c{number}"))
+        item(world, group_id=padded_id(f"g{number}"), correl_id=padded_id(f"c{number}"))
+    monkeypatch.setattr(looking, "_message", not_read)
+    none = {"match": int(MatchOption.CORREL_ID)}
+    assert world.do(Get(handle=q, **none)).reason == Reason.NO_MSG_AVAILABLE
+    monkeypatch.undo()
+    world.put("Q", b"it", priority=0)
+    assert world.did(Get(handle=q, **none)).data == b"it"
 
 
 def test_of_several_with_one_number_the_first_in_get_order_is_found(world, q):

@@ -20,6 +20,7 @@ from trigmon.store.sqlite.store import SqliteStore
 
 NOW, SIZE = 1000, 4
 GROUPS = [padded_id("g"), padded_id("h")]
+CORREL_IDS = [bytes(24), padded_id("c")]
 FLAGS = [
     0,
     MsgFlag.MSG_IN_GROUP,
@@ -41,6 +42,7 @@ puts = st.tuples(
     st.booleans(),  # persistent
     st.sampled_from([0, 0, 0, NOW]),  # expires
     st.booleans(),  # in a unit of work
+    st.sampled_from(CORREL_IDS),
 )
 others = st.tuples(st.sampled_from(["take", "remove", "commit", "backout", "crash"]), st.integers(0, 5))
 SELECTIONS = [
@@ -56,6 +58,19 @@ SELECTIONS += [
 SELECTIONS += [
     Selection("Q", NOW, group_id=group, msg_seq_number=seq, offset=offset, whole=whole, unit_id=1)
     for group, seq, offset, whole in product(GROUPS, (None, 1, 2), (None, 0, SIZE), (Whole.NOTHING, Whole.MESSAGE))
+]
+# By the place alone, or by the correlation id, "none" among them: whatever its group.
+SELECTIONS += [
+    Selection("Q", NOW, msg_seq_number=seq, offset=offset, whole=whole, unit_id=unit_id, after=after, limit=limit)
+    for seq, offset, whole, (unit_id, after, limit) in product(
+        (None, 1, 2, 9), (None, 0, SIZE), Whole, [(0, None, 100), (1, Cursor(1, 2), 1)]
+    )
+]
+SELECTIONS += [
+    Selection("Q", NOW, correl_id=correl_id, msg_seq_number=seq, starts=starts, unit_id=unit_id, after=after, limit=9)
+    for correl_id, seq, starts, (unit_id, after) in product(
+        CORREL_IDS, (None, 1, 2), (Whole.NOTHING, Whole.GROUP), [(0, None), (1, Cursor(1, 2)), (0, Cursor(0, 1))]
+    )
 ]
 
 
@@ -91,7 +106,7 @@ class House:
             self.apply(c.BeginUnit(1, 1, self.units, "c", NOW))
             self.in_unit = True
 
-    def put(self, group_id, seq, offset, flags, priority, persistent, expires, in_unit) -> None:
+    def put(self, group_id, seq, offset, flags, priority, persistent, expires, in_unit, correl_id=bytes(24)) -> None:
         if in_unit:
             self.unit()
         self.numbers += 1
@@ -104,7 +119,9 @@ class House:
         self.places.add(place)
         if expires:
             self.expiring.add(place)
-        descriptor = MessageDescriptor(group_id=group_id, msg_seq_number=seq, offset=offset, msg_flags=flags)
+        descriptor = MessageDescriptor(
+            group_id=group_id, msg_seq_number=seq, offset=offset, msg_flags=flags, correl_id=correl_id
+        )
         self.apply(
             c.AddMessage("Q", self.numbers, priority, persistent, descriptor, b"d" * SIZE, expires, int(in_unit))
         )

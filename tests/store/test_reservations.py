@@ -18,17 +18,16 @@ from trigmon.mq.calls import (
     PutMany,
     ReadReserved,
     Refresh,
-    Refused,
     Reject,
     Release,
     Reservations,
     Reserve,
     Settle,
-    WasGot,
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, MessageDescriptor, padded_id, unpack_dlh
 from trigmon.mq.enums import CloseOption, GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.facts import SLICE
 from trigmon.store.base import KEPT_RESERVATIONS
@@ -360,6 +359,20 @@ class TestSettling:
         lose(world, "job", "reader")
         assert world.queue_depth(q) == 3
         assert reserve(world).left_ordinals == [[0, 1], [4, 6]]
+        assert world.did(Settle(reservation=made.reservation), "job").left == 0
+
+    def test_it_falls_into_no_more_pieces_than_can_be_written_at_each_step(self, world, q, monkeypatch):
+        monkeypatch.setattr("trigmon.rules.reserving.MOST_STRETCHES", 2)
+        world.define("ASIDE")
+        world.did(Alter(object_type="QLOCAL", name=q, attributes={"boqname": "ASIDE"}), "operator")
+        fill(world, 7)
+        made = reserve(world)
+        for ordinal in (1, 3):
+            world.did(Settle(reservation=made.reservation, ordinal=ordinal, count=1), "job")
+        one_more = {"reservation": made.reservation, "ordinal": 5}
+        for call in (Settle(count=1, **one_more), Release(count=1, **one_more), Reject(**one_more)):
+            assert reason_of(world.do(call, "job")) is Reason.SYNCPOINT_LIMIT_REACHED
+        assert bodies(world, made) == ["0", "2", "4", "5", "6"]
         assert world.did(Settle(reservation=made.reservation), "job").left == 0
 
     def test_a_large_one_is_settled_at_once_and_its_rows_go_slice_by_slice_over_a_restart(self, world, q):

@@ -8,7 +8,14 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Explain, Get, ReadReserved, RecordRun, Reserve, Runs
+from trigmon.mq.calls import (
+    Explain,
+    Get,
+    ReadReserved,
+    RecordRun,
+    Reserve,
+    Runs,
+)
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
@@ -32,20 +39,17 @@ def schema_of(directory):
     return found
 
 
-# What version 4 did not have yet.
+# What version 5 did not have yet.
 BEFORE_RESERVATIONS = [
     "DROP TABLE reservation",
     "DROP INDEX message_taken_by",
     "ALTER TABLE message DROP COLUMN ordinal",
     "CREATE INDEX message_taken_by ON message (taken_by) WHERE taken_by IS NOT NULL",
 ]
+# What version 4 did not have yet.
+BEFORE_LINES = [*BEFORE_RESERVATIONS, "DROP TABLE held", "DROP TABLE serving", "DROP TABLE cause"]
 # What version 3 did not have yet.
-BEFORE_PAUSES = [
-    *BEFORE_RESERVATIONS,
-    "DROP TABLE pause",
-    "DROP INDEX run_ended",
-    "ALTER TABLE run DROP COLUMN ended_ms",
-]
+BEFORE_PAUSES = [*BEFORE_LINES, "DROP TABLE pause", "DROP INDEX run_ended", "ALTER TABLE run DROP COLUMN ended_ms"]
 # What version 2 had where version 3 has indexes by kind.
 BEFORE_GROUPS = [
     *BEFORE_PAUSES,
@@ -55,13 +59,13 @@ BEFORE_GROUPS = [
 ]
 
 
-def test_version_4_gets_reservations_and_its_messages_can_be_reserved(tmp_path):
+def test_version_5_gets_reservations_and_its_messages_can_be_reserved(tmp_path):
     world = World("sqlite", tmp_path)
     world.define("Q")
     world.put("Q", b"kept", persistence=1)
     world.qm.stop()
     wanted = schema_of(tmp_path)
-    set_back(tmp_path, 4, *BEFORE_RESERVATIONS)
+    set_back(tmp_path, 5, *BEFORE_RESERVATIONS)
     assert schema_of(tmp_path) != wanted
     world = World("sqlite", tmp_path)
     handle = world.open("Q", OpenOption.INPUT_SHARED)

@@ -12,7 +12,7 @@ SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
 ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES", "CLEAR_DELETED", "DROP_DELETED"}
-ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER", "PAUSES"}
+ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER", "PAUSES", "HELD_LINES", "SERVING", "CAUSES"}
 ONCE |= {"RESERVATIONS_LEFT", "FORGET_OLD_RESERVATIONS", "DROP_RESERVATIONS_OF_NOTHING"}
 STATEMENTS = {
     f"{name}.{key}" if key else name: statement
@@ -45,6 +45,9 @@ def test_a_statement_neither_scans_nor_sorts(name):
         ("FIND_AFTER_SAME.head 1", "message_heads (queue=? AND head=? AND priority=? AND rowid>?)"),
         ("FIND_AFTER_LOWER.plain", "message_ready (queue=? AND priority<?)"),
         ("FIND_AFTER_LOWER.rest", "message_rests (queue=? AND priority<?)"),
+        ("FIND_FIRST.rest at", "message_rests (queue=?)"),
+        ("FIND_AFTER_SAME.rest at alone", "message_rests (queue=? AND priority=? AND rowid>?)"),
+        ("FIND_FIRST.plain alone", "message_ready (queue=?)"),
         ("GROUP_FROM", "message_group (queue=? AND group_id=? AND (msg_seq_number,msg_offset)>(?,?))"),
         ("FIND_FIRST.group", "message_of_group (queue=? AND group_id=?)"),
         ("FIND_AFTER_SAME.group", "message_of_group (queue=? AND group_id=? AND priority=? AND rowid>?)"),

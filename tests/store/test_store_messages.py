@@ -22,14 +22,13 @@ from trigmon.mq.calls import (
     Outcome,
     PutMany,
     RecordRun,
-    Refused,
     Runs,
     Set,
-    WasGot,
 )
 from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, UnitOutcome
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, WasGot
 from trigmon.rules.facts import SLICE
 
 IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE

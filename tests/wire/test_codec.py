@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from msgspec import msgpack
 
 from tests.wire.values import CALLS, REPLIES, calls, replies, structs, tag_of
-from trigmon.mq.calls import Done, LostConnection, Ping, Put, Refused, WasGot
+from trigmon.mq.calls import LostConnection, Ping, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done, Refused, WasGot
 from trigmon.wire import codec
 from trigmon.wire.codec import Hello, UnknownCall, Welcome
 from trigmon.wire.frames import FrameReader, ProtocolError

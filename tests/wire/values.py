@@ -7,7 +7,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from hypothesis import strategies as st
 
-from trigmon.mq.calls import AnyCall, AnyReply
+from trigmon.mq.calls import AnyCall
+from trigmon.mq.replies import AnyReply
 
 CALLS = get_args(AnyCall)
 REPLIES = get_args(AnyReply)
@@ -19,7 +20,14 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
     max_leaves=8,
 )
-SIMPLE = {int: numbers, str: text, bytes: st.binary(max_size=200), bool: st.booleans(), Any: plain}
+SIMPLE = {
+    int: numbers,
+    str: text,
+    bytes: st.binary(max_size=200),
+    bool: st.booleans(),
+    Any: plain,
+    type(None): st.none(),
+}
 
 
 def of_type(kind: Any) -> st.SearchStrategy[Any]:

@@ -183,7 +183,8 @@ def complete_names(object_type: str) -> Callable[..., list[str]]:
     """Offers a shell the names of objects of this type; none where no queue manager answers at once."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-        from trigmon.mq.calls import Display, Listing
+        from trigmon.mq.calls import Display
+        from trigmon.mq.replies import Listing
 
         try:
             with invocation(ctx).connected(ctx, timeout_s=2.0) as qm:

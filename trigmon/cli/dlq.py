@@ -14,7 +14,8 @@ from trigmon.cli.command import age, command, complete_names, group, invocation,
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
-    from trigmon.mq.calls import AnySift, Sieve, Sifted
+    from trigmon.mq.calls import AnySift, Sieve
+    from trigmon.mq.replies import Sifted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -180,7 +181,8 @@ def discard(limit: int | None, yes: bool, dry_run: bool, **which: Any) -> None:
 
 def _sieve(qm: Connection, which: dict[str, Any]) -> Sieve:
     """What the options mean, by the queue manager's clock."""
-    from trigmon.mq.calls import Sieve, Status, Values
+    from trigmon.mq.calls import Sieve, Status
+    from trigmon.mq.replies import Values
 
     times = {}
     if which["since_ms"] or which["older_ms"]:
@@ -197,7 +199,7 @@ def _slices(
 
     What comes meanwhile is not ours to chase: where a message fails again at once, it would never end.
     """
-    from trigmon.mq.calls import Sifted
+    from trigmon.mq.replies import Sifted
 
     where = _sieve(qm, which)
     left = limit or sys.maxsize

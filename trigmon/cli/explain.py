@@ -11,8 +11,8 @@ import click
 from trigmon.cli.command import command, invocation, queue_argument
 
 if TYPE_CHECKING:
-    from trigmon.mq.calls import Explained
     from trigmon.mq.explanation import Explanation
+    from trigmon.mq.replies import Explained
 
 WOULD_NOT_FIRE = 10
 _COLOURS = {"yes": "green", "NO": "red"}

@@ -134,7 +134,7 @@ def _structure(message: Message) -> dict[str, Any]:
         if message.format == descriptors.FORMAT_TRIGGER:
             return {"trigger_message": msgspec.structs.asdict(descriptors.unpack_tm(message.data))}
         if message.format == descriptors.FORMAT_DEAD_LETTER:
-            return {"dead_letter": msgspec.structs.asdict(descriptors.unpack_dlh(message.data)[0])}
+            return {"dead_letter": msgspec.structs.asdict(descriptors.unpack_dlh(message.data, message.encoding)[0])}
     except MQError:
         # It only says it is one; the data shows what it is.
         return {}

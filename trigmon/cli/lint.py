@@ -120,8 +120,9 @@ def _files(path: Path) -> list[Path]:
 
 def _load_wanted(stage: InProcess, q_mgr: str, wanted: Sequence[Any]) -> Places:
     from trigmon.definitions.plan import plan
-    from trigmon.mq.calls import Display, Listing
+    from trigmon.mq.calls import Display
     from trigmon.mq.errors import MQError
+    from trigmon.mq.replies import Listing
 
     existing: list[Row] = []
     for kind in ("queue", "PROCESS", "QMGR"):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from trigmon.cli import output
 from trigmon.cli.command import invocation
-from trigmon.mq.calls import Listing, Pause, Pauses, Resume, Runs
+from trigmon.mq.calls import (
+    Pause,
+    Pauses,
+    Resume,
+    Runs,
+)
+from trigmon.mq.replies import Listing
+from trigmon.mq.run_states import HELD, WITH_PROGRAM
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -16,10 +24,10 @@ def pause(what: str, name: str, reason: str) -> None:
     """Pauses, and says what runs on all the same."""
     with invocation().connected() as qm:
         qm.call(Pause(what=what, name=name, reason=reason))
-        running = _runs(qm, what, name, "started")
+        running = _runs(qm, what, name, WITH_PROGRAM)
     if running:
         which = "it runs on" if running == "1" else "they run on"
-        output.note(f"started already: {running}, and {which}; trigmon runs list --state started, trigmon runs cancel")
+        output.note(f"started already: {running}, and {which}; trigmon runs list, trigmon runs cancel")
     output.done(f"{_subject(what, name)} is paused", {"action": "paused", "what": what, "name": name})
 
 
@@ -27,7 +35,7 @@ def resume(what: str, name: str) -> None:
     """Resumes, and says what is still paused."""
     with invocation().connected() as qm:
         qm.call(Resume(what=what, name=name))
-        held = _runs(qm, what, name, "held")
+        held = _runs(qm, what, name, [HELD])
         left = qm.ask(Pauses(), Listing).rows
     for row in left:
         output.note(f"still: {row['paused']}")
@@ -35,11 +43,12 @@ def resume(what: str, name: str) -> None:
     output.done(f"{_subject(what, name)} is resumed{waits}", {"action": "resumed", "what": what, "name": name})
 
 
-def _runs(qm: Connection, what: str, name: str, state: str) -> str:
-    """How many runs of this are in a state, as a person reads it; blank for none."""
+def _runs(qm: Connection, what: str, name: str, states: Iterable[str]) -> str:
+    """How many runs of this are in these states, as a person reads it; blank for none."""
     of = {"queue": {"q_name": name}, "process": {"process_name": name}}.get(what, {})
-    listing = qm.ask(Runs(where={**of, "state": state}), Listing)
-    return f"{len(listing.rows)} or more" if listing.more else str(len(listing.rows) or "")
+    found = [qm.ask(Runs(where={**of, "state": state}), Listing) for state in states]
+    count = sum(len(listing.rows) for listing in found)
+    return f"{count} or more" if any(listing.more for listing in found) else str(count or "")
 
 
 def _subject(what: str, name: str) -> str:

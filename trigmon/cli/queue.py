@@ -113,7 +113,8 @@ def delete(queue: str, purge: bool) -> None:
 def clear(queue: str) -> None:
     """Delete every message of a queue; refused while it is open or has uncommitted messages."""
     from trigmon.cli import output
-    from trigmon.mq.calls import Clear, Counted
+    from trigmon.mq.calls import Clear
+    from trigmon.mq.replies import Counted
 
     count = 0
     with invocation().connected() as qm:
@@ -133,7 +134,8 @@ def move(queue: str, to: str, count: int | None) -> None:
     """Move messages to another queue, oldest first, in slices that are each done whole or not at all."""
     from trigmon.cli import output
     from trigmon.cli.objects import row
-    from trigmon.mq.calls import Counted, Move
+    from trigmon.mq.calls import Move
+    from trigmon.mq.replies import Counted
 
     moved = 0
     with invocation().connected() as qm:

@@ -30,6 +30,7 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     Several monitors may serve one queue manager, and one initiation queue.
     """
     from trigmon import log
+    from trigmon.launch.grants import Grants
     from trigmon.monitor import monitor as watching
     from trigmon.monitor.children import Limits
 
@@ -40,7 +41,16 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     watching.run(
         ours.qmgr,
         initiation_q=settings.monitor.initiation_q,
-        limits=Limits(settings.monitor.instances, settings.monitor.time_limit_s, settings.monitor.grace_s),
+        limits=Limits(
+            settings.monitor.instances,
+            settings.monitor.time_limit_s,
+            settings.monitor.grace_s,
+            settings.monitor.max_runs,
+        ),
+        grants=Grants.of(
+            settings.monitor.run_as_file, settings.monitor.secrets_directory, settings.monitor.environment
+        ),
         data=settings.qmgr.data,
         stop_runs=settings.monitor.stop_runs,
+        launcher=settings.monitor.launcher,
     )

@@ -12,12 +12,11 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import age, command, group, invocation, reason_option
+from trigmon.mq.run_states import DUE, HELD, OPEN, STATES
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
-STATES = ["held", "due", "started", "exited", "failed", "unknown", "cancelled"]
-GOES_ON = {"held", "due", "started"}
 _FOLLOW_S = 0.2
 PAGE = 256
 """So many runs the queue manager lists in one answer."""
@@ -88,7 +87,7 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
         is_over = False
         while not is_over:
             # Asked before it is read: what was written until its end is there then.
-            is_over = not follow or _again(record)["state"] not in GOES_ON
+            is_over = not follow or _again(record)["state"] not in OPEN
             for name, file in files.items():
                 # One stream alone is what was asked for, so it is the data.
                 while piece := file.read(65_536):
@@ -112,7 +111,8 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
     should not.
     """
     from trigmon.cli import output
-    from trigmon.mq.calls import CancelRun, Recorded
+    from trigmon.mq.calls import CancelRun
+    from trigmon.mq.replies import Recorded
 
     def ask(qm: Connection, run: str) -> None:
         asked = qm.ask(CancelRun(run_id=run, reason=reason), Recorded)
@@ -132,7 +132,8 @@ def retry(ctx: click.Context, runs: tuple[str, ...]) -> None:
     It goes to the same initiation queue, so a monitor must read there; the new run names the one it repeats.
     """
     from trigmon.cli import output
-    from trigmon.mq.calls import Done, RetryRun
+    from trigmon.mq.calls import RetryRun
+    from trigmon.mq.replies import Done
 
     def ask(qm: Connection, run: str) -> None:
         qm.ask(RetryRun(run_id=run), Done)
@@ -164,9 +165,9 @@ def _begun(record: dict[str, Any], until: ExitStack) -> dict[str, Any]:
     """The run's record once it is more than a promise; a held one may take long."""
     from trigmon.cli import output
 
-    if record["state"] in ("held", "due"):
+    if record["state"] in (HELD, DUE):
         output.note(f"trigmon: run {record['run_id']} is {record['state']}: {record.get('why') or 'about to start'}")
-    while record["state"] in ("held", "due"):
+    while record["state"] in (HELD, DUE):
         time.sleep(_FOLLOW_S)
         record = _again(record)
     return record
@@ -197,7 +198,8 @@ def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[dict[str
 
     They are listed as they were recorded, so behind a page of older ones there are no younger.
     """
-    from trigmon.mq.calls import Listing, Runs
+    from trigmon.mq.calls import Runs
+    from trigmon.mq.replies import Listing
 
     found: list[dict[str, Any]] = []
     with invocation().connected() as qm:

@@ -58,8 +58,9 @@ def release(ctx: click.Context, numbers: tuple[int, ...], no_count: bool, force:
     """
     from trigmon.cli import output
     from trigmon.cli.errors import exit_code, sentence
-    from trigmon.mq.calls import Release, Settled
+    from trigmon.mq.calls import Release
     from trigmon.mq.errors import CommandFailed, MQError
+    from trigmon.mq.replies import Settled
 
     code = 0
     with invocation().connected() as qm:

@@ -12,8 +12,9 @@ def status() -> None:
     """Show the queue manager at a glance: connections, messages, open units of work, monitors."""
     from trigmon.cli import output
     from trigmon.mq.attributes import ATTRIBUTES
-    from trigmon.mq.calls import Status, Values
+    from trigmon.mq.calls import Status
     from trigmon.mq.enums import ObjectType
+    from trigmon.mq.replies import Values
 
     with invocation().connected() as qm:
         said, version = qm.ask(Status(), Values).values, qm.server_version

@@ -20,30 +20,33 @@ from trigmon.mq.calls import (
     Commit,
     Disconnect,
     Explain,
-    Explained,
     Get,
     GetMany,
-    Listing,
     Open,
-    Opened,
     Outcome,
-    OutcomeWas,
     Put,
     PutMany,
     RecordRun,
-    Refused,
+    RecordRuns,
     Release,
-    Reply,
     Reservations,
     Settle,
-    Settled,
 )
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
+from trigmon.mq.replies import (
+    Explained,
+    Listing,
+    Opened,
+    OutcomeWas,
+    Refused,
+    Reply,
+    Settled,
+)
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)
-_ENDS_A_UNIT: Final = (Commit, Backout, RecordRun)
+_ENDS_A_UNIT: Final = (Commit, Backout, RecordRun, RecordRuns)
 _JOINS_A_UNIT: Final = frozenset({Put, PutMany, Get, GetMany})
 _MARK: Final = int(GetOption.MARK_SKIP_BACKOUT)
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trigmon.mq.calls import WasGot, WasPut
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import Persistence
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import WasGot, WasPut
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -20,14 +20,8 @@ from trigmon.mq.calls import (
     Inquire,
     Put,
     PutMany,
-    Reply,
     Reserve,
     Set,
-    Values,
-    WasGot,
-    WasPut,
-    WereGot,
-    WerePut,
 )
 from trigmon.mq.enums import CloseOption, GetOption
 from trigmon.mq.errors import (
@@ -40,6 +34,14 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Reply,
+    Values,
+    WasGot,
+    WasPut,
+    WereGot,
+    WerePut,
+)
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection

@@ -15,8 +15,9 @@ from contextlib import suppress
 from typing import Protocol
 
 from trigmon import places
-from trigmon.mq.calls import Call, Refused, Reply
+from trigmon.mq.calls import Call
 from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr, NotAuthorized, QMgrNotAvailable
+from trigmon.mq.replies import Refused, Reply
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT, MAX_LENGTH, FrameReader, ProtocolError
 

@@ -16,21 +16,22 @@ from typing import Any
 from trigmon import places
 from trigmon.client.connecting import connect
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Alter, Display, Listing, Runs
+from trigmon.mq.calls import Display, Pause, Runs
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing
+from trigmon.mq.run_states import WITH_PROGRAM
 
 NAME = "DEMO"
 INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 START_S = 30.0
 END_S = 20.0
 JOB_END_S = 5.0
-OPEN_STATES = ("held", "due", "started")
 
 # A layer over this machine's own configuration, whose queue manager must not be touched.
 _SETTINGS = f"""\
 qmgr: {{name: {NAME}, data: null, definitions: []}}
 server: {{tcp: null, socket_group: null}}
-monitor: {{initiation_q: {INITIATION_Q}}}
+monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT]}}
 """
 
 
@@ -100,15 +101,14 @@ class House:
         ended: dict[int, str] = {}
         with connect(f"unix:{self._socket}", application="trigmon demo", run_id="") as connection:
             # A killed job closes its queue, a trigger event as any other: first of all nothing more is started.
-            inhibited = {"inhibit_get": "disabled"}
-            connection.call(Alter(object_type="QLOCAL", name=INITIATION_Q, attributes=inhibited))
+            connection.call(Pause(what="everything", reason="the demo ends"))
             began = time.monotonic()
-            while open_runs := [run for state in OPEN_STATES for run in runs(connection, state=state)]:
+            while open_runs := [run for state in WITH_PROGRAM for run in runs(connection, state=state)]:
                 patience_s = time.monotonic() - began
                 if patience_s > END_S:
                     break
                 for run in open_runs:
-                    if run["state"] == "started" and (run["pid"] not in ended or patience_s > JOB_END_S):
+                    if run["pid"] and (run["pid"] not in ended or patience_s > JOB_END_S):
                         ended[run["pid"]] = f"run {run['run_id']} of {run['process_name']} (pid {run['pid']})"
                         _signal_group(run["pid"], signal.SIGTERM if patience_s <= JOB_END_S else signal.SIGKILL)
                 time.sleep(0.05)

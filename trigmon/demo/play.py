@@ -23,7 +23,8 @@ from trigmon.demo.house import DemoFailed, House, house, queue_row, runs
 from trigmon.demo.screen import Screen
 from trigmon.launch.java import find_java
 from trigmon.launch.port import LaunchError
-from trigmon.mq.calls import Display, Explained, Listing
+from trigmon.mq.calls import Display
+from trigmon.mq.replies import Explained, Listing
 
 Q_NAME = "FLIGHTS.IN"
 PROCESS = "FLIGHTS.LOAD"
@@ -154,7 +155,7 @@ def _put(qm: Connection, screen: Screen, rows: list[bytes]) -> int:
 def _follow(daemon: House, qm: Connection, stations: _Stations, total: int, fired_ms: int) -> dict[str, Any]:
     """Watches the run from the trigger message to its end; its record. Raises DemoFailed."""
     stations.begin("monitor starts the job")
-    record = _await_run(daemon, qm, stations, lambda run: run["state"] not in ("held", "due"))
+    record = _await_run(daemon, qm, stations, lambda run: run["start_ms"] > 0 or run["state"] in _OVER)
     after_ms = record["start_ms"] - fired_ms
     stations.done(f"the monitor had started {PROCESS} {after_ms} ms after the first commit: run {record['run_id']}")
     stations.begin("Spark starts")

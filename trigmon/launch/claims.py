@@ -4,11 +4,16 @@
 the        ``runs/RUN`` itself: whoever makes it has the right to start the run, once and for all. It is
 directory  durable before anything is started, so not even a machine that goes down has a run started twice.
 claim      two lines of JSON: ``keeper`` (the name of its socket) and ``boot`` before the start; ``pid``,
-           ``ticks`` and ``start_ms`` behind it. With boot and ticks a process id is nobody else's.
+           ``ticks``, ``start_ms`` and ``argv`` behind it. With boot and ticks a process id is nobody else's. A
+           unit of systemd's that is to end says so in a line more: ``ends`` (why), ``grace_s``.
 exit       one object, written beside and renamed: ``run``, ``pid``, ``start_ms``, ``end_ms``, ``status``
            (0 to 255, or minus the signal), ``why`` (``""``, or one of the reasons of
            :mod:`trigmon.launch.talk`), ``limit_s``; where no program came to be, ``run``, ``end_ms``,
            ``errno`` (0: not the kernel's refusal to execute it) and ``error``
+stdout     what the program wrote
+stderr
+creden-    its secrets, as long as it runs (:mod:`trigmon.launch.credentials`)
+tials
 =========  =================================================================================================
 
 Standard library only: the keeper imports it.
@@ -48,9 +53,14 @@ def make_durable(runs_directory: Path) -> None:
         os.close(descriptor)
 
 
-def note_start(directory: Path, pid: int, start_ms: int) -> None:
+def note_start(directory: Path, pid: int, start_ms: int, argv: list[str]) -> None:
     """Adds which process the run became."""
-    _add(directory, {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms})
+    _add(directory, {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms, "argv": argv})
+
+
+def note_end(directory: Path, why: str, grace_s: float) -> None:
+    """Adds that it is to end, for a later keeper."""
+    _add(directory, {"ends": why, "grace_s": grace_s})
 
 
 def note_exit(directory: Path, fields: Fields) -> None:

@@ -1,6 +1,6 @@
 """The process that starts a monitor's programs and sees them end, whatever becomes of the monitor.
 
-``python -m trigmon.launch.keeper NAME`` with a listening socket as descriptor 3, as
+``python -m trigmon.launch.keeper NAME [RUNS]`` with a listening socket as descriptor 3, as
 :mod:`trigmon.launch.keeping` starts it: small, in a session of its own, told what to do in the words of
 :mod:`trigmon.launch.talk`. It ends by itself when it has nothing to keep and nobody has been there for a while.
 
@@ -8,6 +8,10 @@ One wait for all children instead of a pidfd for each: as their subreaper (prctl
 programs leave behind too, of which it never heard, and a descriptor a run would bound how many may run. What a program
 left behind is ended when the program has: SIGTERM, and SIGKILL after the run's grace. While the program runs, whatever
 it made is its own business.
+
+What it is told to start as a unit of systemd's is no child of its own (:mod:`trigmon.launch.units`): it only tells
+what systemd says, and writes it down. With the directory RUNS it first takes up the units of an earlier keeper of its
+name.
 
 Standard library only, and little of it: it is started while a launch waits.
 """
@@ -28,12 +32,15 @@ from pathlib import Path
 from typing import Any
 
 from trigmon.launch import claims, talk
-from trigmon.launch.kept import Kept, NotExecutedError, children, now_ms, run_behind
+from trigmon.launch.ending import Run
+from trigmon.launch.kept import Kept, NotExecutedError, children, may_change_users, now_ms, run_behind
+from trigmon.launch.units import Unit, Units
 
 LINGER_S = 5.0
 """How long a keeper with nothing to keep waits for the next monitor."""
 
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _TRY_AGAIN_S = 1.0
 _GRACE_S = 10.0
 
@@ -43,6 +50,7 @@ class Peer:
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
+        self.may_change_users = may_change_users(link)
         self.lines = talk.Lines()
         self.out = b""
         link.setblocking(False)
@@ -79,7 +87,8 @@ class Keeper:
         self._selector = selectors.DefaultSelector()
         self._peers: dict[int, Peer] = {}
         self._asked: list[talk.Said] = []
-        self._runs: dict[str, Kept] = {}
+        self._runs: dict[str, Run] = {}
+        self._units = Units(self, self._selector)
         self._leaders: dict[int, Kept] = {}
         self._unwritten: dict[str, tuple[Path, claims.Fields]] = {}
         self._graces: dict[str, float] = {}
@@ -90,6 +99,14 @@ class Keeper:
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
+
+    def take_up(self, runs_directory: Path) -> None:
+        """Finds the units of an earlier keeper of this name; those that have ended by now are written down."""
+        try:
+            self._runs |= {run.run_id: run for run in self._units.adopt(runs_directory, self._name)}
+            self._units.look_at_all()
+        except OSError:
+            traceback.print_exc()
 
     def serve(self, signals: int) -> None:
         """Works until there is nothing more to do. ``signals`` is readable when a signal has come."""
@@ -123,7 +140,7 @@ class Keeper:
         if peer.link.fileno() < 0:
             return  # lost since the selector named it
         heard, is_there = peer.hear()
-        self._asked += heard
+        self._asked += [{**said, "may_change_users": peer.may_change_users} for said in heard]
         if not is_there:
             self._lose(peer)
 
@@ -183,6 +200,8 @@ class Keeper:
     def _claim(self, order: talk.Said) -> bool:
         if self._ends:
             raise OSError("the keeper was told to end")
+        if order.get("user") and not order["may_change_users"]:
+            raise OSError("who asks for a program of another user must have the right to become that user itself")
         try:
             claims.make(Path(order["directory"]), self._name)
         except FileExistsError:
@@ -191,10 +210,13 @@ class Keeper:
         return True
 
     def _start(self, order: talk.Said) -> bool:
+        if order.get("launcher") == talk.SYSTEMD:
+            self._runs[order["run"]] = self._units.start(order)
+            return True
         run = Kept(order, self._null)
         self._runs[run.run_id] = self._leaders[run.pid] = run
         self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
-        claims.note_start(run.directory, run.pid, run.start_ms)
+        claims.note_start(run.directory, run.pid, run.start_ms, order["argv"])
         return True
 
     def _fail(self, order: talk.Said, error: Exception) -> None:
@@ -206,12 +228,35 @@ class Keeper:
             claims.note_exit(Path(order["directory"]), fields)
         self._tell(talk.line("failed", **fields))
 
+    # -- what systemd keeps ---------------------------------------------------------------------------------
+
+    def unit_started(self, run: Unit) -> None:
+        """See :class:`trigmon.launch.units.Heeds`."""
+        self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
+        with suppress(OSError):
+            claims.note_start(run.directory, run.pid, run.start_ms, run.argv)
+
+    def unit_failed(self, run: Unit, why: str) -> None:
+        """See :class:`trigmon.launch.units.Heeds`."""
+        self._runs.pop(run.run_id, None)
+        self._fail({"run": run.run_id, "directory": run.directory}, OSError(why))
+        self._idle_since = time.monotonic()
+
+    def unit_ended(self, run: Unit) -> None:
+        """See :class:`trigmon.launch.units.Heeds`."""
+        self._ended(run)
+
+    def unit_lost(self, run: Unit) -> None:
+        """See :class:`trigmon.launch.units.Heeds`. Who asks what became of it finds that it is gone."""
+        self._runs.pop(run.run_id, None)
+        self._tell(talk.line("taken", run=run.run_id))
+
     # -- ends -----------------------------------------------------------------------------------------------
 
     def _signalled(self, numbers: bytes) -> None:
         if signal.SIGTERM in numbers:
             self._ends = True
-            for run in self._runs.values():
+            for run in self._leaders.values():  # units go on: the next keeper finds them
                 run.end(talk.KEEPER_ENDED, run.grace_s)
 
     def _reap(self) -> None:
@@ -229,10 +274,11 @@ class Keeper:
         if has_ended:
             self._clear_up()
 
-    def _ended(self, run: Kept) -> None:
+    def _ended(self, run: Kept | Unit) -> None:
         fields = run.ended()
-        del self._runs[run.run_id]
-        self._graces[run.run_id] = time.monotonic() + run.grace_s
+        self._runs.pop(run.run_id, None)
+        if isinstance(run, Kept):
+            self._graces[run.run_id] = time.monotonic() + run.grace_s
         self._write_exit(run.directory, fields)
         self._tell(talk.line("ended", **fields))
         self._idle_since = time.monotonic()
@@ -241,10 +287,12 @@ class Keeper:
         try:
             claims.note_exit(directory, fields)
         except FileNotFoundError:
-            return  # somebody removed the directory: nothing is to be kept
+            pass  # somebody removed the directory: nothing is to be kept
         except OSError:
             traceback.print_exc()
             self._unwritten[fields["run"]] = (directory, fields)
+            return
+        self._units.let_go(fields["run"])
 
     def _orphans(self) -> list[int]:
         """What programs have left behind."""
@@ -275,8 +323,9 @@ class Keeper:
 
     def _keep_time(self) -> None:
         now = time.monotonic()
-        for run in self._runs.values():
+        for run in list(self._runs.values()):
             run.keep_time(now)
+        self._units.keep_up(now)
         if now < self._look_again_at:
             return
         self._look_again_at = now + _TRY_AGAIN_S
@@ -292,6 +341,8 @@ class Keeper:
         if self._graces or self._left or self._unwritten:
             pauses.append(self._look_again_at - now)
             pauses += [kill_at - now for kill_at in self._left.values() if kill_at > now]
+        if self._units.try_again_at:
+            pauses.append(self._units.try_again_at - now)
         if self._is_idle():
             pauses.append(self._idle_since + self._linger_s - now)
         return max(0.0, min(pauses)) if pauses else None
@@ -301,7 +352,7 @@ class Keeper:
 
     def _is_over(self) -> bool:
         if self._ends:
-            return not (self._runs or self._left)
+            return not (self._leaders or self._left)
         return self._is_idle() and time.monotonic() >= self._idle_since + self._linger_s
 
 
@@ -312,11 +363,18 @@ def main() -> None:
     # Handled and not ignored: what is ignored here would be ignored in every program too.
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _hears)
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # A monitor's unit may give it the right to change users. It is the keeper's then, and no program's.
+    prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    os.umask(0o077)
     listener = socket.socket(fileno=talk.LISTENER)
     listener.set_inheritable(False)
     os.chdir("/")  # it keeps no file system busy
-    Keeper(sys.argv[1], listener).serve(signals)
+    keeper = Keeper(sys.argv[1], listener)
+    if sys.argv[2:]:
+        keeper.take_up(Path(sys.argv[2]))
+    keeper.serve(signals)
 
 
 def _hears(_number: int, _frame: Any) -> None:

@@ -13,9 +13,11 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from trigmon.launch import talk
-from trigmon.launch.port import LaunchPlan
+from trigmon.launch.port import LaunchError, LaunchPlan
+from trigmon.launch.users import account
 from trigmon.log import logger
 
 log = logger()
@@ -31,8 +33,9 @@ class KeeperGone(Exception):  # noqa: N818 - a state of the keeper, passed on to
 class Keeper:
     """A connection to a keeper. ``runs`` are those it keeps, as far as it has told; any thread may speak, one hears."""
 
-    def __init__(self, name: str, link: socket.socket, pid: int = 0) -> None:
+    def __init__(self, name: str, link: socket.socket, pid: int = 0, launcher: str = talk.PROCESS) -> None:
         self.name = name
+        self._launcher = launcher
         self.runs: set[str] = set()
         self._link = link
         self._pid = pid
@@ -64,6 +67,8 @@ class Keeper:
                 directory=str(directory),
                 time_limit_s=time_limit_s,
                 grace_s=grace_s,
+                launcher=self._launcher,
+                **_extras(plan),
             )
         )
 
@@ -85,10 +90,12 @@ class Keeper:
                 self._feed(self._link.recv(1 << 16))
         except TimeoutError:
             raise TimeoutError(f"the keeper {self.name} does not answer") from None
-        except OSError:
+        except (OSError, KeeperGone):
+            self._bury()
             raise KeeperGone from None
         finally:
-            self._link.settimeout(None)
+            if self._link.fileno() >= 0:
+                self._link.settimeout(None)
         hello = next(said for said in self._heard if said["say"] == "hello")
         self.runs |= set(hello["runs"])
 
@@ -131,11 +138,15 @@ class Keeper:
 
 
 class Keepers:
-    """The keepers of one monitors' directory: this monitor's own, and those whose runs it has taken over."""
+    """The keepers of one monitors' directory: this monitor's own, and those whose runs it has taken over.
 
-    def __init__(self, directory: Path, name: str) -> None:
+    ``launcher`` is what programs are started as. The runs' directory lies beside the monitors'.
+    """
+
+    def __init__(self, directory: Path, name: str, launcher: str = talk.PROCESS) -> None:
         self.name = name
         self._directory = directory
+        self._launcher = launcher
         self._known: dict[str, Keeper] = {}
         self._made_at = -_NOT_SOONER_S
 
@@ -145,20 +156,31 @@ class Keepers:
 
     def own(self) -> Keeper:
         """That of this monitor, started now when there is none. Raises OSError when it cannot be had now."""
-        return self.there(self.name) or self._made()
+        keeper = self.there(self.name)
+        if keeper is None:
+            if time.monotonic() < self._made_at + _NOT_SOONER_S:
+                raise OSError(f"the keeper {self.name} ended as soon as it was started")
+            self._made_at = time.monotonic()
+            self._known[self.name] = keeper = self._made(self.name)
+        return keeper
 
     def there(self, name: str) -> Keeper | None:
-        """The keeper of this name, None when it does not run. Raises OSError when it runs and does not answer."""
+        """The keeper of this name, None when it does not run. Raises OSError when it runs and does not answer.
+
+        Where systemd keeps the programs, one that has died is started again: it still learns how its runs ended.
+        """
         if name in self._known or not name:
             return self._known.get(name)
         link = talk.connected(self._directory, name)
-        if link is None:
+        if link is not None:
+            keeper = Keeper(name, link, launcher=self._launcher)
+        elif self._launcher == talk.SYSTEMD:
+            keeper = self._made(name)
+        else:
             return None
-        keeper = Keeper(name, link)
         try:
             keeper.wait_for_hello()
         except KeeperGone:  # it ended of itself just now
-            link.close()
             return None
         self._known[name] = keeper
         return keeper
@@ -173,25 +195,45 @@ class Keepers:
             keeper.close()
         self._known.clear()
 
-    def _made(self) -> Keeper:
-        if time.monotonic() < self._made_at + _NOT_SOONER_S:
-            raise OSError(f"the keeper {self.name} ended as soon as it was started")
-        self._made_at = time.monotonic()
-        with talk.listen(self._directory, self.name) as listener:
-            pid = _spawn(self.name, listener, self._directory / f"{self.name}.log")
-            link = talk.connected(self._directory, self.name)
+    def _made(self, name: str) -> Keeper:
+        argv = [sys.executable, "-m", "trigmon.launch.keeper", name]
+        if self._launcher == talk.SYSTEMD:
+            argv.append(str(self._directory.absolute().parent / "runs"))
+        with talk.listen(self._directory, name) as listener:
+            pid = _spawn(argv, listener, self._directory / f"{name}.log")
+            link = talk.connected(self._directory, name)
         if link is None:
-            raise OSError(f"the socket of the keeper {self.name} has gone")
-        log.info("keeper started", keeper=self.name, pid=pid)
-        self._known[self.name] = keeper = Keeper(self.name, link, pid)
-        return keeper
+            raise OSError(f"the socket of the keeper {name} has gone")
+        log.info("keeper started", keeper=name, pid=pid)
+        return Keeper(name, link, pid, self._launcher)
 
 
-def _spawn(name: str, listener: socket.socket, said: Path) -> int:
+def _extras(plan: LaunchPlan) -> dict[str, Any]:
+    """What few plans have, in the words of :mod:`trigmon.launch.talk`."""
+    extras: dict[str, Any] = {}
+    if plan.user:
+        extras["user"] = _identity(plan.user)
+    limits = {"memory_mib": plan.memory_limit_mib, "cpu_s": plan.cpu_limit_s, "open_files": plan.open_files_limit}
+    if given := {name: limit for name, limit in limits.items() if limit}:
+        extras["limits"] = given
+    if plan.secrets:
+        extras["secrets"] = plan.secrets
+    return extras
+
+
+def _identity(name: str) -> dict[str, Any]:
+    try:
+        user = account(name)
+    except LaunchError:  # gone since the plan was made: the keeper refuses this, and the run fails with that
+        return {"name": name, "uid": 0, "gid": 0, "groups": []}
+    return {"name": name, "uid": user.uid, "gid": user.gid, "groups": user.groups}
+
+
+def _spawn(argv: list[str], listener: socket.socket, said: Path) -> int:
     """Starts the process, in a session of its own; what it has to say of its own troubles goes to the file ``said``."""
     return os.posix_spawn(
         sys.executable,
-        [sys.executable, "-m", "trigmon.launch.keeper", name],
+        argv,
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_DUP2, listener.fileno(), talk.LISTENER),

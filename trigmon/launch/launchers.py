@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trigmon.launch.grants import Grants
 from trigmon.launch.port import Launcher
 from trigmon.launch.process import ProcessLauncher
 from trigmon.launch.spark_submit import SparkSubmitLauncher
 from trigmon.mq.enums import ApplType
 
 
-def launchers(data_directory: Path) -> dict[int, Launcher]:
+def launchers(data_directory: Path, grants: Grants | None = None) -> dict[int, Launcher]:
     """The application types this machine can start; ``data_directory`` holds what launching writes once."""
+    grants = grants or Grants()
     return {
-        ApplType.UNIX: ProcessLauncher(),
-        ApplType.SPARK: SparkSubmitLauncher(data_directory),
+        ApplType.UNIX: ProcessLauncher(grants),
+        ApplType.SPARK: SparkSubmitLauncher(data_directory, grants),
     }

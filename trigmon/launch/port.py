@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -61,3 +62,6 @@ class Launcher(Protocol):
 
     def plan(self, order: Order) -> LaunchPlan:
         """The plan for ``order``. Raises LaunchError; looks for programs, but starts none."""
+
+    def told(self, directory: Path) -> dict[str, str]:
+        """What the run's record is to hold besides, from what its program wrote."""

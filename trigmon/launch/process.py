@@ -9,18 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from trigmon.launch import words
+from trigmon.launch.grants import Grants
+from trigmon.launch.inherited import inherited
 from trigmon.launch.port import STDERR, LaunchError, LaunchPlan, Order
-from trigmon.mq.descriptors import pack_tmc2
-from trigmon.rules.programs import has_placeholder
+from trigmon.rules import programs
 
-# A service manager's own wires to the monitor: a started program that wrote to them would speak in its name.
-_NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
-# Relative to where the monitor was started, and worth keeping: by these a program finds its queue manager.
-_PATHS = ("TRIGMON_HOME", "TRIGMON_CONFIG", "TRIGMON_RUNTIME", "TRIGMON_QMGR_DATA")
 _TAIL = 8192
 
 
@@ -34,12 +30,12 @@ def arguments(order: Order) -> list[str]:
     program = words.split_words(order.trigger.appl_id, "APPLICID")
     if not program or not program[0]:
         raise LaunchError("APPLICID is blank: there is no program to start")
-    if has_placeholder(program[:1]):
+    if programs.has_placeholder(program[:1]):
         raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
-    after = words.environment_words(order.trigger.env_data)
-    if has_placeholder(program + after):
-        return words.filled(program + after, order)
-    return [*program, pack_tmc2(order.trigger, order.q_mgr_name), *after]
+    whole = programs.template(program, words.environment_words(order.trigger.env_data))
+    if programs.script_from_outside(whole):
+        raise LaunchError(f"the program must be {programs.SCRIPT_FROM_OUTSIDE}")
+    return words.filled(whole, order)
 
 
 def find_program(name: str, working_directory: str, path: str | None = None) -> str:
@@ -75,31 +71,32 @@ def _check_interpreter(script: Path) -> None:
 
 
 class ProcessLauncher:
-    """Plans APPLTYPE UNIX."""
+    """Plans APPLTYPE UNIX; ``grants`` is what the administrator lets a definition ask for."""
 
     errors = (STDERR,)
+
+    def __init__(self, grants: Grants = Grants()) -> None:  # noqa: B008 - it never changes
+        self._grants = grants
 
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
         program, *rest = arguments(order)
         directory = order.process.working_directory
-        return LaunchPlan(
+        plan = LaunchPlan(
             argv=[find_program(program, directory), *rest],
             environment=words.environment(order),
             working_directory=directory,
         )
+        return self._grants.completed(plan, order.process)
+
+    def told(self, directory: Path) -> dict[str, str]:
+        """A program's output is its own."""
+        return {}
 
 
 def environment(plan: LaunchPlan) -> dict[str, str]:
     """All of the environment that a planned program gets."""
-    return inherited(os.environ) | plan.environment
-
-
-def inherited(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a program gets of the monitor's environment; our own paths in it absolute, for it runs elsewhere."""
-    kept = {name: value for name, value in environ.items() if name not in _NOT_INHERITED}
-    paths = {name: str(Path(kept[name]).expanduser().absolute()) for name in _PATHS if kept.get(name)}
-    return kept | paths
+    return inherited(os.environ, is_another_users=bool(plan.user)) | plan.environment
 
 
 def why_not(number: int, program: str, directory: str) -> str:

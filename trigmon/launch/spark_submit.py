@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from trigmon.launch import words
+from trigmon.launch.grants import Grants
 from trigmon.launch.java import find_java
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
 from trigmon.rules.programs import has_placeholder
+
+# As a standalone master, YARN and Kubernetes name applications; a local one is named nowhere but in its driver.
+_APPLICATION = re.compile(rb"\b(?:app-[0-9]{14}-[0-9]{4}|application_[0-9]{13}_[0-9]{4,}|spark-[0-9a-f]{32})\b")
+_FIRST_BYTES = 1 << 18
 
 
 def command(spark_submit: str, order: Order) -> list[str]:
@@ -60,13 +66,18 @@ def spark_home(environ: Mapping[str, str]) -> Path:
 
 
 class SparkSubmitLauncher:
-    """Plans APPLTYPE SPARK. ``data_directory`` is where the bundled Java's launcher is written when it is needed."""
+    """Plans APPLTYPE SPARK.
+
+    ``data_directory`` is where the bundled Java's launcher is written when it is needed, ``grants`` what the
+    administrator lets a definition ask for.
+    """
 
     # spark-submit copies both streams of the Python it runs to its own stdout, so a traceback stands there.
     errors = (STDERR, STDOUT)
 
-    def __init__(self, data_directory: Path) -> None:
+    def __init__(self, data_directory: Path, grants: Grants = Grants()) -> None:  # noqa: B008 - it never changes
         self.data_directory = data_directory
+        self._grants = grants
 
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
@@ -79,8 +90,18 @@ class SparkSubmitLauncher:
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = os.environ.get(name, sys.executable)
-        return LaunchPlan(
+        plan = LaunchPlan(
             argv=argv,
             environment=words.environment(order) | spark,
             working_directory=order.process.working_directory,
         )
+        return self._grants.completed(plan, order.process)
+
+    def told(self, directory: Path) -> dict[str, str]:
+        """The id of the Spark application, where the cluster gave it one and Spark's log says it."""
+        try:
+            with (directory / STDERR).open("rb") as file:
+                found = _APPLICATION.search(file.read(_FIRST_BYTES))
+        except OSError:
+            return {}
+        return {"application_id": found[0].decode()} if found else {}

@@ -4,7 +4,9 @@ The monitor says
 
 ========  ==================================================================================================
 start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``, ``directory`` (the run's,
-          to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL)
+          to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL); where there is
+          any, ``user`` (``name uid gid groups``), ``limits`` (``memory_mib cpu_s open_files``) and
+          ``secrets`` (files by name); ``launcher`` (process, systemd)
 stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
 bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
 ========  ==================================================================================================
@@ -44,8 +46,20 @@ STOPPED = "monitor stopped"
 """Why a run was ended: its monitor was told to end, and its programs with it."""
 CANCELLED = "cancelled"
 """Why a run was ended: an operator asked for it."""
+NOT_OPENED = "not opened"
+"""Why a run was ended: it had not opened the queue it was started for within OPENWAIT."""
 KEEPER_ENDED = "keeper ended"
 """Why a run was ended: somebody sent its keeper SIGTERM."""
+OUT_OF_MEMORY = "the kernel, for want of memory"
+"""Why a run was ended: it, or the machine, had used up its memory. Only systemd tells."""
+
+PROCESS, SYSTEMD = "process", "systemd"
+"""What a program is started as: a process of the keeper's, or a transient unit of systemd's."""
+
+
+def cpu_limit(seconds: int) -> str:
+    """Why a run was ended: it used more processor time than it may."""
+    return f"its limit of {seconds} s of processor time"
 
 
 def line(say: str, **fields: Any) -> bytes:

@@ -55,7 +55,7 @@ def filled(words: list[str], order: Order) -> list[str]:
     done = []
     for word in words:
         element = programs.PLACEHOLDER.sub(lambda found: values[found[1]], word)
-        if element.startswith("-") and not word.startswith("-"):
+        if programs.makes_an_option(word) or (element.startswith("-") and not word.startswith("-")):
             raise LaunchError(f"{word} may not begin an option, and it would be {element!r}")
         done.append(element)
     return done

@@ -14,10 +14,15 @@ from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import DeadLetter
-from trigmon.monitor.reading import elsewhere, runs_of
-from trigmon.mq.calls import ChangeRun, Recorded, Reply
+from trigmon.mq.calls import (
+    Caps,
+    ChangeRun,
+    Runs,
+    StartRuns,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing, ToStart
 
 log = logger()
 _AT_ONCE: Final = 64
@@ -31,7 +36,7 @@ class Books:
         self._monitor = monitor
         self._initiation_q = initiation_q
         self._pending: dict[str, ledger.Fields] = {}
-        self._stands: dict[str, str] = {}
+        self._write_at: float | None = None
 
     @property
     def behind(self) -> bool:
@@ -43,12 +48,22 @@ class Books:
         """Seconds until trying makes sense."""
         return self._link.pause_s
 
-    def note(self, run_id: str, fields: ledger.Fields) -> None:
-        """Will be written; changes of one run that wait together become one."""
+    def note(self, run_id: str, fields: ledger.Fields, within_s: float = 0.0) -> None:
+        """Will be written within this time; changes of one run that wait together become one."""
         self._pending[run_id] = self._pending.get(run_id, {}) | fields
+        at = time.monotonic() + within_s
+        self._write_at = at if self._write_at is None else min(at, self._write_at)
 
-    def write(self) -> bool:
-        """Writes what is pending. False: the queue manager is away, and some of it still is."""
+    @property
+    def writes_in_s(self) -> float:
+        """Seconds until what is pending is to be written and there may be somebody to take it."""
+        in_s = 0.0 if self._write_at is None else self._write_at - time.monotonic()
+        return max(0.0, in_s, self._link.pause_s)
+
+    def write(self, *, all_of_it: bool = False) -> bool:
+        """Writes what is pending, unless it may wait. False: the queue manager is away, and some of it still is."""
+        if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
+            return True
         while self._pending:
             some = dict(islice(self._pending.items(), _AT_ONCE))
             try:
@@ -57,13 +72,12 @@ class Books:
                 return False
             for run_id in some:
                 del self._pending[run_id]
+        self._write_at = None
         return True
 
     def _change(self, some: dict[str, ledger.Fields]) -> None:
         try:
-            replies = self._link.pipeline([ChangeRun(run_id=run_id, fields=fields) for run_id, fields in some.items()])
-            for run_id, reply in zip(some, replies, strict=True):
-                self._note_state(run_id, some[run_id], reply)
+            self._link.pipeline([ChangeRun(run_id=run_id, fields=fields) for run_id, fields in some.items()])
         except MQError:  # one was refused, and which of the others were done is not told: each again
             for run_id, fields in some.items():
                 self._change_one(run_id, fields)
@@ -71,22 +85,20 @@ class Books:
     def _change_one(self, run_id: str, fields: ledger.Fields) -> None:
         """A refusal is logged: the program matters more than its record."""
         try:
-            self._note_state(run_id, fields, self._link.call(ChangeRun(run_id=run_id, fields=fields)))
+            self._link.call(ChangeRun(run_id=run_id, fields=fields))
         except MQError as error:
             log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
 
-    def _note_state(self, run_id: str, fields: ledger.Fields, reply: Reply) -> None:
-        if fields.get("state") == ledger.DUE and isinstance(reply, Recorded):
-            self._stands[run_id] = reply.state
+    def start_runs(self, caps: Caps) -> ToStart:
+        """Asks which held runs are to be started now. Raises LinkDown."""
+        reply = self._link.call(StartRuns(initiation_q=self._initiation_q, monitor=self._monitor, caps=caps))
+        assert isinstance(reply, ToStart)
+        return reply
 
-    def state_of_due(self, run_id: str) -> str:
-        """How a run that was to be due stands since :meth:`write`: so, or operators would have it otherwise."""
-        return self._stands.pop(run_id, ledger.DUE)
-
-    def running_elsewhere(self, process_name: str) -> int:
-        """How many runs of a process other monitors have due or started. Raises LinkDown."""
-        replies = self._link.pipeline(runs_of(process_name))
-        return len(elsewhere(self._link.call, process_name, replies, self._monitor))
+    def has_opened(self, run_id: str) -> bool:
+        """Whether a run's program has opened its queue. Raises LinkDown."""
+        reply = self._link.call(Runs(where={"run_id": run_id}, limit=1))
+        return isinstance(reply, Listing) and any(row.get("first_open_ms") for row in reply.rows)
 
     def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
         """A run that can never start: its trigger message goes to the dead-letter queue. Raises LinkDown."""

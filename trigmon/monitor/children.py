@@ -21,12 +21,14 @@ Letter = tuple[MessageDescriptor, bytes]
 class Limits(msgspec.Struct, frozen=True):
     """What holds for processes whose definitions say nothing: how many at once, how long (0: any time).
 
-    ``grace_s`` is what every program has between SIGTERM and SIGKILL.
+    ``grace_s`` is what every program has between SIGTERM and SIGKILL, ``runs`` how many programs a monitor has at a
+    time (0: any).
     """
 
     instances: int = 4
     time_limit_s: float = 0
     grace_s: float = 10
+    runs: int = 0
 
 
 class Child(msgspec.Struct, kw_only=True, eq=False):
@@ -34,14 +36,14 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
 
     ``keeper`` is who keeps it, None while that is not known and where its keeper has died: then ``pidfd`` is the
     program's, or -1 when it has ended. ``kept_by`` names the keeper to ask first. ``pid`` is 0 until it is told.
-    ``order``, ``plan`` and ``letter`` are what it was started with; of a run that an earlier monitor started there is
-    only the order, and only where the run may have to be started yet. ``kill_at`` is set when it was told to end.
+    ``order``, ``plan`` and ``letter`` are what it was started with; of a run that an earlier monitor had there is only
+    the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it was
+    told to end, ``opens_by`` is until when it is to open its queue (0: whenever it likes), both by time.monotonic().
     """
 
-    run_id: str
-    trigger: TriggerMessage
+    order: Order
     directory: Path
-    order: Order | None = None
+    may_be_unstarted: bool = False
     plan: LaunchPlan | None = None
     letter: Letter | None = None
     keeper: Keeper | None = None
@@ -49,12 +51,22 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     pid: int = 0
     pidfd: int = -1
     kill_at: float = 0.0
+    opens_by: float = 0.0
+
+    @property
+    def run_id(self) -> str:
+        """Which run it is."""
+        return self.order.run_id
+
+    @property
+    def trigger(self) -> TriggerMessage:
+        """What it was started by."""
+        return self.order.trigger
 
 
 class WriteOff(msgspec.Struct, frozen=True):
     """A run that can never start, until its trigger message lies where it should."""
 
-    trigger: TriggerMessage
     verdict: DeadLetter
     letter: Letter
 
@@ -71,6 +83,7 @@ class KeptBy(msgspec.Struct, frozen=True):
     keeper: Keeper
     pid: int
     start_ms: int
+    argv: list[str]
 
 
 class NotStarted(msgspec.Struct, frozen=True):
@@ -83,6 +96,7 @@ class Stray(msgspec.Struct, frozen=True):
     pid: int
     pidfd: int
     start_ms: int
+    argv: list[str]
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -108,11 +122,12 @@ def find(child: Child, there: Callable[[str], Keeper | None]) -> Found:
     if said is not None:
         return Exited(said)
     if keeper is not None and child.run_id in keeper.runs:
-        return KeptBy(keeper, (claim or {}).get("pid", 0), (claim or {}).get("start_ms", 0))
+        known = claim or {}
+        return KeptBy(keeper, known.get("pid", 0), known.get("start_ms", 0), known.get("argv", []))
     if claim is None:
-        return NotStarted() if child.order is not None else Lost("its directory is gone")
+        return NotStarted() if child.may_be_unstarted else Lost("its directory is gone")
     process = claims.open_program(claim, child.run_id)
     if process is not None:
-        return Stray(*process, claim.get("start_ms", 0))
+        return Stray(*process, claim.get("start_ms", 0), claim.get("argv", []))
     has_run = child.pid or claim.get("pid")
     return Lost("its keeper was gone when it ended" if has_run else "its keeper ended in the moment of starting it")

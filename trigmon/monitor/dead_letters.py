@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
 from trigmon.monitor.plan import DeadLetter
-from trigmon.mq.calls import Call, Display, Listing, Put, Reply
+from trigmon.mq.calls import Call, Display, Put
 from trigmon.mq.descriptors import (
-    FORMAT_DEAD_LETTER,
     FORMAT_TRIGGER,
     DeadLetterHeader,
     MessageDescriptor,
@@ -19,6 +16,8 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, PutOption
 from trigmon.mq.errors import MQError, TmError
+from trigmon.mq.replies import Listing, Reply
+from trigmon.rules.dead_letter import dead_descriptor
 
 # A trigger message known only from its run record: what the queue manager had written around it.
 AS_WRITTEN = MessageDescriptor(format=FORMAT_TRIGGER, persistence=int(Persistence.NOT_PERSISTENT))
@@ -51,7 +50,7 @@ def put_dead_letter(
         call(
             Put(
                 q_name=name,
-                descriptor=replace(descriptor, format=FORMAT_DEAD_LETTER),
+                descriptor=dead_descriptor(descriptor),
                 data=_header(verdict, descriptor, initiation_q, q_mgr_name, now_ms) + data,
                 options=int(PutOption.SYNCPOINT if unit else PutOption.NO_SYNCPOINT),
                 unit=unit,

@@ -2,24 +2,36 @@
 
 ===============  ======================================================================================
 run_id           16 hexadecimal digits, ascending by the time they were made; the record's key
-state            held (waits for a slot, or is paused), due (about to start), started, exited (status 0 or not,
-                 or a signal), failed (never became a process), unknown (ended while nobody could see how),
-                 cancelled (an operator had it ended; as exited where it was a process, and why tells by whom)
+state            held (waits, why says for what), due (launched: about to start), started, serving (it has
+                 opened its queue), drained (and closed it with nothing left), exited (status 0 or not, or a
+                 signal), failed (never became a process), unknown (ended while nobody could see how),
+                 cancelled (an operator had it ended; as exited where it was a process, and why tells by
+                 whom), joined (another run that waited does the same)
 q_name ...       q_name, process_name, trigger_data, appl_type, appl_id, env_data, user_data: as the
                  trigger message said; occasion: the row of the law that fired, "" if not told
-argv             what was executed, [] until planned
+verdict          what held when the queue last fired on this occasion, a line a condition; [] if not known
+process          the definition as it was: what differs from the defaults; None where there was none
+argv             what was executed, [] until started
 directory        where stdout and stderr lie, on the monitor's host
+user             as whom it was executed
 pid              of the program, which leads its own process group; 0 until started
 start_ms end_ms  milliseconds since 1970, 0 until it happened, and where nobody knows when it did
 exit_status      0 to 255, None until ended or when a signal ended it; signal: its number or None
 stderr_tail      the end of its stderr when it ended, 8 KiB at most; for Spark, half of it is stdout's,
                  where spark-submit writes its Python's stderr
+application_id   of a Spark application, where a cluster gave it one
 why              for a person: why it is held, failed or unknown, or how it ended
+was_stopped      it was ended by its monitor's stop: that says nothing of the program
 monitor          which monitor: the id of its data directory, initiation queue, and its number among those there
 host             the name of the host it ran on when it took the trigger message
 recorded_ms      when the trigger message was taken
 initiation_q     where from
 repeats          the run whose trigger message was put once more for this one, "" for none
+attempt          1, or which try this is; retries: the run before it in that row
+joins            of a joined one: the run that does its work
+first_open_ms    when it first opened its queue for input, and first_get_ms when it first got a message
+taken ...        taken, committed, backed_out: messages it got from its queue, and what became of them;
+                 put_aside: what was moved out of its way as poison
 cancelled_by     who asked for its end, with cancelled_ms and cancel_reason; there from then on
 ===============  ======================================================================================
 
@@ -34,17 +46,18 @@ import socket
 from typing import Any
 
 from trigmon.mq.descriptors import TriggerMessage
-
-HELD, DUE, STARTED, EXITED, FAILED, UNKNOWN = "held", "due", "started", "exited", "failed", "unknown"
-CANCELLED = "cancelled"
-"""Written by the ledger itself, when a run that was to be cancelled has ended."""
+from trigmon.mq.run_states import EXITED, FAILED, HELD, STARTED, UNKNOWN
 
 Fields = dict[str, Any]
 
 
-def new_run_id(now_ms: int) -> str:
-    """An id that sorts by time and that two monitors will not both make: 11 digits of time, 5 of chance."""
-    return f"{now_ms:011x}{secrets.randbelow(1 << 20):05x}"
+def new_run_id(now_ms: int, after: str = "0") -> str:
+    """An id that sorts by time and that two monitors will not both make: 11 digits of time, 5 of chance.
+
+    It sorts behind ``after``, the one made before.
+    """
+    made = (now_ms << 20) + secrets.randbelow(1 << 20)
+    return f"{max(made, int(after, 16) + 1):016x}"
 
 
 def recorded(
@@ -64,6 +77,7 @@ def recorded(
         "occasion": occasion,
         "argv": [],
         "directory": "",
+        "user": "",
         "pid": 0,
         "start_ms": 0,
         "end_ms": 0,
@@ -76,6 +90,7 @@ def recorded(
         "recorded_ms": now_ms,
         "initiation_q": "",
         "repeats": "",
+        "attempt": 1,
     } | more
 
 
@@ -84,14 +99,14 @@ def trigger_of(record: Fields) -> TriggerMessage:
     return TriggerMessage(**{name: record[name] for name in TriggerMessage.__struct_fields__})
 
 
-def due(argv: list[str], directory: str) -> Fields:
-    """It is about to start."""
-    return {"state": DUE, "argv": argv, "directory": directory, "why": ""}
+def held_again(why: str) -> Fields:
+    """It could not be started now."""
+    return {"state": HELD, "why": why}
 
 
-def started(pid: int, now_ms: int) -> Fields:
+def started(pid: int, now_ms: int, **more: Any) -> Fields:
     """It runs."""
-    return {"state": STARTED, "pid": pid, "start_ms": now_ms}
+    return {"state": STARTED, "pid": pid, "start_ms": now_ms, "why": "", **more}
 
 
 def failed(why: str, now_ms: int) -> Fields:
@@ -99,7 +114,7 @@ def failed(why: str, now_ms: int) -> Fields:
     return {"state": FAILED, "end_ms": now_ms, "why": why}
 
 
-def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "") -> Fields:
+def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "", *, was_stopped: bool = False) -> Fields:
     """It ended; ``return_code`` is subprocess's: negative for a signal. ``ended_by``: what ended it, if not itself."""
     by_signal = return_code < 0
     how = how_it_ended(return_code)
@@ -110,6 +125,7 @@ def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "") 
         "signal": -return_code if by_signal else None,
         "stderr_tail": stderr_tail,
         "why": f"ended by {ended_by}: {how}" if ended_by else how,
+        "was_stopped": was_stopped,
     }
 
 

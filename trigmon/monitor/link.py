@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from trigmon.client.connection import Connection
-from trigmon.mq.calls import Call, Reply
+from trigmon.mq.calls import Call
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply
 
 _GONE: Final = frozenset(
     {

@@ -13,6 +13,8 @@ from types import FrameType
 from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
+from trigmon.launch import systemd, talk
+from trigmon.launch.grants import Grants
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
 from trigmon.log import logger, say_always
@@ -23,6 +25,7 @@ from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.sweeping import Sweeper
 from trigmon.monitor.watcher import Watcher
+from trigmon.notify import ServiceManager
 
 log = logger()
 DEFAULT_INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -33,25 +36,39 @@ def run(
     *,
     initiation_q: str = DEFAULT_INITIATION_Q,
     limits: Limits | None = None,
+    grants: Grants | None = None,
     data: str | Path | None = None,
     stop_runs: bool = False,
+    launcher: str = talk.PROCESS,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
     """Runs a trigger monitor until SIGTERM or SIGINT, or until ``stop`` is set (then signals are left alone).
 
-    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``data`` is the
-    queue manager's data directory (runs' output goes below it). ``ready`` is called once the initiation queue is open.
+    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``grants``
+    is what processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
+    is called once the initiation queue is open.
     Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
-    because the process that started it has died. Raises MQError when the initiation queue cannot be served.
+    because the process that started it has died. ``launcher`` is what programs are started as. Raises MQError when the
+    initiation queue cannot be served, and OSError when there is no systemd to start programs.
     """
+    if launcher == talk.SYSTEMD and (why := systemd.why_not()):
+        raise OSError(f"monitor.launcher is systemd, and {why}")
+    service = ServiceManager()
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
 
     def connected() -> Connection:
         return connect(address, application="trigmon monitor", run_id="")
 
+    def opened() -> None:
+        service.ready()
+        service.status(f"serves {initiation_q}")
+        if ready is not None:
+            ready()
+
     with _stopping(stop) as stopped:
+        service.status("waits for its queue manager")
         link = Link(connected)
         name = _q_mgr_name(link, stopped)
         if name is None:
@@ -60,16 +77,24 @@ def run(
         directory = places.data_directory(name, data)
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
-            keepers = Keepers(directory / "monitors", post.keeper)
-            programs = Programs(books, launchers(directory), directory / "runs", keepers, limits or Limits())
+            keepers = Keepers(directory / "monitors", post.keeper, launcher)
+            programs = Programs(
+                books,
+                launchers(directory, grants),
+                directory / "runs",
+                keepers,
+                limits or Limits(),
+                q_mgr_name=name,
+                address=address if ":" in address else "",
+            )
             sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
                 link,
                 programs,
                 initiation_q=initiation_q,
                 post=post,
-                address=address if ":" in address else "",
-                ready=ready or (lambda: None),
+                ready=opened,
+                alive=service.beat,
             )
             try:
                 watcher.serve(stopped)
@@ -77,6 +102,7 @@ def run(
                 link.drop()  # in order it would commit: a trigger message that was got and not served must come back
                 raise
             finally:
+                service.stopping()
                 link.close()
                 sweeper.stop()
                 # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.

@@ -1,22 +1,20 @@
-"""What becomes of a trigger message: start it, hold it, or dead-letter it with IBM's feedback code. Pure.
+"""What becomes of a trigger message: a run, or a dead letter with IBM's feedback code. Pure.
 
 A trigger message that the queue manager wrote says what to start, in the values that were in force when it was
 written; the process definition of today adds only what it has no field for (how many, which directory, Spark's
 settings). Anybody else who puts a trigger message names a process and no more: what runs is what an administrator
 defined under that name. The queue manager alone says ``ApplType.QMGR``: it overwrites that field in a client's puts,
-and in a context that a client passes on.
+and in a context that a client passes on. Whether a run may start now is the ledger's to say.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.launch.port import Order
 from trigmon.launch.words import control_character
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, unpack_tm
@@ -28,24 +26,11 @@ from trigmon.mq.names import is_object_name
 _ADDED = tuple(name for name, attribute in ATTRIBUTES[ObjectType.PROCESS].items() if attribute.ours)
 
 
-class Start(msgspec.Struct, frozen=True):
-    """Start it now."""
-
-
-class Hold(msgspec.Struct, frozen=True):
-    """Write the run down, and start it when one of those before it has ended."""
-
-    why: str
-
-
 class DeadLetter(msgspec.Struct, frozen=True):
     """Put the trigger message on the dead-letter queue with this feedback code."""
 
     reason: Feedback
     why: str
-
-
-Verdict = Start | Hold | DeadLetter
 
 
 def read_trigger(descriptor: MessageDescriptor, data: bytes) -> TriggerMessage | DeadLetter:
@@ -94,89 +79,28 @@ def believed(
 
 
 def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> Process:
-    """The process to start. ``definition`` is its row as DISPLAY PROCESS answers it, None when there is none."""
-    added = {name: definition[name] for name in _ADDED if name in definition} if definition else {}
-    return Process(
-        name=trigger.process_name,
-        appl_type=trigger.appl_type,
-        appl_id=trigger.appl_id,
-        env_data=trigger.env_data,
-        user_data=trigger.user_data,
-        **added,
-    )
+    """The process to start. ``definition`` is what the ledger keeps of it with the run, None where there is none.
 
-
-def slot_of(trigger: TriggerMessage) -> str:
-    """What instances are counted by: the process, or the program where a trigger message names no process."""
-    return trigger.process_name or trigger.appl_id
-
-
-Cause = tuple[str, str]
-"""What failures in a row are counted by: the process, and the queue that it serves."""
-
-_LONGEST_PAUSE_S = 60
-
-
-def cause_of(trigger: TriggerMessage) -> Cause:
-    """See :data:`Cause`."""
-    return slot_of(trigger), trigger.q_name
-
-
-class Failing(msgspec.Struct, frozen=True):
-    """How often the runs of a cause failed since one succeeded, and when the last one ended, in seconds."""
-
-    times: int = 0
-    last_s: float = 0.0
-
-    @property
-    def pause_s(self) -> int:
-        """How long the next start is to wait behind the last end: 1, 2, 4 and so on up to 60 seconds."""
-        return min(_LONGEST_PAUSE_S, 2 ** min(self.times - 1, 10)) if self.times else 0
-
-    @property
-    def until_s(self) -> float:
-        """When the pause is over."""
-        return self.last_s + self.pause_s
-
-
-def paused(failing: Failing, running: int, now_s: float) -> str:
-    """Why a run waits for the failures before it, "" when it need not; ``running`` counts the runs of its cause.
-
-    A program that fails at once and leaves its messages would be triggered again by its own close, without end. One
-    run at a time tries again, since a trigger message can come before the end of the run that caused it.
+    What cannot be read in it, since another version wrote it, is left out.
     """
-    if not failing.times:
-        return ""
-    said = f"failed {failing.times} time{'s' if failing.times > 1 else ''} in a row"
-    if now_s < failing.until_s:
-        return f"{said}; next start in {math.ceil(failing.until_s - now_s)} s"
-    return f"{said}; one runs, and its end decides" if running else ""
+    added = {name: value for name, value in (definition or {}).items() if name in _ADDED}
+    said: dict[str, Any] = {
+        "name": trigger.process_name,
+        "appl_type": trigger.appl_type,
+        "appl_id": trigger.appl_id,
+        "env_data": trigger.env_data,
+        "user_data": trigger.user_data,
+    }
+    try:
+        return msgspec.convert({**added, **said}, Process)
+    except msgspec.ValidationError:
+        return Process(**said)
 
 
-def judge(
-    order: Order,
-    *,
-    before_it: int,
-    elsewhere: Collection[str] = (),
-    pause: str = "",
-    default_instances: int,
-    appl_types: Collection[int],
-) -> Verdict:
-    """What to do with an order.
-
-    ``before_it`` counts the runs of its slot that are running or held here already, ``elsewhere`` are those running
-    under other monitors, ``pause`` is what :func:`paused` says, ``default_instances`` is the cap of processes that set
-    none, ``appl_types`` are those this monitor can start.
-    """
-    appl_type = order.trigger.appl_type
-    if appl_type not in appl_types:
-        known = ", ".join(f"{ApplType(n).name} ({int(n)})" for n in sorted(appl_types))
-        return DeadLetter(Feedback.APPL_TYPE_ERROR, f"APPLTYPE {appl_type} is none this monitor starts: {known}")
-    cap = order.process.instances or default_instances
-    if pause:
-        return Hold(pause)
-    if before_it + len(elsewhere) >= cap:
-        others = f", {len(elsewhere)} of them under other monitors ({', '.join(elsewhere)})" if elsewhere else ""
-        count = before_it + len(elsewhere)
-        return Hold(f"{count} of {slot_of(order.trigger)} are running or held{others}, and {cap} may run at a time")
-    return Start()
+def startable(trigger: TriggerMessage, appl_types: Collection[int]) -> DeadLetter | None:
+    """None, or 267: the application type is none of those that this monitor can start."""
+    if trigger.appl_type in appl_types:
+        return None
+    known = ", ".join(f"{ApplType(n).name} ({int(n)})" for n in sorted(appl_types))
+    why = f"APPLTYPE {trigger.appl_type} is none this monitor starts: {known}"
+    return DeadLetter(Feedback.APPL_TYPE_ERROR, why)

@@ -1,9 +1,9 @@
-"""The programs that run, the runs that wait for a slot, and the thread that hears of their ends.
+"""The programs that run, and the thread that hears of their ends and has held runs started.
 
 The monitor's own thread asks the keeper for a start and goes straight back to its waiting get. Everything after that
 belongs to the reaper thread, which has a connection of its own: it hears what the keeper tells, writes down that a
-program was started and how it ended, and starts held runs when a slot frees. While the queue manager is away what it
-has to write waits, and held runs wait too.
+program was started and how it ended, and asks the ledger what may be started then. While the queue manager is away
+what it has to write waits, and held runs wait too.
 
 A keeper outlives its monitor, and what it saw is written in the runs' directories: so a run that an earlier monitor
 started is found, in the keeper's hands or by its exit. Only when the keeper itself has died is the process looked for,
@@ -13,6 +13,7 @@ and then nobody knows how it ends.
 from __future__ import annotations
 
 import os
+import pwd
 import select
 import signal
 import threading
@@ -20,31 +21,32 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import process, talk
+from trigmon.launch import credentials, process, talk
 from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
-from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order
+from trigmon.launch.port import STDERR, Launcher, LaunchPlan, Order
 from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.books import Books
-from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, WriteOff, find
-from trigmon.monitor.controls import Heeded
-from trigmon.monitor.dead_letters import AS_WRITTEN
+from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, find
 from trigmon.monitor.link import LinkDown
-from trigmon.monitor.plan import DeadLetter, slot_of
-from trigmon.monitor.slots import Slots
-from trigmon.mq.descriptors import TriggerMessage, pack_tm
-from trigmon.mq.enums import Feedback
-from trigmon.rules.facts import Paused
+from trigmon.monitor.starting import Starter
+from trigmon.mq.calls import Caps
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.run_states import DUE
 
 log = logger()
 
-# How soon a run that other monitors' runs keep waiting is looked at again, in seconds: nobody tells when they end.
+# How soon a program whose keeper has died is looked at again while it is to end, in seconds.
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
+# That a program has started may be written a little later: its first instructions are worth more than our bookkeeping,
+# and of one that ends at once both is written together.
+_MAY_WAIT_S = 0.02
 _SAY_AGAIN_S = 60.0
 
 
@@ -58,22 +60,23 @@ class Programs:
         runs_directory: Path,
         keepers: Keepers,
         limits: Limits,
+        *,
+        q_mgr_name: str,
+        address: str = "",
     ) -> None:
+        """``address`` is what started programs connect to ("": the queue manager's name)."""
         self.launchers = launchers
         self.runs_directory = runs_directory
         self.limits = limits
         self._books = books
+        self._starter = Starter(books, launchers, limits, q_mgr_name, address)
         self._keepers = keepers
         self._lock = threading.Lock()
-        self._heeded = Heeded()
-        self._slots = Slots(limits.instances, self._heeded.is_paused)
         self._children: dict[str, Child] = {}
         self._strays: dict[int, Child] = {}
         self._polled: tuple[Keeper, ...] = ()
         self._to_find: deque[Child] = deque()
-        self._write_offs: dict[str, WriteOff] = {}
-        self._stalled = False
-        self._waits_for_others = False
+        self._cancel: frozenset[str] = frozenset()
         self._ends_runs = False
         self._stop_at: float | None = None
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
@@ -84,65 +87,58 @@ class Programs:
 
     # -- for the monitor's thread ---------------------------------------------------------------------------
 
-    def before(self, slot: str) -> int:
-        """How many runs of a slot are running or held."""
-        with self._lock:
-            return self._slots.before(slot)
+    @property
+    def caps(self) -> Caps:
+        """What the ledger is to heed where a definition says nothing."""
+        return self._starter.caps
 
-    def paused(self, trigger: TriggerMessage) -> str:
-        """Why a run of this cause must wait for the failures before it; "" when it need not."""
-        with self._lock:
-            return self._slots.paused(trigger, time.monotonic())
+    @property
+    def waiting(self) -> int:
+        """How many runs are held, as far as is known."""
+        return self._starter.waiting
 
     def knows(self, run_id: str) -> bool:
         """Whether a run is in these hands, so that nobody resumes it a second time."""
         with self._lock:
-            return self._slots.knows(run_id)
+            return run_id in self._children or self._starter.writes_off(run_id)
 
     def directory(self, run_id: str) -> Path:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
-    def start(self, order: Order, plan: LaunchPlan, letter: Letter) -> None:
-        """Has a planned run started that is in the ledger as due; ``letter`` is its trigger message as it came."""
+    def start(self, record: ledger.Fields, letter: Letter) -> None:
+        """Has a run started that is due in the ledger; ``letter`` is its trigger message as it came."""
+        planned = self._starter.planned(record, letter)
         with self._lock:
-            self._slots.begin(order.run_id, order.trigger)
-            is_asked = self._ask_for(order, plan, letter)
-            if not is_asked:
-                self._slots.put_back(order)
+            is_asked = planned is not None and self._ask_for(*planned, letter)
         if not is_asked:
             self.wake()
 
-    def hold(self, order: Order) -> None:
-        """Keeps a run that is in the ledger as held until its slot frees."""
-        with self._lock:
-            self._slots.hold(order)
+    def held(self, count: int) -> None:
+        """So many runs were held."""
+        self._starter.held(count)
         self.wake()
 
-    def heed(self, pauses: list[Paused], cancel: list[str]) -> None:
-        """What operators want now: nothing of this is started, and these runs are ended."""
-        self._heeded.heard(pauses, cancel)
+    def heed(self, cancel: list[str]) -> None:
+        """These runs are to be ended; and something may have changed that held ones wait for."""
+        self._cancel = frozenset(cancel)
+        self._starter.look_again()
         self.wake()
 
-    def held(self) -> list[str]:
-        """The ids of the runs held here."""
-        with self._lock:
-            return self._slots.held()
-
-    def drop(self, run_id: str) -> None:
-        """A held run was cancelled."""
-        with self._lock:
-            self._slots.drop(run_id)
-
-    def take_up(self, run_id: str, trigger: TriggerMessage, kept_by: str, order: Order | None) -> None:
+    def take_up(self, record: ledger.Fields, kept_by: str) -> None:
         """A run that an earlier monitor started, or may have: what became of it is found out, and then written.
 
-        ``kept_by`` is the keeper of the monitor that had it, ``order`` what it takes to start it if it was not.
+        ``kept_by`` is the keeper of the monitor that had it.
         """
-        child = Child(run_id=run_id, trigger=trigger, directory=self.directory(run_id), kept_by=kept_by, order=order)
+        order = self._starter.order_of(record)
+        child = Child(
+            order=order,
+            directory=self.directory(order.run_id),
+            may_be_unstarted=record["state"] == DUE,
+            kept_by=kept_by,
+        )
         with self._lock:
-            self._slots.begin(run_id, trigger)
-            self._children[run_id] = child
+            self._children[child.run_id] = child
         self._to_find.append(child)
         self.wake()
 
@@ -172,15 +168,8 @@ class Programs:
     # -- for both, under the lock ---------------------------------------------------------------------------
 
     def _ask_for(self, order: Order, plan: LaunchPlan, letter: Letter) -> bool:
-        """Asks the keeper for a start. False: there is no keeper to be had now, and the run waits."""
-        child = Child(
-            run_id=order.run_id,
-            trigger=order.trigger,
-            directory=self.directory(order.run_id),
-            order=order,
-            plan=plan,
-            letter=letter,
-        )
+        """Asks the keeper for a start. False: there is no keeper to be had now, and the run is held again."""
+        child = Child(order=order, directory=self.directory(order.run_id), plan=plan, letter=letter)
         try:
             child.keeper = self._keepers.own()
             self._children[child.run_id] = child
@@ -196,7 +185,7 @@ class Programs:
             pass  # the reaper hears of that too, and finds what became of the run
         except OSError as error:
             self._seldom.warning("no program can be started", error=str(error))
-            self._stalled = True
+            self._starter.put_back(order, str(error))
             return False
         if child.keeper not in self._polled:
             self.wake()
@@ -218,14 +207,14 @@ class Programs:
             self._wait()
             while self._to_find:
                 self._find(self._to_find.popleft())
-            if self._ends_runs or self._heeded.cancel:
-                self._end_runs()
-            # What is to be started is written down with all that has happened, in one turn and one sync.
-            chosen = self._choose_held() if self._stop_at is None else []
-            for order, plan in chosen:
-                self._books.note(order.run_id, ledger.due(plan.argv, str(self.directory(order.run_id))))
-            self._start_chosen(chosen, is_written=self._books.write())
-            self._write_off()
+            self._end_what_is_to_end()
+            # What has happened is written in one turn; by then the ledger knows what may be started.
+            is_written = self._books.write(all_of_it=self._stop_at is not None)
+            if is_written and self._stop_at is None:
+                for order, plan, letter in self._starter.due():
+                    with self._lock:
+                        self._ask_for(order, plan, letter)
+            self._starter.write_off()
 
     def _wait(self) -> None:
         """Waits until something has happened, and takes it in."""
@@ -251,20 +240,21 @@ class Programs:
         with self._lock:
             unknown = any(not child.pid for child in self._children.values())
             open_ = self._children if self._ends_runs else unknown
-        return not (open_ or self._to_find or self._books.behind or self._write_offs)
+        return not (open_ or self._to_find or self._books.behind or self._starter.is_writing_off)
 
     def _pause_ms(self) -> float | None:
-        pauses = [self._books.pause_s] if self._books.behind or self._write_offs else []
+        now = time.monotonic()
+        is_behind = self._books.behind or self._starter.is_writing_off
+        pauses = [self._books.writes_in_s] if is_behind else []
         if self._stop_at is not None:
-            pauses.append(max(0.0, self._stop_at - time.monotonic()))
+            pauses.append(self._stop_at - now)
             pauses += [_LOOK_AGAIN_S] if self._strays else []
         else:
-            pauses += [_LOOK_AGAIN_S] if self._waits_for_others or (self._strays and self._heeded.cancel) else []
-            pauses += [max(_LOOK_AGAIN_S, self._books.pause_s)] if self._stalled else []
+            pauses += [_LOOK_AGAIN_S] if self._strays and self._cancel else []
+            pauses += [max(at - now, self._books.pause_s) for at in self._starter.asks_at()]
             with self._lock:
-                pause_s = self._slots.next_pause_s(time.monotonic())
-            pauses += [pause_s] if pause_s is not None else []
-        return 1 + 1000 * min(pauses) if pauses else None
+                pauses += [child.opens_by - now for child in self._children.values() if child.opens_by]
+        return 1 + 1000 * max(0.0, min(pauses)) if pauses else None
 
     # -- what the keeper tells ------------------------------------------------------------------------------
 
@@ -294,50 +284,55 @@ class Programs:
             kept = [child for child in self._children.values() if child.keeper is keeper]
         log.error("the keeper has ended", keeper=keeper.name, runs=[child.run_id for child in kept])
         for child in kept:
-            child.keeper, child.kept_by = None, keeper.name
+            child.keeper, child.kept_by, child.may_be_unstarted = None, keeper.name, not child.pid
             self._to_find.append(child)
 
     def _started(self, child: Child, said: Mapping[str, Any]) -> None:
-        child.pid = said["pid"]
-        self._books.note(child.run_id, ledger.started(child.pid, said["start_ms"]))
-        argv = child.plan.argv if child.plan else [""]
-        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=argv[0])
+        argv = child.plan.argv if child.plan else []
+        self._runs(child, said["pid"], said["start_ms"], argv)
+        program = argv[0] if argv else ""
+        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=program)
+
+    def _runs(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
+        """It has a process: that is written, and from here on it is to open its queue."""
+        child.pid = pid
+        if child.order.process.open_wait_s:
+            child.opens_by = time.monotonic() + child.order.process.open_wait_s
+        known = {"argv": argv, "directory": str(child.directory), "user": child.order.process.run_as or own_user()}
+        self._books.note(child.run_id, ledger.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
         tail = process.tail(child.directory, self._errors_of(child.trigger))
         code, by = int(said["status"]), str(said["why"])
-        begun = ledger.started(said["pid"], said["start_ms"]) if not child.pid else {}
+        begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.directory))
         child.pid = said["pid"]
         ended_by = {
             talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
+            talk.NOT_OPENED: f"its monitor, since it had not opened its queue in {child.order.process.open_wait_s} s",
             talk.STOPPED: "its monitor's stop",
             talk.KEEPER_ENDED: "its keeper's stop",
             talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
-        # Whom a stop ended neither failed nor succeeded.
-        succeeded = None if by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED) else code == 0
-        self._close(child, begun | ledger.exited(code, tail, said["end_ms"], ended_by), succeeded)
+        was_stopped = by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED)
+        launcher = self.launchers.get(child.trigger.appl_type)
+        told = launcher.told(child.directory) if launcher is not None else {}
+        self._close(child, begun | told | ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped))
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
         """No program came of it: the trigger message goes to the dead-letter queue."""
         why = said["error"]
         if said["errno"] and child.plan is not None:
             why = process.why_not(said["errno"], child.plan.argv[0], child.plan.working_directory)
+        self._starter.begin_write_off(child.order, why, child.letter)
         with self._lock:
             del self._children[child.run_id]
-        self._begin_write_off(child.run_id, child.trigger, why, child.letter)
 
-    def _close(self, child: Child, fields: ledger.Fields, succeeded: bool | None) -> None:
+    def _close(self, child: Child, fields: ledger.Fields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
         self._books.note(child.run_id, fields)
+        self._starter.look_again()
         with self._lock:
             self._children.pop(child.run_id, None)
-            self._slots.end(child.run_id, child.trigger)
-            self._slots.judged(child.trigger, succeeded, time.monotonic())
-            why = self._slots.paused(child.trigger, time.monotonic())
-            first = next(self._slots.held_of(child.trigger), None)
-        if why and first is not None:
-            self._books.note(first.run_id, {"why": why})
 
     def _errors_of(self, trigger: TriggerMessage) -> tuple[str, ...]:
         """Which output files tell why such a program failed."""
@@ -353,20 +348,19 @@ class Programs:
         match find(child, self._there):
             case Exited(said):
                 (self._ended if "status" in said else self._failed)(child, said)
-            case KeptBy(keeper, pid, start_ms):
+            case KeptBy(keeper, pid, start_ms, argv):
                 child.keeper = keeper
                 if pid:
-                    self._runs_on(child, pid, start_ms)
-            case Stray(pid, pidfd, start_ms):
+                    self._runs_on(child, pid, start_ms, argv)
+            case Stray(pid, pidfd, start_ms, argv):
                 child.pidfd = pidfd
                 self._strays[pidfd] = child
-                self._runs_on(child, pid, start_ms or now_ms())
+                self._runs_on(child, pid, start_ms or now_ms(), argv)
             case NotStarted():
-                assert child.order is not None
                 with self._lock:
                     del self._children[child.run_id]
-                    self._slots.put_back(child.order)
-                log.info("run taken up", run=child.run_id, state=ledger.DUE)
+                self._starter.put_back(child.order, "it was not started before its monitor ended")
+                log.info("run taken up", run=child.run_id, state=DUE)
             case Lost(why):
                 self._lose_sight(child, why)
 
@@ -378,9 +372,8 @@ class Programs:
             log.error("a keeper cannot be asked", keeper=name, error=str(error))
             return None
 
-    def _runs_on(self, child: Child, pid: int, start_ms: int) -> None:
-        child.pid = pid
-        self._books.note(child.run_id, ledger.started(pid, start_ms))
+    def _runs_on(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
+        self._runs(child, pid, start_ms, argv)
         log.info("program found running", run=child.run_id, pid=pid)
 
     def _stray_ended(self, child: Child) -> None:
@@ -389,114 +382,57 @@ class Programs:
         self._lose_sight(child, "its keeper had ended before it", now_ms())
 
     def _lose_sight(self, child: Child, why: str, end_ms: int = 0) -> None:
+        with suppress(OSError):  # no keeper was there to do it
+            credentials.remove(child.directory)
         tail = process.tail(child.directory, self._errors_of(child.trigger))
-        self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms), None)
+        self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms))
 
-    # -- what is to be done ---------------------------------------------------------------------------------
+    # -- what is to end -------------------------------------------------------------------------------------
 
-    def _end_runs(self) -> None:
-        """Ends every program, or those that were cancelled.
-
-        For one without a keeper the group is signalled here: its pidfd says that it is there.
-        """
-        now, why = time.monotonic(), talk.STOPPED if self._ends_runs else talk.CANCELLED
+    def _end_what_is_to_end(self) -> None:
+        """Ends every program, or those that were cancelled, or that have not opened their queue in time."""
+        now = time.monotonic()
         with self._lock:
             children = list(self._children.values())
-        for child in children if self._ends_runs else [c for c in children if c.run_id in self._heeded.cancel]:
-            is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
-            if child.keeper is None and child.pidfd < 0:
-                continue  # it is being looked for
-            child.kill_at = child.kill_at or now + self.limits.grace_s
-            if child.keeper is None and (is_first or is_due):
-                with suppress(OSError):
-                    os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
-            elif child.keeper is not None and is_first:
-                with suppress(KeeperGone):
-                    child.keeper.stop(child.run_id, why, self.limits.grace_s)
+        for child in children:
+            if self._ends_runs:
+                self._end(child, talk.STOPPED, now)
+            elif child.run_id in self._cancel:
+                self._end(child, talk.CANCELLED, now)
+            elif child.kill_at or (0 < child.opens_by <= now and not self._has_opened(child)):
+                self._end(child, talk.NOT_OPENED, now)
 
-    def _choose_held(self) -> list[tuple[Order, LaunchPlan]]:
-        """What waits and may start now, as far as slots are free, the oldest first; counted as running from here on.
-
-        Stalls when the queue manager is away.
-        """
-        self._stalled = False
-        chosen: list[tuple[Order, LaunchPlan]] = []
-        passed_over: set[str] = set()
-        elsewhere: dict[str, int] = {}
-        while (order := self._next_held(passed_over)) is not None:
-            try:
-                has_room = self._has_room(order, elsewhere)
-            except LinkDown:
-                self._stalled = True
-                has_room = False
-            if not has_room:
-                passed_over.add(slot_of(order.trigger))
-                with self._lock:
-                    self._slots.put_back(order)
-            elif (plan := self._plan(order)) is not None:
-                chosen.append((order, plan))
-            if self._stalled:
-                break
-        self._waits_for_others = bool(passed_over)
-        return chosen
-
-    def _start_chosen(self, chosen: list[tuple[Order, LaunchPlan]], *, is_written: bool) -> None:
-        """Starts them. Where one is not written down, is paused, or no keeper is to be had, it is held as before."""
-        with self._lock:
-            not_now = []
-            for order, plan in chosen:
-                state = self._books.state_of_due(order.run_id) if is_written else ledger.HELD
-                if state == ledger.CANCELLED:
-                    self._slots.end(order.run_id, order.trigger)
-                elif state == ledger.HELD or not self._ask_for(order, plan, (AS_WRITTEN, pack_tm(order.trigger))):
-                    not_now.append(order)
-            for order in reversed(not_now):
-                self._slots.put_back(order)
-        self._stalled = self._stalled or bool(not_now)
-
-    def _next_held(self, passed_over: set[str]) -> Order | None:
-        with self._lock:
-            return self._slots.next(time.monotonic(), passed_over)
-
-    def _has_room(self, order: Order, elsewhere: dict[str, int]) -> bool:
-        """Whether the cap has room for a run that is counted here already, beside other monitors' runs.
-
-        ``elsewhere`` keeps what was asked before. Raises LinkDown.
-        """
-        cap = order.process.instances or self.limits.instances
-        name = order.trigger.process_name
-        if name not in elsewhere:
-            elsewhere[name] = self._books.running_elsewhere(name)
-        with self._lock:
-            here = self._slots.running(slot_of(order.trigger))
-        return here + elsewhere[name] <= cap
-
-    def _plan(self, order: Order) -> LaunchPlan | None:
-        """The plan; None where there is none and the run begins to be written off."""
+    def _has_opened(self, child: Child) -> bool:
+        """Asked once, when the time is over; while the queue manager is away nobody can open anything."""
         try:
-            return self.launchers[order.trigger.appl_type].plan(order)
-        except LaunchError as error:
-            self._begin_write_off(order.run_id, order.trigger, str(error), None)
-            return None
+            has_opened = self._books.has_opened(child.run_id)
+        except LinkDown:
+            child.opens_by = time.monotonic() + child.order.process.open_wait_s
+            return True
+        child.opens_by = 0.0
+        return has_opened
 
-    def _begin_write_off(self, run_id: str, trigger: TriggerMessage, why: str, letter: Letter | None) -> None:
-        verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)
-        self._write_offs[run_id] = WriteOff(trigger, verdict, letter or (AS_WRITTEN, pack_tm(trigger)))
-        self.wake()
+    def _end(self, child: Child, why: str, now: float) -> None:
+        """SIGTERM to its group, SIGKILL after the grace; without a keeper here: its pidfd says that it is there."""
+        is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
+        if child.keeper is None and child.pidfd < 0:
+            return  # it is being looked for
+        child.kill_at = child.kill_at or now + self.limits.grace_s
+        if child.keeper is None and (is_first or is_due):
+            with suppress(OSError):
+                os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
+        elif child.keeper is not None and is_first:
+            with suppress(KeeperGone):
+                child.keeper.stop(child.run_id, why, self.limits.grace_s)
 
-    def _write_off(self) -> None:
-        """Puts the dead letters of runs that never became programs, as far as the queue manager is there."""
-        while self._write_offs and not self._books.behind:
-            run_id, it = next(iter(self._write_offs.items()))
-            try:
-                self._books.dead_letter(run_id, it.verdict, *it.letter)
-            except LinkDown:
-                return
-            del self._write_offs[run_id]
-            with self._lock:
-                self._slots.end(run_id, it.trigger)
-            self._books.write()
-            self.wake()
+
+@cache
+def own_user() -> str:
+    """As whom a program runs whose definition does not say."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def now_ms() -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from trigmon.monitor import ledger
-from trigmon.mq.calls import Call, Listing, Reply, Runs
+from trigmon.mq.calls import Call, Runs
+from trigmon.mq.replies import Listing, Reply
 
 
 def recorded(call: Callable[[Call], Reply], where: ledger.Fields) -> Iterator[ledger.Fields]:
@@ -16,19 +17,3 @@ def recorded(call: Callable[[Call], Reply], where: ledger.Fields) -> Iterator[le
         assert isinstance(reply, Listing)
         yield from reply.rows
         before, more = str(reply.rows[-1]["run_id"]) if reply.rows else "", reply.more
-
-
-def runs_of(process_name: str) -> list[Runs]:
-    """Asks for the runs of a process that are due or started, whoever has them; the newest of each."""
-    return [Runs(where={"process_name": process_name, "state": state}) for state in (ledger.DUE, ledger.STARTED)]
-
-
-def elsewhere(
-    call: Callable[[Call], Reply], process_name: str, replies: Sequence[Reply], monitor: str
-) -> list[ledger.Fields]:
-    """Of what :func:`runs_of` was answered, and what a long answer left out, the runs of other monitors than this."""
-    if any(isinstance(reply, Listing) and reply.more for reply in replies):
-        rows = [record for asked in runs_of(process_name) for record in recorded(call, asked.where)]
-    else:
-        rows = [record for reply in replies if isinstance(reply, Listing) for record in reply.rows]
-    return [record for record in rows if record["monitor"] != monitor]

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from trigmon.client.connection import Connection
 from trigmon.log import logger
-from trigmon.mq.calls import Call, Listing, Reply, Runs
+from trigmon.mq.calls import Call, Runs
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing, Reply
 
 log = logger()
 PERIOD_S = 60.0

@@ -1,17 +1,16 @@
 """What a trigger monitor does: an application that has an initiation queue open and starts what its messages ask for.
 
-A trigger message is got under syncpoint, and the run it becomes is recorded in the same turn that commits the get: so a
-launch is written down before it happens, and a monitor that dies loses none. It never waits for a program.
+Trigger messages are got under syncpoint, and the runs they become are recorded in the same turn that commits the gets:
+so a launch is written down before it happens, and a monitor that dies loses none. It never waits for a program.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Final
 
-from trigmon.launch.port import LaunchError, LaunchPlan, Order
 from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.controls import News
@@ -19,32 +18,43 @@ from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import (
     DeadLetter,
-    Hold,
-    Start,
-    Verdict,
     believed,
     is_the_queue_managers,
-    judge,
-    process_for,
     read_trigger,
-    slot_of,
+    startable,
 )
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
-from trigmon.monitor.reading import elsewhere, runs_of
 from trigmon.monitor.resuming import resume
-from trigmon.mq.calls import Backout, Display, Get, Listing, Open, Opened, Recorded, RecordRun, Reply, WasGot
+from trigmon.mq.calls import (
+    Backout,
+    Display,
+    GetMany,
+    Open,
+    RecordRuns,
+)
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import Feedback, GetOption, ObjectType, OpenOption
+from trigmon.mq.enums import GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Listing,
+    Opened,
+    WasGot,
+    WereGot,
+    WereRecorded,
+)
+from trigmon.mq.run_states import DUE, HELD
 from trigmon.rules.runs import repeated
 
 log = logger()
 
 # How long one get waits. A message ends the wait at once; the interval only bounds how late a stop is noticed.
 _WAIT_MS: Final = 500
+# So many trigger messages are taken at a time, and so many runs held, before the rest stays on the initiation queue.
+_AT_ONCE: Final = 32
+MOST_HELD: Final = 10_000
 _GET: Final = int(GetOption.WAIT | GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
 _OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
 _PAUSE_S: Final = 1.0
@@ -56,8 +66,8 @@ _SAY_AGAIN_S: Final = 60.0
 class Watcher:
     """One monitor's eye on one initiation queue.
 
-    ``post`` tells it from others in the ledger, ``address`` is what started programs connect to ("": the queue
-    manager's name), ``ready`` is called whenever the initiation queue has been opened.
+    ``post`` tells it from others in the ledger, ``ready`` is called whenever the initiation queue has been opened,
+    ``alive`` in each turn of its loop.
     """
 
     def __init__(
@@ -67,8 +77,8 @@ class Watcher:
         *,
         initiation_q: str,
         post: Post,
-        address: str = "",
         ready: Callable[[], None] = lambda: None,
+        alive: Callable[[], None] = lambda: None,
     ) -> None:
         self._link = link
         self._programs = programs
@@ -76,9 +86,10 @@ class Watcher:
         self._post = post
         self._name = post.name
         self._look_round_at = 0.0
+        self._last_id = "0"
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
-        self._address = address
         self._ready = ready
+        self._alive = alive
 
     def serve(self, stop: threading.Event) -> None:
         """Serves the initiation queue until ``stop``, through any absence of the queue manager.
@@ -86,6 +97,7 @@ class Watcher:
         Raises MQError where waiting would not help: no such queue, no authority.
         """
         while not stop.is_set():
+            self._alive()
             try:
                 self._serve_connection(stop)
             except LinkDown as down:
@@ -99,19 +111,26 @@ class Watcher:
             raise NotAuthorized("this user may not keep the ledger of runs: name it in server.monitors")
         opened = self._link.call(Open(object_name=self._initiation_q, options=_OPEN))
         assert isinstance(opened, Opened)
-        resume(self._link, self._programs, self._name, self._order_again)
+        resume(self._link, self._programs, self._name)
         log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
         self._ready()
         news = News(self._link.call, self._name)
         while not stop.is_set():
             self._programs.check()
+            self._alive()
             self._look_round()
-            self._heed(news)
+            if (cancel := news.come()) is not None:
+                self._programs.heed(cancel)
+            if self._programs.waiting >= MOST_HELD:
+                self._seldom.warning("trigger messages stay on the initiation queue", runs_held=self._programs.waiting)
+                stop.wait(_WAIT_MS / 1000)
+                continue
             unit = self._link.connection().unit
             try:
-                got = self._link.call(Get(handle=opened.handle, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit))
-                assert isinstance(got, WasGot)
-                self._take(got, unit)
+                get = GetMany(handle=opened.handle, count=_AT_ONCE, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit)
+                got = self._link.call(get)
+                assert isinstance(got, WereGot)
+                self._take(got.messages, unit)
             except NoMsgAvailable:
                 news.rang()
             except MQError as error:
@@ -119,25 +138,17 @@ class Watcher:
                     raise
                 stop.wait(_PAUSE_S)
 
-    def _heed(self, news: News) -> None:
-        """What operators want of this monitor goes to the reaper, and what they cancelled is held no longer."""
-        if (heard := news.come()) is not None:
-            self._programs.heed(*heard)
-            for run_id in news.no_longer_held(self._programs.held()):
-                self._programs.drop(run_id)
-                log.info("run no longer held, it was cancelled", run=run_id)
-
     def _look_round(self) -> None:
         """Once in a while: the runs of monitors that are gone become this one's."""
         if time.monotonic() < self._look_round_at:
             return
         for gone in self._post.gone():
             log.info("another monitor is gone, and its runs are taken over", monitor=gone)
-            resume(self._link, self._programs, self._name, self._order_again, of=gone)
+            resume(self._link, self._programs, self._name, of=gone)
         self._look_round_at = time.monotonic() + _LOOK_ROUND_S
 
     def _may_go_on(self, error: MQError, unit: int) -> bool:
-        """Whether a refused call is no reason to end: the message is put back, and tried again after a pause."""
+        """Whether a refused call is no reason to end: the messages are put back, and tried again after a pause."""
         if error.reason in (Reason.Q_DELETED, Reason.OBJECT_CHANGED, Reason.HOBJ_ERROR):
             return False
         self._seldom.warning("no trigger message can be taken", error=str(error))
@@ -145,77 +156,45 @@ class Watcher:
             self._link.call(Backout(unit=unit))
         return True
 
-    # -- one trigger message --------------------------------------------------------------------------------
+    # -- trigger messages -----------------------------------------------------------------------------------
 
-    def _take(self, got: WasGot, unit: int) -> None:
-        """Decides about one message, writes the decision down with the commit of its get, then acts on it."""
-        run_id = ledger.new_run_id(now_ms())
+    def _take(self, messages: list[WasGot], unit: int) -> None:
+        """Writes down what the messages become, with the commit of their gets, then has started what may start."""
+        records = [self._record(got, unit) for got in messages]
+        reply = self._link.call(RecordRuns(records=records, unit=unit, caps=self._programs.caps))
+        assert isinstance(reply, WereRecorded)
+        held = 0
+        for got, record, stands in zip(messages, records, reply.runs, strict=True):
+            if stands.state == DUE:
+                self._programs.start({**record, "process": stands.process}, (got.descriptor, got.data))
+            elif record["state"] == DUE:
+                held += stands.state == HELD
+                log.info(f"run {stands.state}", run=record["run_id"], queue=record["q_name"], why=stands.why)
+        if held:
+            self._programs.held(held)
+
+    def _record(self, got: WasGot, unit: int) -> ledger.Fields:
+        """The run that a trigger message becomes: one that is to start, or a failed one, dead-lettered in the unit."""
+        run_id = self._last_id = ledger.new_run_id(now_ms(), self._last_id)
         trigger = read_trigger(got.descriptor, got.data)
         if isinstance(trigger, DeadLetter):
-            self._refuse(got, unit, run_id, TriggerMessage(q_name=""), trigger)
-            return
-        definition, others = self._known_of(trigger.process_name)
-        told = believed(got.descriptor, trigger, definition)
-        if isinstance(told, DeadLetter):
-            self._refuse(got, unit, run_id, trigger, told)
-            return
-        trigger = told
-        order = self._order(run_id, trigger, definition, _occasion(got))
-        verdict, plan = self._judge(order, others)
-        if isinstance(verdict, DeadLetter):
-            self._refuse(got, unit, run_id, trigger, verdict)
-            return
-        known: dict[str, Any] = {"state": ledger.HELD, "why": verdict.why} if isinstance(verdict, Hold) else {}
-        if plan is not None:
-            known = {"state": ledger.DUE, "argv": plan.argv, "directory": str(self._programs.directory(run_id))}
-        stands = self._record(order, unit, **self._came(got), **known)
-        if plan is not None and stands.state != ledger.HELD:
-            self._programs.start(order, plan, (got.descriptor, got.data))
-        else:
-            self._programs.hold(order)
-            log.info("run held", run=run_id, queue=trigger.q_name, why=stands.why)
+            return self._refused(got, unit, run_id, TriggerMessage(q_name=""), trigger)
+        told: TriggerMessage | DeadLetter = trigger
+        if not is_the_queue_managers(got.descriptor):
+            told = believed(got.descriptor, trigger, self._definition(trigger.process_name))
+        verdict = told if isinstance(told, DeadLetter) else startable(told, self._programs.launchers)
+        if isinstance(told, DeadLetter) or verdict is not None:
+            assert verdict is not None
+            return self._refused(got, unit, run_id, trigger, verdict)
+        return self._recorded(got, run_id, told, state=DUE)
 
-    def _judge(self, order: Order, others: Collection[ledger.Fields]) -> tuple[Verdict, LaunchPlan | None]:
-        """The verdict, and with :class:`Start` the plan: an order that cannot be planned can never start."""
-        programs = self._programs
-        verdict = judge(
-            order,
-            before_it=programs.before(slot_of(order.trigger)),
-            elsewhere=[f"run {other['run_id']} of {other['monitor']}" for other in others],
-            pause=programs.paused(order.trigger),
-            default_instances=programs.limits.instances,
-            appl_types=programs.launchers,
-        )
-        if not isinstance(verdict, Start):
-            return verdict, None
-        try:
-            return verdict, programs.launchers[order.trigger.appl_type].plan(order)
-        except LaunchError as error:
-            return DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, str(error)), None
+    def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, **known: Any) -> ledger.Fields:
+        came = {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}
+        return ledger.recorded(run_id, trigger, monitor=self._name, now_ms=now_ms(), **came, **known)
 
-    def _record(self, order: Order, unit: int, **known: Any) -> Recorded:
-        """Writes the run down; how it stands then is the ledger's word."""
-        record = ledger.recorded(
-            order.run_id, order.trigger, monitor=self._name, now_ms=now_ms(), occasion=order.occasion, **known
-        )
-        reply = self._link.call(RecordRun(run_id=order.run_id, record=record, unit=unit))
-        assert isinstance(reply, Recorded)
-        return reply
-
-    def _came(self, got: WasGot) -> dict[str, str]:
-        """What a record says of how its trigger message came here."""
-        return {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor)}
-
-    def _refuse(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> None:
-        """Dead-letters a message and records the failed run, all in the unit of work of its get."""
-        why = self._dead_letter(got, unit, run_id, verdict)
-        failed = ledger.failed(why, now_ms()) | self._came(got)
-        record = ledger.recorded(
-            run_id, trigger, monitor=self._name, now_ms=now_ms(), occasion=_occasion(got), **failed
-        )
-        self._link.call(RecordRun(run_id=run_id, record=record, unit=unit))
-
-    def _dead_letter(self, got: WasGot, unit: int, run_id: str, verdict: DeadLetter) -> str:
+    def _refused(
+        self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter
+    ) -> ledger.Fields:
         where = put_dead_letter(
             self._link.call,
             verdict,
@@ -227,43 +206,14 @@ class Watcher:
             unit=unit,
         )
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
-        return f"{verdict.why}; {where}"
-
-    # -- what to start --------------------------------------------------------------------------------------
-
-    def _known_of(self, process_name: str) -> tuple[dict[str, Any] | None, Collection[ledger.Fields]]:
-        """The process's row as it is defined now, None when it is not, and its runs under other monitors."""
-        asked = [_display(process_name)] if is_object_name(process_name) else []
-        replies = self._link.pipeline([*runs_of(process_name), *asked])
-        others = elsewhere(self._link.call, process_name, replies[:2], self._name)
-        return _row(replies[2]) if asked else None, others
+        return self._recorded(got, run_id, trigger, **ledger.failed(f"{verdict.why}; {where}", now_ms()))
 
     def _definition(self, process_name: str) -> dict[str, Any] | None:
         """The process's row as it is defined now, None when it is not."""
-        return _row(self._link.call(_display(process_name))) if is_object_name(process_name) else None
-
-    def _order(self, run_id: str, trigger: TriggerMessage, definition: dict[str, Any] | None, occasion: str) -> Order:
-        return Order(
-            run_id=run_id,
-            q_mgr_name=self._link.connection().q_mgr_name,
-            trigger=trigger,
-            process=process_for(trigger, definition),
-            address=self._address,
-            occasion=occasion,
-        )
-
-    def _order_again(self, record: ledger.Fields) -> Order:
-        trigger = ledger.trigger_of(record)
-        definition = self._definition(trigger.process_name)
-        return self._order(str(record["run_id"]), trigger, definition, str(record["occasion"]))
-
-
-def _display(process_name: str) -> Display:
-    return Display(object_type=ObjectType.PROCESS.name, name=process_name)
-
-
-def _row(reply: Reply) -> dict[str, Any] | None:
-    return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
+        if not is_object_name(process_name):
+            return None
+        reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=process_name))
+        return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
 
 
 def _occasion(got: WasGot) -> str:

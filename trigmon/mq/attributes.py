@@ -240,13 +240,16 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
 class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE QLOCAL: a queue that holds messages. Opening a model queue makes one that is dynamic.
 
-    ``is_disarmed`` is no attribute: control is off because DEPTH fired, and REARM(AUTO) is to turn it on again.
+    Two are no attributes. ``is_disarmed``: control is off because DEPTH fired, and REARM(AUTO) is to turn it on again.
+    ``is_drained``: since then its last reader has closed and left only what he could not see, since it was not
+    committed.
     """
 
     definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
         DefinitionType.PREDEFINED
     )
     is_disarmed: bool = False
+    is_drained: bool = False
 
 
 class ModelQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,30 +1,21 @@
-"""Calls and replies: the values that travel unchanged from the client through the wire to the rules, and back.
+"""Calls: the values that travel unchanged from the client through the wire to the rules.
 
-A call is what an application asks for, a reply is what it gets. Both are tagged, positional structs, so a frame
-is short and a field added at the end is ignored by those that do not know it. ``unit`` is the number of the
-connection's unit of work, counted by the client from 1; 0 is outside any.
+A call is what an application asks for; :mod:`trigmon.mq.replies` has what it gets. Both are tagged, positional
+structs, so a frame is short and a field added at the end is ignored by those that do not know it. ``unit`` is the
+number of the connection's unit of work, counted by the client from 1; 0 is outside any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.mq.enums import UnitOutcome
-from trigmon.mq.explanation import Explanation, Looked, moment, not_holding
 
 
 class Call(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """What an application asks for."""
-
-
-class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """What it gets. ``warning`` is a reason number, 0 when the call simply completed."""
-
-    warning: int = 0
 
 
 # -- what the MQI has ---------------------------------------------------------------------------------------
@@ -309,16 +300,47 @@ class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
 # -- the run ledger -----------------------------------------------------------------------------------------
 
 
+class Caps(msgspec.Struct, frozen=True, array_like=True):
+    """How many programs may run at a time: of a process whose definition does not say, and of a monitor. 0: any."""
+
+    instances: int = 0
+    runs: int = 0
+
+
 class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):
     """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Recorded.
 
     ``record`` is the run as :mod:`trigmon.monitor.ledger` describes it; ``run_id`` is its key. One that is to be
-    ``due`` while its starting is paused becomes ``held`` instead, so whoever starts programs asks here first.
+    ``due`` and may not start now becomes ``held`` instead, so whoever starts programs asks here first.
     """
 
     run_id: str
     record: dict[str, Any]
     unit: int = 0
+    caps: Caps = Caps()
+
+
+class RecordRuns(Call, frozen=True, array_like=True, kw_only=True, tag="record_runs"):
+    """Writes several new runs, all or none, and commits ``unit`` with them. Answered by WereRecorded.
+
+    ``records`` are as in RecordRun, each with its ``run_id``.
+    """
+
+    records: list[dict[str, Any]]
+    unit: int = 0
+    caps: Caps = Caps()
+
+
+class StartRuns(Call, frozen=True, array_like=True, kw_only=True, tag="start_runs"):
+    """The first of the held runs from an initiation queue that may start become due, and this monitor's.
+
+    Answered by ToStart.
+    """
+
+    initiation_q: str
+    monitor: str
+    caps: Caps = Caps()
+    limit: int = 16
 
 
 class ChangeRun(Call, frozen=True, array_like=True, kw_only=True, tag="change_run"):
@@ -445,207 +467,6 @@ class Reservations(Call, frozen=True, array_like=True, kw_only=True, tag="reserv
     q_name: str = "*"
 
 
-# -- replies ------------------------------------------------------------------------------------------------
-
-
-class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
-    """It is done."""
-
-
-class Recorded(Reply, frozen=True, array_like=True, kw_only=True, tag="recorded"):
-    """How a run stands in the ledger now: its state, and why."""
-
-    state: str
-    why: str = ""
-
-
-class Opened(Reply, frozen=True, array_like=True, kw_only=True, tag="opened"):
-    """The handle, and the local queue's own name: behind an alias, of a queue just made, of a transmission queue."""
-
-    handle: int
-    q_name: str = ""
-
-
-class WasPut(Reply, frozen=True, array_like=True, kw_only=True, tag="was_put"):
-    """The ids the message was put with, its resolved priority and persistence, and its place in its group."""
-
-    msg_id: bytes
-    correl_id: bytes = NO_ID
-    priority: int = 0
-    persistence: int = 0
-    put_ms: int = 0
-    group_id: bytes = NO_ID
-    msg_seq_number: int = 1
-    offset: int = 0
-
-
-class WerePut(Reply, frozen=True, array_like=True, kw_only=True, tag="were_put"):
-    """The message ids of a PutMany, in order."""
-
-    msg_ids: list[bytes]
-
-
-class WasGot(Reply, frozen=True, array_like=True, kw_only=True, tag="was_got"):
-    """A message. ``data_length`` is its full length in bytes, also where ``data`` was cut."""
-
-    descriptor: MessageDescriptor
-    data: bytes
-    data_length: int
-    group_status: str = " "
-    segment_status: str = " "
-
-
-class WereGot(Reply, frozen=True, array_like=True, kw_only=True, tag="were_got"):
-    """The messages of a GetMany, in order; never none (that is 2033)."""
-
-    messages: list[WasGot]
-
-
-class Values(Reply, frozen=True, array_like=True, kw_only=True, tag="values"):
-    """Attribute values by long name, plain (enumerations as words)."""
-
-    values: dict[str, Any]
-
-
-class Listing(Reply, frozen=True, array_like=True, kw_only=True, tag="listing"):
-    """Rows of values by long name, plain. ``more``: there are further rows behind the last."""
-
-    rows: list[dict[str, Any]]
-    more: bool = False
-
-
-class Counted(Reply, frozen=True, array_like=True, kw_only=True, tag="counted"):
-    """How many messages it was. ``more``: the slice ended before the work did."""
-
-    count: int
-    more: bool = False
-
-
-class Sifted(Reply, frozen=True, array_like=True, kw_only=True, tag="sifted"):
-    """A slice of a queue, looked through: ``count`` of its ``looked_at`` messages were listed, returned or deleted.
-
-    ``refused`` tells of those that could not be returned: reason, reason_name, to_q_name, about, count. While there is
-    ``more``, the same call goes on behind ``after``. ``depth`` is CURDEPTH before this slice.
-    """
-
-    q_name: str
-    count: int
-    rows: list[dict[str, Any]] = []
-    refused: list[dict[str, Any]] = []
-    looked_at: int = 0
-    depth: int = 0
-    after: list[int] = []
-    more: bool = False
-
-
-class Reserved(Reply, frozen=True, array_like=True, kw_only=True, tag="reserved"):
-    """A reservation: ``count`` messages with the ordinals below it, ``size`` bytes in all, of which ``left`` are left.
-
-    ``left_ordinals`` are the stretches of those, each the first and the one behind the last. ``again``: it was there
-    already; ``offers`` is how often it was offered anew. ``more``: it is still being made.
-    """
-
-    reservation: int
-    count: int = 0
-    size: int = 0
-    left: int = 0
-    left_ordinals: list[list[int]] = []
-    token: str = ""
-    again: bool = False
-    offers: int = 0
-    more: bool = False
-
-
-class WereReserved(Reply, frozen=True, array_like=True, kw_only=True, tag="were_reserved"):
-    """Messages of a reservation, each with its ordinal. The rest of what was asked for begins at ``ordinal``."""
-
-    ordinals: list[int]
-    messages: list[WasGot]
-    ordinal: int = 0
-    more: bool = False
-
-
-class Settled(Reply, frozen=True, array_like=True, kw_only=True, tag="settled"):
-    """How many messages were settled, or given back, and how many are left. ``already``: nothing was to be done."""
-
-    count: int
-    left: int = 0
-    already: bool = False
-
-
-class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome_was"):
-    """What became of the unit of work."""
-
-    outcome: UnitOutcome
-
-
-class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explained"):
-    """A verdict: whether a put would fire, by which occasion, which conditions fail, and each with its evidence.
-
-    ``last`` are the verdicts of what has happened, newest first, where they were asked for.
-    """
-
-    q_name: str
-    fires: bool
-    occasion: str
-    fails: list[str]
-    conditions: list[Explanation]
-    values: dict[str, Any] = {}
-    last: list[Looked] = []
-
-    def __str__(self) -> str:
-        """The verdict as text: what would happen, what counts, each condition with what was seen and is needed.
-
-        What was asked for with ``why_not`` stands before it.
-        """
-        before = [*self.looks(), ""] if "started_ms" in self.values else []
-        conditions = (line for condition in self.conditions for line in condition.lines())
-        return "\n".join((*before, self.headline, *self.paused(), "", *self.counts(), "", *conditions))
-
-    def looks(self) -> Iterator[str]:
-        """The last verdicts as text."""
-        if not self.last:
-            yield f"Nothing has happened to {self.q_name} since {moment(self.values.get('started_ms', 0))} (start)."
-        for look in self.last:
-            yield from look.lines()
-
-    def paused(self) -> Iterator[str]:
-        """What would keep a program from being started, a line each: no condition, and beside the verdict."""
-        for pause in self.values.get("pauses", ()):
-            yield f"What it starts would be held: {pause['paused']}."
-
-    def counts(self) -> Iterator[str]:
-        """The numbers that are easily taken for one another, a line each."""
-        capped = bool(self.values.get("expired_is_capped"))
-        least, most = ("at least ", "at most ") if capped else ("", "")
-        said = self.values.get
-        yield f"{most}{said('available_msgs', '?')} available: committed, not got, not expired"
-        yield f"{said('uncommitted_puts', '?')} put and not yet committed"
-        yield f"{said('uncommitted_gets', '?')} got and not yet committed, which no longer count"
-        for reservation in said("reservations", ()):
-            yield str(reservation["told"])
-        yield f"{least}{said('expired_msgs', '?')} expired and not yet discarded"
-        yield (
-            f"{said('qualifying_depth', '?')} count for the trigger: priority {said('trigger_msg_priority', '?')} or"
-            " more, those not yet committed and the expired among them"
-        )
-
-    @property
-    def headline(self) -> str:
-        """What would happen, in one sentence."""
-        said = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
-        if self.fires:
-            return f"{said} write a trigger message (by condition {self.occasion})."
-        return f"{said} NOT write a trigger message: {not_holding(self.fails)}."
-
-
-class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):
-    """The call failed and changed nothing."""
-
-    reason: int
-    about: str = ""
-
-
 AnyCall = (
     Open
     | Close
@@ -677,6 +498,8 @@ AnyCall = (
     | Pauses
     | Ping
     | RecordRun
+    | RecordRuns
+    | StartRuns
     | ChangeRun
     | Runs
     | CancelRun
@@ -691,23 +514,3 @@ AnyCall = (
 )
 
 AnySift = DeadLetters | RetryDeadLetters | DiscardDeadLetters
-
-AnyReply = (
-    Done
-    | Recorded
-    | Opened
-    | WasPut
-    | WerePut
-    | WasGot
-    | WereGot
-    | Values
-    | Listing
-    | Counted
-    | Sifted
-    | Reserved
-    | WereReserved
-    | Settled
-    | OutcomeWas
-    | Explained
-    | Refused
-)

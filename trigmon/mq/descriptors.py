@@ -2,12 +2,14 @@
 
 MQTM is the trigger message (684 bytes), MQTMC2 its all-character form for programs (732 bytes), MQDLH the header
 of a dead letter (172 bytes). Layouts are the C header's, to the byte: native little-endian integers, characters
-padded with blanks. Times are milliseconds since 1970, UTC.
+padded with blanks. A dead letter may have been put by a program on another machine: its integers are read by the
+Encoding of its descriptor. Times are milliseconds since 1970, UTC.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import Literal
 
 import msgspec
 
@@ -88,7 +90,10 @@ class TriggerMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 _TM = struct.Struct("<4si48s48s64si256s128s128s")
 _TMC2 = struct.Struct("<4s4s48s48s64s4s256s128s128s48s")
-_DLH = struct.Struct("<4sii48s48sii8si28s8s8s")
+_DLH_FIELDS = "4sii48s48sii8si28s8s8s"
+_DLH = struct.Struct("<" + _DLH_FIELDS)
+_DLH_BIG = struct.Struct(">" + _DLH_FIELDS)
+_INTEGERS, _BIG_ENDIAN = 0xF, 0x1
 TM_LENGTH = _TM.size
 TMC2_LENGTH = _TMC2.size
 DLH_LENGTH = _DLH.size
@@ -103,6 +108,11 @@ def chars(text: str, length: int) -> bytes:
 def text_of(raw: bytes) -> str:
     """The characters of a fixed field, without the blanks or nulls that fill it."""
     return raw.rstrip(b" \0").decode(errors="replace")
+
+
+def integer_order(encoding: int) -> Literal["little", "big"]:
+    """The byte order of integers by Encoding (MQENC_INTEGER_*); native where it does not say."""
+    return "big" if encoding & _INTEGERS == _BIG_ENDIAN else "little"
 
 
 def pack_tm(tm: TriggerMessage) -> bytes:
@@ -209,16 +219,20 @@ def pack_dlh(header: DeadLetterHeader) -> bytes:
     )
 
 
-def unpack_dlh(data: bytes) -> tuple[DeadLetterHeader, bytes]:
-    """The header of a dead letter, and the message behind it. Raises DlhError (2141)."""
+def unpack_dlh(data: bytes, encoding: int = ENCODING_NATIVE) -> tuple[DeadLetterHeader, bytes]:
+    """The header of a dead letter, and the message behind it. ``encoding`` is its descriptor's. Raises DlhError (2141).
+
+    What the header says of the data behind it, Encoding among that, is about the data alone.
+    """
     if len(data) < DLH_LENGTH or data[:4] != b"DLH ":
         raise DlhError("the message does not begin with an MQDLH")
-    _, _, reason, q, qm, encoding, ccsid, fmt, appl_type, appl_name, date, time = _DLH.unpack(data[:DLH_LENGTH])
+    layout = _DLH_BIG if integer_order(encoding) == "big" else _DLH
+    _, _, reason, q, qm, of_data, ccsid, fmt, appl_type, appl_name, date, time = layout.unpack(data[:DLH_LENGTH])
     header = DeadLetterHeader(
         reason=reason,
         dest_q_name=text_of(q),
         dest_q_mgr_name=text_of(qm),
-        encoding=encoding,
+        encoding=of_data,
         coded_char_set_id=ccsid,
         format=text_of(fmt),
         put_appl_type=appl_type,

@@ -25,6 +25,7 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
     chars,
     date_and_time,
+    integer_order,
 )
 from trigmon.mq.enums import ApplType
 from trigmon.mq.errors import ExpiryError, XqhError
@@ -38,8 +39,6 @@ MDE_LENGTH = _MDE.size
 _EXPIRY_AT = _XQH.size + 16
 _MSG_ID_AT = _XQH.size + 48
 _CORREL_ID_AT = _MSG_ID_AT + ID_LENGTH
-_LITTLE_ENDIAN = 0x2
-_INTEGERS = 0xF
 
 
 _second_version = attrgetter("group_id", "msg_seq_number", "offset", "msg_flags", "original_length")
@@ -118,7 +117,7 @@ def check_xqh(descriptor: MessageDescriptor, data: bytes) -> None:
     """
     if descriptor.format.rstrip() != FORMAT_XMIT_Q_HEADER:
         raise XqhError(f"format {descriptor.format or ' '}: on a transmission queue it is {FORMAT_XMIT_Q_HEADER}")
-    order = _order(descriptor)
+    order = integer_order(descriptor.encoding)
     heads = (b"XQH ", (1).to_bytes(4, order), b"MD  ")
     if len(data) < XQH_LENGTH or (data[:4], data[4:8], data[104:108]) != heads:
         raise XqhError(f"the message does not begin with an MQXQH of {XQH_LENGTH} bytes")
@@ -143,7 +142,7 @@ def aged(descriptor: MessageDescriptor, data: bytes, waited_ms: int) -> bytes:
     """
     if len(data) < _EXPIRY_AT + 4:
         return data
-    order = _order(descriptor)
+    order = integer_order(descriptor.encoding)
     expiry = _expiry(data, order)
     if expiry <= 0:
         return data
@@ -154,7 +153,3 @@ def aged(descriptor: MessageDescriptor, data: bytes, waited_ms: int) -> bytes:
 
 def _expiry(data: bytes, order: Literal["little", "big"]) -> int:
     return int.from_bytes(data[_EXPIRY_AT : _EXPIRY_AT + 4], order, signed=True)
-
-
-def _order(descriptor: MessageDescriptor) -> Literal["little", "big"]:
-    return "little" if descriptor.encoding & _INTEGERS == _LITTLE_ENDIAN else "big"

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.calls import Call, Counted, Display, Listing, Reply
+from trigmon.mq.calls import Call, Display
 from trigmon.mq.errors import ConnectionBroken, MQError
+from trigmon.mq.replies import Counted, Listing, Reply
 from trigmon.mqsc import replies
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.lexer import continues, is_nothing

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.calls import Call, Reply, WasPut
+from trigmon.mq.calls import Call
 from trigmon.mq.explanation import Looked
+from trigmon.mq.replies import Reply, WasPut
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.decision import Decision, Dropped, Judged
 from trigmon.rules.errands import DeadLetter
@@ -74,6 +75,15 @@ class Looks:
     def forget(self, q_name: str) -> None:
         """The queue is deleted; one defined later by its name begins anew."""
         self._looks.pop(q_name, None)
+
+    def fired(self, q_name: str, occasion: str) -> tuple[str, ...]:
+        """What held when a queue last fired on this occasion, a line a condition; nothing where that is not known."""
+        looks = [look for look in self._looks.get(q_name, {}).values() if look.judged.verdict.occasion == occasion]
+        if not looks or not occasion:
+            return ()
+        judged = max(looks, key=lambda look: look.number).judged
+        told = explanations(judged.situation, judged.verdict)
+        return tuple(f"{each.number} {each.fact}: {each.seen}" for each in told if each.holds == "yes" and each.seen)
 
     def of(self, q_name: str) -> list[Looked]:
         """What is known of a queue, newest first."""

@@ -9,48 +9,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.calls import (
     Call,
     Controls,
-    Counted,
     Disconnect,
     Explain,
-    Explained,
     Get,
     GetMany,
-    Listing,
     LostConnection,
     Put,
     PutMany,
+    RecordRun,
     Refresh,
-    Refused,
-    Reply,
     Status,
-    Values,
 )
-from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Counted,
+    Explained,
+    Listing,
+    Refused,
+    Reply,
+    Values,
+)
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.looks import Looks
+from trigmon.qmgr.noting import Notes
 from trigmon.qmgr.scanning import Scan
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.telling import Telling
-from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
+from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules import changes as c
-from trigmon.rules.decision import Aside, Asked, Decision, Dropped, Fired, Lost, NotAside, ToScan, ToSweep
+from trigmon.rules.decision import Decision
 from trigmon.rules.errands import Awake, Deliver, Prune, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
-from trigmon.rules.triggers.extensions import watches_the_clock
+from trigmon.rules.runs import fired_by
+from trigmon.rules.serving import attended
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import Store, StoreBroken
 
@@ -106,17 +108,10 @@ class QueueManager:
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
-        self._told: list[Callable[[], None]] = []
-        # By queue the messages that came, as msg_id and correl_id; ANY where something else changed, or too many came.
-        self._woken: dict[str, Came] = {}
-        self._coming: dict[int, dict[str, Came]] = {}
-        self._tended: set[str] = set()
-        # How often there was news for monitors, and whether there is some that they have not been woken for.
-        self._news = 0
-        self._rings = False
         self._noted: list[Decision] = []
         self._looks = Looks()
         self._scan = Scan()
+        self._notes = Notes(name, self._telling, self._sessions, self._waiters, self._scan, self._looks)
         self._kept_ms = self.started_ms
         # What the gets of a turn may still discard, and whether the last of them found that used up.
         self._room = SLICE
@@ -174,16 +169,16 @@ class QueueManager:
         now = self.clock.now()
         for session, sequence, call in requests:
             self._serve(session, sequence, call, now, answers)
-            if self._woken:
+            if self._notes.woken:
                 self._wake(now, answers)
-            if self._rings:
+            if self._notes.rings:
                 self._ring(now, answers)
         for session in self._waiters.due(now):
             self._run_out(session, now, answers)
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
         self._store.end()
-        told, self._told = self._told, []
+        told, self._notes.told = self._notes.told, []
         for tell in told:
             tell()
         return answers
@@ -200,12 +195,12 @@ class QueueManager:
     @property
     def watches_the_clock(self) -> bool:
         """Whether time brings anything: a queue has to be tended, or expired messages looked for."""
-        return bool(self._tended) or self._scan.interval_ms > 0
+        return bool(self._notes.tended) or self._scan.interval_ms > 0
 
     def tend(self) -> list[Answer]:
         """Looks at the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them a turn."""
         answers: list[Answer] = []
-        names = sorted(self._tended)
+        names = sorted(self._notes.tended)
         for start in range(0, len(names), SLICE):
             session = self.connect(_ITSELF)
             looks: list[Call] = [Tend(q_name=name) for name in names[start : start + SLICE]]
@@ -270,7 +265,7 @@ class QueueManager:
         except MQError as error:
             self._store.undo()
             if isinstance(error, NotAuthorized):
-                self._told.append(partial(self._telling.refused, session, call, error))
+                self._notes.told.append(partial(self._telling.refused, session, call, error))
             return Refused(reason=int(error.reason), about=error.about)
         except StoreBroken:
             raise
@@ -279,7 +274,7 @@ class QueueManager:
             self._telling.failed(session, call, error)
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for decision in self._noted:
-            self._note(decision)
+            self._notes.note(decision)
             if decision.judged or decision.told:
                 self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
@@ -287,7 +282,7 @@ class QueueManager:
             reply = replace(reply, values={**reply.values, **more})
         elif isinstance(call, Controls) and isinstance(reply, Values):
             session.heeds_news = True
-            reply = replace(reply, values={**reply.values, "number": self._news})
+            reply = replace(reply, values={**reply.values, "number": self._notes.news})
         elif isinstance(call, Explain) and call.why_not and isinstance(reply, Explained):
             values = {**reply.values, "started_ms": self.started_ms}
             reply = replace(reply, values=values, last=self._looks.of(reply.q_name))
@@ -305,9 +300,13 @@ class QueueManager:
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
             facts = self._store.facts(verb.wants(call, session.connection), verb.is_wide)
+            if isinstance(call, RecordRun):
+                facts = replace(facts, fired=self._looks.fired(*fired_by(call.record)))
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
+            if facts.serving is not None:
+                decision = attended(call, facts, found, decision, now)
             did_something = bool(decision.changes or decision.errands)
             noted = len(self._noted)
             if decision.changes:
@@ -336,105 +335,10 @@ class QueueManager:
 
     # -- afterwards -------------------------------------------------------------------------------------
 
-    def _note(self, decision: Decision) -> None:
-        """What a performed decision wakes, and what is told once the turn is durable."""
-        telling = self._telling
-        for told in decision.told:
-            match told:
-                case Fired():
-                    self._told.append(partial(telling.trigger_written, told.q_name, told.verdict))
-                case Dropped():
-                    self._told.append(partial(telling.trigger_dropped, told.q_name, told.why))
-                case Lost():
-                    self._told.append(partial(telling.message_lost, told.q_name, told.why))
-                case ToScan():
-                    self._scan.add(told.q_names)
-                case ToSweep():
-                    self._scan.add_reservations(told.reservations)
-                case Aside():
-                    self._told.append(partial(telling.message_put_aside, told))
-                case NotAside():
-                    self._told.append(partial(telling.message_not_put_aside, told))
-                case Asked():
-                    self._told.append(partial(telling.asked, told))
-        for change in decision.changes:
-            note = _NOTES.get(type(change))
-            if note is not None:
-                note(self, change)
-
-    def _note_message(self, change: c.AddMessage) -> None:
-        descriptor = change.descriptor
-        came = self._coming.setdefault(change.unit_id, {}) if change.unit_id else self._woken
-        note_coming(came, change.q_name, [(descriptor.msg_id, descriptor.correl_id)])
-        if not change.unit_id and change.trigger is not None:
-            self._tell_available(change.q_name, change.trigger)
-
-    def _note_unit(self, change: c.EndUnit) -> None:
-        unit = change.unit
-        committed = change.outcome is UnitOutcome.COMMITTED
-        came = self._coming.pop(unit.unit_id, {})
-        if committed:
-            for q_name, ids in came.items():
-                note_coming(self._woken, q_name, ids)
-        else:
-            self._woken.update((q_name, ANY) for q_name, _ in unit.gets)
-        for held in unit.held:
-            if committed or held.on_backout:
-                self._woken[held.q_name] = ANY
-                if held.message is not None and held.q_name not in change.deleted:
-                    self._tell_available(held.q_name, held.message)
-
-    def _note_definition(self, change: c.SetDefinition) -> None:
-        if isinstance(change.definition, QueueManagerDefinition):
-            self._scan.interval_ms = change.definition.expiry_interval * 1000
-        if isinstance(change.definition, LocalQueue):
-            self._tended.discard(change.definition.name)
-            if watches_the_clock(change.definition):
-                self._tended.add(change.definition.name)
-        if change.object_type is ObjectType.QALIAS:
-            for session in self._waiters.all():
-                if session.parked is not None:
-                    self._woken[session.parked.q_name] = ANY
-        else:
-            self._woken[change.definition.name] = ANY
-
-    def _note_dropped(self, change: c.DropDefinition) -> None:
-        if change.object_type is ObjectType.QLOCAL:
-            self._tended.discard(change.name)
-            self._looks.forget(change.name)
-
-    def _note_damaged(self, change: c.SetAside) -> None:
-        self._told.append(partial(self._telling.message_damaged, change.message.q_name, change.message.number))
-
-    def _note_deleted(self, change: c.DeleteLogically) -> None:
-        self._woken[change.q_name] = ANY
-
-    def _note_unlocked(self, change: c.UnlockMessage) -> None:
-        self._woken[change.q_name] = ANY
-
-    def _note_returned(self, change: c.ReturnReserved) -> None:
-        self._woken[change.messages[0].q_name] = ANY
-
-    def _note_run(self, change: c.WriteRun) -> None:
-        if change.is_news:
-            self._note_news(change)
-
-    def _note_news(self, change: c.AnyChange) -> None:
-        self._news += 1
-        self._rings = True
-
-    def _note_gone(self, change: c.DropConnection) -> None:
-        session = self._sessions.pop(change.connection, None)
-        if session is not None:
-            session.is_gone = True
-
-    def _tell_available(self, initiation_q: str, message: TriggerMessage) -> None:
-        self._told.append(partial(self._telling.trigger_available, self.name, initiation_q, message))
-
     def _wake(self, now: int, answers: list[Answer]) -> None:
         """Performs again the gets that wait on what changed."""
-        while self._woken:
-            q_name, came = self._woken.popitem()
+        while self._notes.woken:
+            q_name, came = self._notes.woken.popitem()
             for session in self._waiters.special(q_name, came):
                 self._retry(session, now, answers)
             for session in self._waiters.general(q_name):
@@ -444,7 +348,7 @@ class QueueManager:
 
     def _ring(self, now: int, answers: list[Answer]) -> None:
         """Ends the waits of monitors, who have something else to look at."""
-        self._rings = False
+        self._notes.rings = False
         for session in self._waiters.all():
             if session.heeds_news and (parked := session.parked) is not None:
                 reply = self._answer(session, parked.call, now)
@@ -512,20 +416,4 @@ class QueueManager:
         self._scan.began(self.started_ms)
         for answer in awake:
             if isinstance(answer.reply, Listing):
-                self._tended = {str(row["name"]) for row in answer.reply.rows}
-
-
-_NOTES: dict[type[c.Change], Callable[[QueueManager, Any], None]] = {
-    c.AddMessage: QueueManager._note_message,
-    c.EndUnit: QueueManager._note_unit,
-    c.SetDefinition: QueueManager._note_definition,
-    c.DropDefinition: QueueManager._note_dropped,
-    c.SetAside: QueueManager._note_damaged,
-    c.DeleteLogically: QueueManager._note_deleted,
-    c.UnlockMessage: QueueManager._note_unlocked,
-    c.ReturnReserved: QueueManager._note_returned,
-    c.DropConnection: QueueManager._note_gone,
-    c.WriteRun: QueueManager._note_run,
-    c.SetPause: QueueManager._note_news,
-    c.DropPause: QueueManager._note_news,
-}
+                self._notes.tended = {str(row["name"]) for row in answer.reply.rows}

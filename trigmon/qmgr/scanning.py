@@ -8,12 +8,13 @@ many queues, so nobody waits long behind it; a queue without expired messages co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from trigmon.mq.calls import Call, Counted, Disconnect
+from trigmon.mq.calls import Call, Disconnect
+from trigmon.mq.replies import Counted
 from trigmon.qmgr.sessions import Session
+from trigmon.rules.decision import ToScan, ToSweep
 from trigmon.rules.errands import Expire, Sweep
 from trigmon.rules.facts import SLICE
 
@@ -35,13 +36,12 @@ class Scan:
         """Whether any queue is left, or any reservation."""
         return bool(self._queues or self._reservations)
 
-    def add(self, q_names: Iterable[str]) -> None:
-        """These are to be looked through."""
-        self._queues.update(dict.fromkeys(q_names))
-
-    def add_reservations(self, numbers: Iterable[int]) -> None:
-        """These have rows that are to go."""
-        self._reservations.update(dict.fromkeys(numbers))
+    def add(self, told: ToScan | ToSweep) -> None:
+        """These queues are to be looked through, or these reservations have rows that are to go."""
+        if isinstance(told, ToSweep):
+            self._reservations.update(dict.fromkeys(told.reservations))
+        else:
+            self._queues.update(dict.fromkeys(told.q_names))
 
     def began(self, now: int) -> None:
         """A look through all queues begins; the next is due an interval later."""

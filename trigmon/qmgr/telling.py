@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trigmon.mq.calls import Call
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
-from trigmon.rules.decision import Aside, Asked, NotAside
+from trigmon.rules.decision import Aside, Asked, NotAside, QueueHeld
 from trigmon.rules.triggers.table import Verdict
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class Telling:
 
     def asked(self, told: Asked) -> None:
         """An operator paused or resumed starting, or had a run cancelled or repeated."""
+
+    def queue_held(self, told: QueueHeld) -> None:
+        """The breaker holds a queue that is not drained."""
 
     def message_damaged(self, q_name: str, number: int) -> None:
         """A message that is not what was written any more was set aside; ``number`` is its row's."""

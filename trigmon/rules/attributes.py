@@ -17,7 +17,7 @@ from trigmon.mq.attributes import (
     RemoteQueue,
     find_attribute,
 )
-from trigmon.mq.calls import Done, Inquire, Set, Values
+from trigmon.mq.calls import Inquire, Set
 from trigmon.mq.enums import ObjectType, OpenOption, QType, word
 from trigmon.mq.errors import (
     AttrValueError,
@@ -30,6 +30,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done, Values
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision, Ids

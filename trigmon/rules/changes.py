@@ -7,7 +7,18 @@ import msgspec
 from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.rules.facts import ConnectionFacts, Cursor, Found, HandleFacts, Marked, Paused, StoredMessage, UnitFacts
+from trigmon.rules.facts import (
+    Cause,
+    ConnectionFacts,
+    Cursor,
+    Found,
+    HandleFacts,
+    Marked,
+    Paused,
+    Serving,
+    StoredMessage,
+    UnitFacts,
+)
 from trigmon.rules.order.place import Place, Side
 from trigmon.rules.reserved import Reservation
 
@@ -36,6 +47,13 @@ class AddMessage(Change, frozen=True):
     on_backout: bool = False
     trigger: TriggerMessage | None = None
     is_further: bool = False
+
+    @property
+    def message(self) -> StoredMessage:
+        """The message as it lies on its queue."""
+        return StoredMessage(
+            self.number, self.q_name, self.priority, self.is_persistent, self.descriptor, self.data, self.expires_ms
+        )
 
 
 class TakeMessage(Change, frozen=True):
@@ -190,21 +208,42 @@ class DropConnection(Change, frozen=True):
 
 
 class WriteRun(Change, frozen=True):
-    """A run's record is written anew, whole. ``ended_ms`` is 0 until it has ended.
+    """A run's record is written anew, whole. ``before`` is what it was, None for a new one.
 
-    ``is_news``: its monitor is to hear of it at once.
+    ``ended_ms`` is 0 until it has ended.
+    ``is_news``: monitors are to hear of it at once. ``can_wait``: it tells what its program does, which a crash ends.
     """
 
     run_id: str
     record: dict[str, object]
     ended_ms: int = 0
     is_news: bool = False
+    before: dict[str, object] | None = None
+    can_wait: bool = False
 
 
 class DropRun(Change, frozen=True):
     """A run that ended long ago leaves the ledger."""
 
     run_id: str
+
+
+class Serve(Change, frozen=True):
+    """A run becomes due, or its program has done something on its queue."""
+
+    serving: Serving
+
+
+class Unserve(Change, frozen=True):
+    """A run is over, and judged; or it is held again."""
+
+    run_id: str
+
+
+class SetCause(Change, frozen=True):
+    """How the last runs of a process for a queue ended; one that holds nothing any more is forgotten."""
+
+    cause: Cause
 
 
 class SetPause(Change, frozen=True):
@@ -276,6 +315,9 @@ AnyChange = (
     | DropConnection
     | WriteRun
     | DropRun
+    | Serve
+    | Unserve
+    | SetCause
     | SetPause
     | DropPause
     | ReserveMessages

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Close, Commit, Disconnect, Done, LostConnection
+from trigmon.mq.calls import (
+    Call,
+    Close,
+    Commit,
+    Disconnect,
+    LostConnection,
+)
 from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done
 from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Abandon, Forget, LetGo, Reap
 from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
 from trigmon.rules.locking import released
 from trigmon.rules.triggers.effects import trigger
-from trigmon.rules.triggers.extensions import comes_back, rearmed
+from trigmon.rules.triggers.extensions import comes_back, left_by_readers, rearmed
 from trigmon.rules.triggers.situation import Happened, Situation
 
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
@@ -54,6 +61,8 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     effects = trigger(situation, facts.q_mgr.name, ids)
     if comes_back(closed):
         changes.append(SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition)))
+    elif (noted := left_by_readers(closed)) != closed.definition:
+        changes.append(SetDefinition(ObjectType.QLOCAL, noted))
     return Decision(reply, [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
 
 

@@ -1,6 +1,7 @@
-"""A trigger message that its initiation queue did not take: onto the dead-letter queue behind an MQDLH, or dropped.
+"""Dead letters: what stands before one, what its descriptor says, and what its arrival gives rise to.
 
-The dead-letter queue may itself be triggered, once: a trigger message raised here that cannot be placed in turn is
+The first to become one is a trigger message that its initiation queue did not take; else it is dropped. The
+dead-letter queue may itself be triggered, once: a trigger message raised here that cannot be placed in turn is
 dropped, so nothing goes round for ever. The application's own call succeeds whatever happens here.
 """
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
+    ENCODING_NATIVE,
     FORMAT_DEAD_LETTER,
     FORMAT_TRIGGER,
     DeadLetterHeader,
@@ -45,7 +47,7 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
         number,
         counted_priority(queue.definition, descriptor.priority),
         False,
-        replace(descriptor, format=FORMAT_DEAD_LETTER),
+        dead_descriptor(descriptor),
         data,
         unit_id=call.unit_id,
         is_held=call.unit_id != 0,
@@ -54,8 +56,21 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
     effects = trigger(put_situation(facts, queue, descriptor.priority, now), name, ids, call.unit_id)
     if call.unit_id:
         check_limit(facts, 1 + effects.in_unit)
-    dropped = tuple(Dropped(queue.definition.name, "a dead letter has no dead letter") for _ in effects.errands)
-    return Decision(changes=[added, *effects.changes], told=(*effects.told, *dropped), judged=effects.judged)
+    placed = Decision(
+        changes=[added, *effects.changes], errands=effects.errands, told=effects.told, judged=effects.judged
+    )
+    return ends_here(placed, queue.definition.name)
+
+
+def dead_descriptor(descriptor: MessageDescriptor) -> MessageDescriptor:
+    """The descriptor of a message behind an MQDLH of ours, which keeps what the descriptor said of the data."""
+    return replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
+
+
+def ends_here(placed: Decision, q_name: str) -> Decision:
+    """A dead letter put there: what its arrival triggers and finds no place is dropped, so nothing goes for ever."""
+    dropped = tuple(Dropped(q_name, "a dead letter has no dead letter") for _ in placed.errands)
+    return replace(placed, errands=[], told=(*placed.told, *dropped))
 
 
 def header(

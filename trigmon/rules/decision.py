@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from trigmon.mq.calls import Call, Done, Reply
+from trigmon.mq.calls import Call
+from trigmon.mq.replies import Done, Reply
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.triggers.situation import Situation
 from trigmon.rules.triggers.table import Verdict
@@ -101,7 +102,14 @@ class Asked(msgspec.Struct, frozen=True):
     about: dict[str, str]
 
 
-Told = Fired | Dropped | Lost | ToScan | ToSweep | Aside | NotAside | Asked
+class QueueHeld(msgspec.Struct, frozen=True):
+    """The breaker holds a queue: programs are started for it again and again, and it does not drain."""
+
+    q_name: str
+    why: str
+
+
+Told = Fired | Dropped | Lost | ToScan | ToSweep | Aside | NotAside | Asked | QueueHeld
 """What is for the log, and for the housekeeper."""
 
 

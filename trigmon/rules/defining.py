@@ -8,7 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, read_attributes
-from trigmon.mq.calls import Alter, Call, Clear, Counted, Define, Delete, Done, Move
+from trigmon.mq.calls import (
+    Alter,
+    Call,
+    Clear,
+    Define,
+    Delete,
+    Move,
+)
 from trigmon.mq.enums import DefinitionType, ObjectType
 from trigmon.mq.errors import (
     LikeObjectWrongType,
@@ -23,6 +30,7 @@ from trigmon.mq.errors import (
     UnknownObjectName,
 )
 from trigmon.mq.names import is_object_name
+from trigmon.mq.replies import Counted, Done
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.decision import Decision, Ids

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, NO_ID
+from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import ReportOption
 from trigmon.mq.errors import MQError, SyncpointLimitReached
-from trigmon.rules.dead_letter import header, why_not
-from trigmon.rules.decision import Decision, Dropped, Ids, Lost
+from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.decision import Decision, Ids, Lost
 from trigmon.rules.errands import Deliver, Report, Undelivered
 from trigmon.rules.expiry import capped
 from trigmon.rules.facts import Facts, Found
@@ -44,37 +44,31 @@ def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids
     except SyncpointLimitReached:
         raise
     except MQError as error:
-        undelivered = Undelivered(
-            q_name=call.q_name,
-            q_mgr_name=call.q_mgr_name or facts.q_mgr.name,
-            reason=int(error.reason),
-            descriptor=descriptor,
-            data=call.data,
-            expires_ms=call.expires_ms,
-            unit_id=call.unit_id,
-        )
+        undelivered = Undelivered(report=replace(call, descriptor=descriptor), reason=int(error.reason))
         return Decision(errands=[undelivered])
 
 
 def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Behind an MQDLH onto DEADQ, with the time it has left; one that inherited MQRO_DISCARD_MSG is dropped rather."""
-    original, name = call.descriptor, facts.q_mgr.dead_letter_q_name
-    refused = f"{call.q_name} refused it (reason {call.reason})"
+    report, name = call.report, facts.q_mgr.dead_letter_q_name
+    original = report.descriptor
+    refused = f"{report.q_name} refused it (reason {call.reason})"
     if original.report & ReportOption.DISCARD_MSG:
-        return Decision(told=(Lost(call.q_name, f"{refused}, and it asks to be discarded then"),))
-    data = header(call.reason, call.q_name, original, facts.q_mgr.name, now, call.q_mgr_name) + call.data
+        return Decision(told=(Lost(report.q_name, f"{refused}, and it asks to be discarded then"),))
+    data = header(call.reason, report.q_name, original, facts.q_mgr.name, now, report.q_mgr_name) + report.data
     hindered = why_not(facts, len(data))
     if not hindered:
-        dead = replace(original, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8, format=FORMAT_DEAD_LETTER)
-        delivery = Deliver(q_name=name, descriptor=dead, data=data, expires_ms=call.expires_ms, unit_id=call.unit_id)
+        delivery = Deliver(
+            q_name=name,
+            descriptor=dead_descriptor(original),
+            data=data,
+            expires_ms=report.expires_ms,
+            unit_id=report.unit_id,
+        )
         try:
-            placed = decide_deliver(delivery, facts, found, now, ids)
+            return ends_here(decide_deliver(delivery, facts, found, now, ids), name)
         except SyncpointLimitReached:
             raise
         except MQError as error:
             hindered = str(error)
-        else:
-            # What its arrival triggers may find no place in turn: that is dropped, so nothing goes round for ever.
-            dropped = tuple(Dropped(name, "a dead letter has no dead letter") for _ in placed.errands)
-            return replace(placed, errands=[], told=(*placed.told, *dropped))
-    return Decision(told=(Lost(call.q_name, f"{refused} and the dead-letter queue: {hindered}"),))
+    return Decision(told=(Lost(report.q_name, f"{refused} and the dead-letter queue: {hindered}"),))

@@ -8,14 +8,12 @@ from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import (
     Display,
     DisplayHandles,
-    Done,
-    Listing,
     Ping,
     Status,
-    Values,
 )
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
+from trigmon.mq.replies import Done, Listing, Values
 from trigmon.rules.attributes import shown
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
@@ -107,6 +105,7 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "processes": len(world.processes),
         "messages": sum(q.depth for q in world.queues),
         "open_units": len(world.units),
+        "reservations": sum(1 for reservation in world.reservations if reservation.left),
         "pauses": pause_rows(facts.pauses),
         "initiation_queues": [
             {

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.calls import Call, Get, GetMany
+from trigmon.mq.calls import (
+    Call,
+    Caps,
+    Get,
+    GetMany,
+)
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import SetPlace
@@ -32,15 +37,10 @@ class Report(Call, frozen=True, kw_only=True):
 
 
 class Undelivered(Call, frozen=True, kw_only=True):
-    """A message that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
+    """A report that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
 
-    q_name: str
-    q_mgr_name: str
+    report: Report
     reason: int
-    descriptor: MessageDescriptor
-    data: bytes
-    expires_ms: int = 0
-    unit_id: int = 0
 
 
 class Expire(Call, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class Awake(Call, frozen=True, kw_only=True):
 
 
 class Rearmed(Call, frozen=True, kw_only=True):
-    """A DEPTH queue that switched its control off is armed again at a start."""
+    """A DEPTH queue that switched its control off is armed again, whether enough messages wait or not."""
 
     q_name: str
 
@@ -133,6 +133,27 @@ class Tend(Call, frozen=True, kw_only=True):
     """Time has passed for a queue with BACKSTOP, MAXWAIT or REARM(AUTO)."""
 
     q_name: str
+
+
+class Attend(Call, frozen=True, kw_only=True):
+    """The program of a run has opened the queue it was started for, or closed it with nothing left."""
+
+    run_id: str
+    state: str
+
+
+class StartRun(Call, frozen=True, kw_only=True):
+    """A held run becomes due, where nothing hinders it. Answered by ToStart."""
+
+    run_id: str
+    monitor: str
+    caps: Caps
+
+
+class JudgeRun(Call, frozen=True, kw_only=True):
+    """A run has ended, and its last connection."""
+
+    run_id: str
 
 
 class Prune(Call, frozen=True, kw_only=True):

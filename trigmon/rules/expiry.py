@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Counted, Refresh
+from trigmon.mq.calls import Refresh
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.names import matches
+from trigmon.mq.replies import Counted
 from trigmon.rules.changes import met_on_the_way
 from trigmon.rules.decision import Decision, Ids, ToScan
 from trigmon.rules.errands import Expire

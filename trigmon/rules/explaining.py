@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Explain, Explained
+from trigmon.mq.calls import Explain
 from trigmon.mq.errors import PriorityError
+from trigmon.mq.replies import Explained
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, Selection
 from trigmon.rules.pausing import pauses_of, rows

@@ -314,6 +314,8 @@ class Wants(msgspec.Struct, frozen=True):
 
     ``context`` is a handle whose saved context is passed on;
     ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
+    ``run_of`` is the record of a run that is to be written, and ``line_of`` asks for the held runs from an initiation
+    queue, the first ``limit`` of each line.
     ``reservation`` leads to its queue, and by that to what belongs to it.
     With a ``keep_count`` that is not negative, ended runs are asked for: the oldest beyond so many, and those that
     ended before ``ended_before_ms``.
@@ -337,7 +339,13 @@ class Wants(msgspec.Struct, frozen=True):
     context: int = 0
     keep_count: int = -1
     ended_before_ms: int = 0
+    run_of: dict[str, object] | None = None
+    line_of: str | None = None
     reservation: int = 0
+
+
+BREAKER = "the breaker"
+"""Who pauses a queue that is not drained: no user has such a name."""
 
 
 class Paused(msgspec.Struct, frozen=True):
@@ -349,14 +357,70 @@ class Paused(msgspec.Struct, frozen=True):
     since_ms: int
     reason: str = ""
 
+    @property
+    def is_breaker(self) -> bool:
+        """Whether no person did it: runs ended again and again without removing a message."""
+        return self.by == BREAKER
+
     def __str__(self) -> str:
         """For a person: "queue ORDERS paused by alice since ...: the database is down"."""
         subject = f"{self.what} {self.name}".rstrip()
+        if self.is_breaker:
+            return f"{subject} held since {moment(self.since_ms)}: does not drain: {self.reason}"
         return f"{subject} paused by {self.by} since {moment(self.since_ms)}" + (f": {self.reason}" * bool(self.reason))
 
     def concerns(self, q_name: object, process_name: object) -> bool:
         """Whether it keeps runs for this queue, or of this process, from being started."""
         return self.what == "everything" or self.name == (q_name if self.what == "queue" else process_name)
+
+
+class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run that is due or has a program, and what that has done on the queue it was started for.
+
+    ``slot`` is what instances are counted by: the process, or the program where none is named. ``opens`` are its
+    handles for input. Messages it got are ``taken``; then ``committed`` or ``backed_out``. ``put_aside`` were moved
+    out of its way as poison. Times are 0 until it happened. ``is_over``: it has ended, and its connections have not.
+    """
+
+    run_id: str
+    q_name: str
+    slot: str
+    monitor: str = ""
+    first_open_ms: int = 0
+    first_get_ms: int = 0
+    opens: int = 0
+    taken: int = 0
+    committed: int = 0
+    backed_out: int = 0
+    put_aside: int = 0
+    is_over: bool = False
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """How the last runs of a process for a queue ended.
+
+    ``failed`` in a row, and ``fruitless`` in a row: ended without removing a message while some were left. The next
+    is not started before ``until_ms``.
+    """
+
+    slot: str
+    q_name: str
+    failed: int = 0
+    fruitless: int = 0
+    until_ms: int = 0
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The held runs of one process for one queue from one initiation queue: how many, and the first of them."""
+
+    initiation_q: str
+    slot: str
+    q_name: str
+    count: int
+    run_ids: tuple[str, ...]
+    queue: QueueFacts | None
+    process: Process | None
+    cause: Cause | None
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -386,7 +450,10 @@ class Facts(msgspec.Struct, frozen=True):
 
     ``reservation`` is the one asked for, ``reservations`` are those of the queue.
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
-    ledger need not keep any longer.
+    ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
+    are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
+    many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
+    and what held when its queue ``fired``.
     """
 
     q_mgr: QueueManagerDefinition
@@ -414,5 +481,15 @@ class Facts(msgspec.Struct, frozen=True):
     pauses: tuple[Paused, ...] = ()
     cancelling: tuple[tuple[str, str], ...] = ()
     outdated: tuple[str, ...] = ()
+    serving: Serving | None = None
+    serves: tuple[Serving, ...] = ()
+    itself: Serving | None = None
+    cause: Cause | None = None
+    causes: tuple[Cause, ...] = ()
+    connected: int = 0
+    held: int = 0
+    waiting: dict[str, object] | None = None
+    lines: tuple[Line, ...] = ()
+    fired: tuple[str, ...] = ()
     reservation: Reservation | None = None
     reservations: tuple[Reservation, ...] = ()

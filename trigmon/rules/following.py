@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.run_states import HELD, WITH_PROGRAM
 from trigmon.rules import changes as c
-from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, StoredMessage, UnitFacts, with_place
+from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, Serving, StoredMessage, UnitFacts, with_place
 from trigmon.rules.reserved import Reservation
 
 if TYPE_CHECKING:
@@ -249,14 +250,44 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
 
 def _connect(standing: Standing, change: c.Connect) -> None:
     standing.write(standing.connections, change.connection.connection, change.connection)
+    _connected(standing, change.connection.run_id, 1)
 
 
 def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
+    run_id = standing.connections[change.connection].run_id
     standing.drop(standing.connections, change.connection)
+    _connected(standing, run_id, -1)
+
+
+def _connected(standing: Standing, run_id: str, by: int) -> None:
+    if run_id:
+        _add(standing, standing.connected, run_id, by)
+
+
+def _add(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
+    """Counts; what comes to nothing is in no table."""
+    count = table.get(key, 0) + by
+    if count:
+        standing.write(table, key, count)
+    elif key in table:
+        standing.drop(table, key)
+
+
+def line_of(record: dict[str, object]) -> tuple[str, str, str]:
+    """The line a run waits in: its initiation queue, its slot, its queue."""
+    return str(record.get("initiation_q", "")), slot_of(record), str(record.get("q_name", ""))
+
+
+def slot_of(record: dict[str, object]) -> str:
+    """What instances are counted by: the process, or the program where a trigger message names no process."""
+    return str(record.get("process_name") or record.get("appl_id") or "")
 
 
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
-    """Runs are rows of the store; here stands only which of them are to be ended."""
+    """Runs are rows of the store; here stands how many are held, and which are to be ended."""
+    for record, by in ((change.before, -1), (change.record, 1)):
+        if record is not None and record.get("state") == HELD:
+            _add(standing, standing.held, line_of(record), by)
     if is_being_cancelled(change.record):
         standing.write(standing.cancelling, change.run_id, str(change.record.get("monitor", "")))
     elif change.run_id in standing.cancelling:
@@ -265,11 +296,33 @@ def _write_run(standing: Standing, change: c.WriteRun) -> None:
 
 def is_being_cancelled(record: dict[str, object]) -> bool:
     """Whether a run's monitor is still to end it."""
-    return record.get("state") in ("due", "started") and bool(record.get("cancelled_by"))
+    return record.get("state") in WITH_PROGRAM and bool(record.get("cancelled_by"))
 
 
 def _drop_run(standing: Standing, change: c.DropRun) -> None:
     """One that has ended is in no table."""
+
+
+def after_restart(serving: Serving) -> Serving:
+    """What a program was doing when the queue manager ended: its connections are lost, what was in flight is back."""
+    return replace(serving, opens=0, backed_out=serving.taken - serving.committed)
+
+
+def _serve(standing: Standing, change: c.Serve) -> None:
+    standing.write(standing.running, change.serving.run_id, change.serving)
+
+
+def _unserve(standing: Standing, change: c.Unserve) -> None:
+    standing.drop(standing.running, change.run_id)
+
+
+def _set_cause(standing: Standing, change: c.SetCause) -> None:
+    cause = change.cause
+    key = (cause.slot, cause.q_name)
+    if cause.failed or cause.fruitless:
+        standing.write(standing.causes, key, cause)
+    elif key in standing.causes:
+        standing.drop(standing.causes, key)
 
 
 def _set_pause(standing: Standing, change: c.SetPause) -> None:
@@ -362,6 +415,9 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.DropConnection: _drop_connection,
     c.WriteRun: _write_run,
     c.DropRun: _drop_run,
+    c.Serve: _serve,
+    c.Unserve: _unserve,
+    c.SetCause: _set_cause,
     c.SetPause: _set_pause,
     c.DropPause: _drop_pause,
     c.ReserveMessages: _reserve_messages,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Get, GetMany, Refused, Reply, WasGot, WereGot
+from trigmon.mq.calls import Get, GetMany
 from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG
 from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
@@ -25,6 +25,12 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Refused,
+    Reply,
+    WasGot,
+    WereGot,
+)
 from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.context import saved, shown
@@ -43,7 +49,7 @@ from trigmon.rules.order.getting import (
     moved,
     statuses,
 )
-from trigmon.rules.reports import delivery_reports, expiration_reports
+from trigmon.rules.reports import delivery_report, expiration_reports
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.skipping import marked_by
 from trigmon.rules.units import SYNCPOINT, check_limit, joined_unit
@@ -107,7 +113,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
     discards = met_on_the_way(found)
-    reports = expiration_reports(found.expired, facts, now) if found.expired else []
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
         if call.options & _HERE:
             gone = Refused(reason=Reason.NO_MSG_UNDER_CURSOR.value, about=handle.object_name)
@@ -136,8 +142,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
             check_limit(facts, len(messages))
         marked = marked_by(message, facts, moves) if call.options & MARK else None
         takes = [*begins, *(_taken(each, unit_id, marked) for each in messages)]
-        if message.descriptor.report:
-            reports += delivery_reports([message], facts, now, unit_id)
+        reports += delivery_report(message, facts, now, unit_id)
     takes += saved(handle, None if call.options & BROWSES else message.descriptor)
     reply = given(message, now, call.max_length if too_long else -1, accepts)
     warning = reply.warning or differs or left
@@ -178,7 +183,7 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     changes += begins
     for message, joins in zip(messages, joining, strict=True):
         changes.append(_taken(message, unit_id * joins))
-        reports += delivery_reports([message], facts, now, unit_id * joins)
+        reports += delivery_report(message, facts, now, unit_id * joins)
     changes += moves
     told = [given(message, now, -1, False) for message in messages]
     return Decision(WereGot(messages=told, warning=warning), changes, reports)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trigmon.mq.calls import WasGot
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import HobjError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import WasGot
 from trigmon.rules.changes import AnyChange, LockMessage, UnlockMessage
 from trigmon.rules.decision import Decision
 from trigmon.rules.facts import Facts, HandleFacts, StoredMessage

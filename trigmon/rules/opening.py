@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
-from trigmon.mq.calls import Open, Opened
+from trigmon.mq.calls import Open
 from trigmon.mq.enums import ObjectType, OpenOption, Shareability
 from trigmon.mq.errors import (
     DynamicQNameError,
@@ -19,6 +19,7 @@ from trigmon.mq.errors import (
     UnknownObjectName,
 )
 from trigmon.mq.names import is_object_name
+from trigmon.mq.replies import Opened
 from trigmon.rules.changes import AnyChange, OpenHandle, SetDefinition
 from trigmon.rules.context import check_opened
 from trigmon.rules.decision import Decision, Ids

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trigmon.mq.calls import Done, Listing, Pause, Pauses, Resume
+from trigmon.mq.calls import Pause, Pauses, Resume
 from trigmon.mq.errors import AttrValueError, CommandFailed, ObjectTypeError, UnknownObjectName
-from trigmon.rules.changes import DropPause, SetPause
+from trigmon.mq.replies import Done, Listing
+from trigmon.rules.changes import AnyChange, DropPause, SetCause, SetPause
 from trigmon.rules.decision import Asked, Decision, Ids
-from trigmon.rules.facts import ConnectionFacts, Facts, Found, Paused, Wants
+from trigmon.rules.facts import Cause, ConnectionFacts, Facts, Found, Paused, Wants
 from trigmon.rules.resolving import base_queue
 
 QUEUE, PROCESS, EVERYTHING = "queue", "process", "everything"
@@ -47,7 +48,10 @@ def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids
     if before is None:
         raise CommandFailed(f"{what} {name}".rstrip() + " is not paused")
     told = _told(before) | {"by": who(facts.connection), "paused_by": before.by, "paused_ms": str(before.since_ms)}
-    return Decision(Done(), [DropPause(what, name)], told=(Asked("starting resumed", told),))
+    changes: list[AnyChange] = [DropPause(what, name)]
+    if before.is_breaker:  # what was counted against it begins anew
+        changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
+    return Decision(Done(), changes, told=(Asked("starting resumed", told),))
 
 
 def decide_pauses(call: Pauses, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

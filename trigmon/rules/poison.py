@@ -17,24 +17,25 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Done, Get, GetMany, Refused, Reply
-from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, NO_ID, MessageDescriptor
+from trigmon.mq.calls import Call, Get, GetMany
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import BackoutRequeue, GetOption, ReportOption
 from trigmon.mq.errors import MQError, ObjectNameError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done, Refused, Reply
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetPlace, met_on_the_way
-from trigmon.rules.dead_letter import header, why_not
-from trigmon.rules.decision import Aside, Decision, Dropped, Ids, NotAside
+from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.decision import Aside, Decision, Ids, NotAside
 from trigmon.rules.errands import Deliver, HandOut, PutAside, PutPart
 from trigmon.rules.facts import Facts, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.get import MOST_MESSAGES, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.get import decide_get as decide_one
+from trigmon.rules.get_options import BROWSES
 from trigmon.rules.order.place import Side
 from trigmon.rules.put import check_puts_allowed, decide_deliver
 from trigmon.rules.reports import exception_report, expiration_reports
 from trigmon.rules.resolving import base_queue
 
-_BROWSES = (GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR).value
 _DISCARD = ReportOption.DISCARD_MSG.value
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED
 _GROUPS = (GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE).value
@@ -49,7 +50,7 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
     One that stands first is put aside, and the call looks again; behind others it waits for the next call.
     """
     queue = facts.queue
-    if found is not None and queue is not None and _minds(queue) and not call.options & _BROWSES:
+    if found is not None and queue is not None and _minds(queue) and not call.options & BROWSES:
         threshold, messages = queue.definition.backout_threshold, found.messages
         bad = [
             place
@@ -238,15 +239,13 @@ def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: in
 def _dead_letter(
     message: StoredMessage, descriptor: MessageDescriptor, why: str, facts: Facts, now: int, ids: Ids
 ) -> Decision | str:
-    """Behind an MQDLH. It may trigger the dead-letter queue, but a dead letter has no dead letter."""
+    """Behind an MQDLH. It may trigger the dead-letter queue."""
     to_q_name = facts.q_mgr.dead_letter_q_name
     data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + message.data
     if hindered := why_not(facts, len(data)):
         return hindered
-    dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
-    done = moved(message, to_q_name, dead, data, facts, now, ids)
-    dropped = tuple(Dropped(to_q_name, "a dead letter has no dead letter") for _ in done.errands)
-    return _told(replace(done, errands=[], told=(*done.told, *dropped)), to_q_name, message, why)
+    done = moved(message, to_q_name, dead_descriptor(descriptor), data, facts, now, ids)
+    return _told(ends_here(done, to_q_name), to_q_name, message, why)
 
 
 def _reports(messages: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:

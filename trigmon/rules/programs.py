@@ -6,6 +6,7 @@ application types that a monitor of ours starts are held to it; what others mean
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator
@@ -15,6 +16,19 @@ from trigmon.mq.enums import ApplType, ObjectType
 from trigmon.mq.errors import AttrValueError
 
 PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
+
+# As useradd(8) allows, and directories on a network: capitals, dots, a realm. No number: 0 would be root.
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]*\$?")
+# One file name, as systemd.exec(5) allows for a credential; none that is hidden, or leads elsewhere.
+_SECRET = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_SHELLS = {"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "csh", "tcsh", "fish"}
+_OPTIONS_WITH_A_WORD = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
+_MQTMC2 = "{tmc}"
+SCRIPT_FROM_OUTSIDE = (
+    "no shell whose options or script hold a placeholder or the MQTMC2: a shell would run what comes from outside; "
+    "write its script here and give it the value behind it, as in sh -c 'load \"$1\"' sh {trigdata}"
+)
+"""What a fault of :func:`script_from_outside` is told as."""
 
 
 def split_words(text: str) -> list[str]:
@@ -32,6 +46,45 @@ def has_placeholder(words: list[str]) -> bool:
     return any(PLACEHOLDER.search(word) for word in words)
 
 
+def makes_an_option(word: str) -> bool:
+    """Whether a placeholder would be part of an option's name, ``-{queue}`` or ``--with{queue}``, and not its value."""
+    before = word[: found.start()] if (found := PLACEHOLDER.search(word)) else ""
+    return before.startswith("-") and (not before.strip("-") or (before.startswith("--") and "=" not in before))
+
+
+def secret_names(text: str) -> list[str]:
+    """The names of SECRETS. Raises ValueError when one could not be a file's name."""
+    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    if wrong := [name for name in names if not _SECRET.fullmatch(name)]:
+        raise ValueError(f"{wrong[0]!r} is no name of a secret")
+    return names
+
+
+def template(program: list[str], after: list[str]) -> list[str]:
+    """The words of a UNIX program before they are filled: the MQTMC2 stands where no placeholder asks for anything.
+
+    ``program`` are APPLICID's words, ``after`` ENVRDATA's.
+    """
+    whole = program + after
+    return whole if has_placeholder(whole) else [*program, _MQTMC2, *after]
+
+
+def script_from_outside(words: list[str]) -> int:
+    """The number of the word that would have a shell run what came from outside the definition; 0 for none.
+
+    ``words`` as :func:`template` makes them. Of a shell's words all up to its script (``-c``, or a file's name) are
+    the definition's own; what stands behind them reaches the script as ``"$1"`` and is run by nobody.
+    """
+    if posixpath.basename(words[0]) not in _SHELLS:
+        return 0
+    for number, word in enumerate(words[1:], 1):
+        if PLACEHOLDER.search(word):
+            return number
+        if not word.startswith(("-", "+")) and words[number - 1] not in _OPTIONS_WITH_A_WORD:
+            return 0
+    return 0
+
+
 def faults(process: Process) -> Iterator[tuple[str, str]]:
     """Each attribute, by long name, from which no program could be started, and what it must be instead.
 
@@ -42,8 +95,24 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
             wanted = check(getattr(process, name))
         except ValueError as error:
             wanted = f"words as a shell splits them ({str(error).lower()})"
+        if not wanted and name in ("appl_id", "env_data"):
+            wanted = _shell(process, name)
         if wanted:
             yield name, wanted
+
+
+def _shell(process: Process, name: str) -> str:
+    """What is wrong with a shell's script, where it is this attribute that spoils it."""
+    if process.appl_type != ApplType.UNIX:
+        return ""
+    try:
+        program, after = split_words(process.appl_id), environment_words(process.env_data)
+    except ValueError:
+        return ""  # told already
+    if not program or not (number := script_from_outside(template(program, after))):
+        return ""
+    is_its = (number < len(program) or not has_placeholder(program + after)) == (name == "appl_id")
+    return SCRIPT_FROM_OUTSIDE if is_its else ""
 
 
 def check_process(process: Process, named: Collection[str]) -> None:
@@ -59,14 +128,14 @@ def _program(text: str) -> str:
     words = split_words(text)
     if words and (not words[0] or has_placeholder(words[:1])):
         return "words of which the first is the program itself, no placeholder"
-    return ""
+    return _options(words)
 
 
 def _script(text: str) -> str:
     words = split_words(text)
     if words and (not words[0] or has_placeholder(words[:1]) or words[0].startswith("-")):
         return "words of which the first is the PySpark file itself, no option and no placeholder"
-    return ""
+    return _options(words)
 
 
 def _settings(text: str) -> str:
@@ -75,16 +144,34 @@ def _settings(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    split_words(text)
-    return ""
+    return _options(split_words(text))
 
 
 def _after(text: str) -> str:
-    environment_words(text)
+    return _options(environment_words(text))
+
+
+def _options(words: list[str]) -> str:
+    wrong = [word for word in words if makes_an_option(word)]
+    return f"words in which a placeholder is an option's value, --name={{trigdata}}, not {wrong[0]!r}" if wrong else ""
+
+
+def _user(text: str) -> str:
+    if text and (not _USER.fullmatch(text) or text.lower() == "root"):
+        return "the name of a user, no number, and never root"
     return ""
 
 
+def _secrets(text: str) -> str:
+    try:
+        secret_names(text)
+    except ValueError as error:
+        return f"names of secrets divided by commas: letters, digits, . _ -, no leading dot ({error})"
+    return ""
+
+
+_BOTH: dict[str, Callable[[str], str]] = {"env_data": _after, "run_as": _user, "secrets": _secrets}
 _CHECKS: dict[int, dict[str, Callable[[str], str]]] = {
-    ApplType.UNIX: {"appl_id": _program, "env_data": _after},
-    ApplType.SPARK: {"appl_id": _script, "env_data": _after, "spark_conf": _settings, "spark_arguments": _plain},
+    ApplType.UNIX: {"appl_id": _program, **_BOTH},
+    ApplType.SPARK: {"appl_id": _script, "spark_conf": _settings, "spark_arguments": _plain, **_BOTH},
 }

@@ -12,7 +12,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import AliasQueue, LocalQueue, RemoteQueue
-from trigmon.mq.calls import Put, PutMany, Reply, WasPut, WerePut
+from trigmon.mq.calls import Put, PutMany
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
     EXPIRY_UNLIMITED,
@@ -49,6 +49,7 @@ from trigmon.mq.errors import (
     QFull,
 )
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply, WasPut, WerePut
 from trigmon.rules.changes import AddMessage, AnyChange
 from trigmon.rules.context import context_for
 from trigmon.rules.decision import DONE, Decision, Ids

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Reject, Reply, Settled
+from trigmon.mq.calls import Call, Reject
 from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, MessageDescriptor
 from trigmon.mq.enums import ReportOption, UnitOutcome
 from trigmon.mq.errors import AttrValueError, CommandFailed, MQError, OptionsError, UnknownObjectName
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply, Settled
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
 from trigmon.rules.dead_letter import header, why_not
 from trigmon.rules.decision import Aside, Decision, Dropped, Ids
@@ -22,7 +23,7 @@ from trigmon.rules.facts import Facts, Found, Selection, StoredMessage
 from trigmon.rules.poison import moved
 from trigmon.rules.reports import exception_report
 from trigmon.rules.reserved import Due, ended
-from trigmon.rules.reserving import named, open_one
+from trigmon.rules.reserving import check_stretches, named, open_one
 
 LONGEST_TEXT = 1024
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED
@@ -94,6 +95,7 @@ def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> 
     settled = SettleReserved((call.message,))
     ordinal = call.message.ordinal
     gone = ended(reservation, [Due(ordinal, ordinal + 1)], UnitOutcome.COMMITTED, now)
+    check_stretches(gone)
     without_row = SetReservation(replace(gone, due=reservation.due))
     others: list[AnyChange] = [settled if isinstance(change, RemoveMessage) else change for change in changes]
     return [*others, without_row]

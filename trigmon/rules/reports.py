@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import chain
 from operator import or_
 
 import msgspec
@@ -127,8 +126,7 @@ def report(kind: Kind, feedback: int, message: StoredMessage, facts: Facts, now:
 
 def expiration_reports(expired: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:
     """Of messages that are discarded now, never in a unit of work (seed 003, notes 3 and 4)."""
-    made = (report(EXPIRATION, Feedback.EXPIRATION, message, facts, now) for message in expired)
-    return list(chain.from_iterable(made))
+    return [made for message in expired for made in report(EXPIRATION, Feedback.EXPIRATION, message, facts, now)]
 
 
 def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Facts, now: int) -> list[Call]:
@@ -136,26 +134,15 @@ def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Fact
     made: list[Call] = []
     for change in changes:
         if isinstance(change, AddMessage) and change.descriptor.report:
-            message = StoredMessage(
-                change.number,
-                change.q_name,
-                change.priority,
-                change.is_persistent,
-                change.descriptor,
-                change.data,
-                change.expires_ms,
-            )
-            made += _confirmation(COA, Feedback.COA, message, queue, facts, now, change.unit_id)
+            made += _confirmation(COA, Feedback.COA, change.message, queue, facts, now, change.unit_id)
     return made
 
 
-def delivery_reports(messages: Iterable[StoredMessage], facts: Facts, now: int, unit_id: int) -> list[Call]:
-    """The confirmations that these were got, in the unit of work of the get."""
-    queue = facts.queue
-    if queue is None:
+def delivery_report(message: StoredMessage, facts: Facts, now: int, unit_id: int) -> list[Call]:
+    """The confirmation that a message was got, in the unit of work of the get."""
+    if not message.descriptor.report or facts.queue is None:
         return []
-    made = (_confirmation(COD, Feedback.COD, message, queue, facts, now, unit_id) for message in messages)
-    return list(chain.from_iterable(made))
+    return _confirmation(COD, Feedback.COD, message, facts.queue, facts, now, unit_id)
 
 
 def _confirmation(

@@ -16,19 +16,11 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import (
     Call,
-    Counted,
-    Done,
-    Listing,
     ReadReserved,
-    Refused,
     Release,
-    Reply,
     Reservations,
     Reserve,
-    Reserved,
     Settle,
-    Settled,
-    WereReserved,
 )
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import BackoutRequeue, DefinitionType, Inhibit, OpenOption, UnitOutcome
@@ -50,6 +42,16 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import matches
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import (
+    Counted,
+    Done,
+    Listing,
+    Refused,
+    Reply,
+    Reserved,
+    Settled,
+    WereReserved,
+)
 from trigmon.rules.changes import (
     AnyChange,
     ReserveMessages,
@@ -64,7 +66,7 @@ from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, Se
 from trigmon.rules.get import MOST_BYTES, MOST_MESSAGES, given
 from trigmon.rules.order.place import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.order.wholeness import Whole
-from trigmon.rules.reports import delivery_reports, expiration_reports
+from trigmon.rules.reports import delivery_report, expiration_reports
 from trigmon.rules.reserved import Due, Reservation, cut, ended, longer, without
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.triggers.effects import trigger
@@ -73,6 +75,8 @@ from trigmon.rules.triggers.situation import Happened, Situation
 LARGEST = 10_000_000
 """Messages of a reservation at most."""
 LONGEST_NAME = 256
+MOST_STRETCHES = 1000
+"""Into so many pieces what is left may fall at most: each step writes all of them down."""
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _MOST_OF_A_GROUP = 64 << 20
 
@@ -93,7 +97,7 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
         return None
     wanted = own or _new(call, facts, 0, now)
     whole = Whole.GROUP if wanted.whole_groups else Whole.NOTHING
-    limit = max(1, min(SLICE, wanted.max_messages - wanted.count))
+    limit = max(1, min(_slice(wanted), wanted.max_messages - wanted.count))
     return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole)
 
 
@@ -104,19 +108,20 @@ def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, i
         return _offered(own, facts) if own is not None else Decision()
     discards = met_on_the_way(found)
     reports = expiration_reports(found.expired, facts, now)
-    is_all = len(found.messages) < SLICE and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
+    reservation = own or _new(call, facts, ids.unit(), now)
+    is_all = len(found.messages) < _slice(reservation) and len(discards) < SLICE
+    is_all = is_all and _size(found.messages) < MOST_BYTES
     if not found.messages and not (own is not None and own.count):
         empties = [SetReservation(ended(own, (), UnitOutcome.COMMITTED, now))] if own is not None and is_all else []
         nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=call.consumer)
         reply: Reply = nothing if is_all else Reserved(reservation=own.number if own is not None else 0, more=True)
         return Decision(reply, [*discards, *empties], reports)
-    reservation = own or _new(call, facts, ids.unit(), now)
     held = _held_by(reservation, facts)
     until = reservation.count + SLICE
     parts = _parts(found.messages, held, call.handle, until, facts)
     seal = Seal(reservation=held.number, is_all=is_all, until=until)
     return Decision(
-        changes=[*discards, SetReservation(held, must_last=False)],
+        changes=[*discards, SetReservation(held, is_stored=False)],
         errands=[*parts, seal, *reports],
         gather=lambda replies: replies[len(parts)],
     )
@@ -146,6 +151,11 @@ def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, unti
             chunk.clear()
     close()
     return parts
+
+
+def _slice(reservation: Reservation) -> int:
+    """So many messages one call looks at; of groups the first ones, each of which is looked through."""
+    return SLICE // 4 if reservation.whole_groups else SLICE
 
 
 def _is_poison(message: StoredMessage, queue: QueueFacts | None) -> bool:
@@ -198,18 +208,20 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
         is_sealed=len(chosen) < len(messages),
     )
     changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
-    return Decision(changes=[*changes, SetReservation(longer_one, must_last=longer_one.is_sealed)])
+    return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
 
 
 def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Complete when it is full, or when nothing more was there. From then on it lasts, and may be read."""
+    """What the slice has made of it is written. Complete when it is full, or when nothing more was there.
+
+    From then on it lasts, and may be read.
+    """
     reservation = open_one(facts)
     is_full = reservation.count >= reservation.max_messages
     is_complete = is_full or (call.is_all and reservation.count < call.until)
-    if reservation.is_sealed or not reservation.count or not is_complete:
-        return Decision(_as_reply(reservation))
-    sealed = replace(reservation, is_sealed=True)
-    return Decision(_as_reply(sealed), [SetReservation(sealed)])
+    if is_complete and reservation.count:
+        reservation = replace(reservation, is_sealed=True)
+    return Decision(_as_reply(reservation), [SetReservation(reservation, must_last=reservation.is_sealed)])
 
 
 def _group(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -406,9 +418,16 @@ def _end(reservation: Reservation, parts: list[Due], outcome: UnitOutcome, now: 
     if not parts:
         return Decision(Settled(count=0, left=reservation.left, already=True))
     after = ended(reservation, parts, outcome, now)
+    check_stretches(after)
     count = sum(part.end - part.first for part in parts)
     sweep = Sweep(reservation=reservation.number)
     return Decision(Settled(count=count, left=after.left), [SetReservation(after)], [sweep])
+
+
+def check_stretches(reservation: Reservation) -> None:
+    """Raises SyncpointLimitReached (2024) for a reservation that falls into too many pieces."""
+    if len(reservation.gone) > MOST_STRETCHES:
+        raise SyncpointLimitReached(f"{named(reservation)} would fall into more than {MOST_STRETCHES} pieces")
 
 
 def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
@@ -442,7 +461,7 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     errands: list[Call] = []
     if not due.returns and found.messages:
         changes.append(SettleReserved(found.messages))
-        errands = delivery_reports(found.messages, facts, now, 0)
+        errands = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
     told = (ToSweep((reservation.number,)),) if after.due else ()

@@ -18,16 +18,14 @@ from trigmon.mq.calls import (
     Call,
     DeadLetters,
     DiscardDeadLetters,
-    Refused,
-    Reply,
     RetryDeadLetters,
     Sieve,
-    Sifted,
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, moment_of, unpack_dlh
 from trigmon.mq.enums import Feedback, Persistence, word
 from trigmon.mq.errors import DlhError, MQError, OptionsError, QWrongType, UnknownObjectName
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, Reply, Sifted
 from trigmon.rules.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import SendBack
@@ -181,7 +179,7 @@ def _sifted(
 def _letter(message: StoredMessage) -> Letter:
     if message.descriptor.format.rstrip() == FORMAT_DEAD_LETTER:
         try:
-            header, data = unpack_dlh(message.data)
+            header, data = unpack_dlh(message.data, message.descriptor.encoding)
             return Letter(message, header, data)
         except DlhError:
             pass  # it only says that it has a header

@@ -13,40 +13,48 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.mq.attributes import Process
 from trigmon.mq.calls import (
     Call,
     CancelRun,
     ChangeRun,
     Commit,
     Controls,
+    RecordRun,
+    RecordRuns,
+    RetryRun,
+    Runs,
+)
+from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
+from trigmon.mq.enums import ApplType, Coalesce, MsgType, Persistence, TriggerType
+from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
+from trigmon.mq.explanation import moment
+from trigmon.mq.replies import (
     Counted,
     Done,
     Listing,
     Recorded,
-    RecordRun,
-    RetryRun,
-    Runs,
     Values,
+    WereRecorded,
 )
-from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import ApplType, MsgType, Persistence
-from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
-from trigmon.mq.explanation import moment
-from trigmon.rules.changes import DropRun, WriteRun
+from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, SERVING, STARTED, WITH_PROGRAM
+from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
 from trigmon.rules.decision import Asked, Decision, Ids
-from trigmon.rules.errands import Deliver, Prune
-from trigmon.rules.facts import SLICE, Facts, Found
-from trigmon.rules.following import is_being_cancelled
+from trigmon.rules.errands import Deliver, JudgeRun, Prune
+from trigmon.rules.facts import SLICE, Facts, Found, Serving
+from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
+from trigmon.rules.serving import counts
+from trigmon.rules.starting import applicant, hindrance, pause_of
 from trigmon.rules.triggers.effects import trigger_descriptor
 
 LARGEST_RECORD = 65_536
-HELD, DUE, STARTED, CANCELLED = "held", "due", "started", "cancelled"
-OPEN = frozenset({HELD, DUE, STARTED})
-"""The states of a run that has not ended."""
-
 WAITS = "waits for its turn"
 """Why a run is held that was paused; while it is, the listing says who paused it instead."""
+
+MOST_RECORDS = 64
+_SAME = ("q_name", "process_name", "trigger_data", "appl_type", "appl_id", "env_data", "user_data")
+_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
 
 NOT_STARTED = "its trigger message was not started"
 
@@ -62,9 +70,32 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
         raise ObjectAlreadyExists(f"run {call.run_id}")
     record = {**_checked_record(call.record), "run_id": call.run_id}
     record.setdefault("recorded_ms", now)
+    record["process"] = as_recorded(facts.process)
+    record["verdict"] = list(facts.fired)
     errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
-    record, why = _as_it_may_be(record, record.get("state") == DUE, facts, now)
-    return Decision(_recorded(record, why), [_written(record, now)], errands)
+    why = ""
+    if record.get("state") == DUE:
+        joined = _joined(record, facts, now)
+        why = "" if joined else hindrance(applicant(record, facts), facts, call.caps, now)
+        record = joined or (_held(record, why, facts) if why else record)
+    changes: list[AnyChange] = [_written(record, now)]
+    if record.get("state") in WITH_PROGRAM:
+        changes.append(_served(record, facts))
+    return Decision(replace(_recorded(record, why), process=record["process"]), changes, errands)
+
+
+def decide_record_runs(call: RecordRuns, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Several at once: what the trigger messages that were got together are to become."""
+    if not 0 < len(call.records) <= MOST_RECORDS:
+        raise OptionsError(f"1 to {MOST_RECORDS} runs are recorded at a time, not {len(call.records)}")
+    errands: list[Call] = [
+        RecordRun(run_id=str(record.get("run_id", "")), record=record, caps=call.caps) for record in call.records
+    ]
+    errands += [Commit(unit=call.unit)] if call.unit else []
+    return Decision(
+        errands=errands,
+        gather=lambda replies: WereRecorded(runs=[reply for reply in replies if isinstance(reply, Recorded)]),
+    )
 
 
 def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -75,19 +106,40 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
     fields = _checked_record(call.fields)
     if _has_ended(before) and fields.get("state") in OPEN:
         return Decision(_recorded(before))  # cancelled, while its monitor was about to start it
-    after = {**before, **fields, "run_id": call.run_id}
-    after, why = _as_it_may_be(after, fields.get("state") == DUE, facts, now)
-    return Decision(_recorded(after, why), [_written(after, now)])
+    if fields.get("state") == STARTED and before.get("state") in (SERVING, DRAINED):
+        fields = {name: value for name, value in fields.items() if name != "state"}
+    after = _as_cancelled({**before, **fields, "run_id": call.run_id}, fields.get("state"), now)
+    if after.get("state") == DUE and (why := paused(facts, after.get("q_name"), after.get("process_name"))):
+        after = _held(after, why, facts)
+    else:
+        why = ""
+    changes: list[AnyChange] = [_written(after, now, before)]
+    errands: list[Call] = []
+    itself = facts.itself
+    if after.get("state") in WITH_PROGRAM:
+        if itself is None or itself.monitor != after.get("monitor", ""):
+            changes.append(_served(after, facts))
+    elif itself is not None and after.get("state") == HELD:
+        changes.append(Unserve(call.run_id))
+    elif itself is not None and not itself.is_over:
+        # Its connections tell what becomes of what it got: the last of them is waited for.
+        changes.append(Serve(replace(itself, is_over=True)))
+        errands += [] if facts.connected else [JudgeRun(run_id=call.run_id)]
+    return Decision(_recorded(after, why), changes, errands)
 
 
 def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Runs, newest first. A held one that is paused says so, whatever it was held for before."""
+    """Runs, newest first: a held one says what keeps it now, one with a program what that has done so far."""
     limit = runs_limit(call)
+    doing = {each.run_id: counts(each) for each in facts.serves}
+    causes = {(each.slot, each.q_name): each for each in facts.causes}
     listed = []
     for run in facts.runs[:limit]:
-        row = dict(run)
-        if row.get("state") == HELD and (why := paused(facts, row.get("q_name"), row.get("process_name"))):
-            row["why"] = why
+        row = {**run, **doing.get(str(run.get("run_id", "")), {})}
+        if row.get("state") == HELD:
+            why = paused(facts, row.get("q_name"), row.get("process_name"))
+            why = why or pause_of(causes.get((slot_of(row), str(row.get("q_name", "")))), now)
+            row["why"] = why or row.get("why", "")
         listed.append(row)
     return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
 
@@ -104,7 +156,7 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
     if run["state"] == HELD:
         run |= {"state": CANCELLED, "end_ms": now, "why": f"{_cancelled(run)}; {NOT_STARTED}"}
     told = Asked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
-    return Decision(_recorded(run), [replace(_written(run, now), is_news=True)], told=(told,))
+    return Decision(_recorded(run), [replace(_written(run, now, facts.run), is_news=True)], told=(told,))
 
 
 def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -183,17 +235,59 @@ def _has_ended(record: _Record) -> bool:
     return bool(record.get("state")) and record["state"] not in OPEN
 
 
-def _as_it_may_be(record: _Record, is_to_start: bool, facts: Facts, now: int) -> tuple[_Record, str]:
-    """The record as far as operators let it be so, and why it is otherwise."""
-    if is_to_start:
-        if record.get("cancelled_by"):
-            why = f"{_cancelled(record)}; {NOT_STARTED}"
-            return {**record, "state": CANCELLED, "end_ms": now, "why": why}, why
-        if why := paused(facts, record.get("q_name"), record.get("process_name")):
-            return {**record, "state": HELD, "argv": [], "directory": "", "why": WAITS}, why
-    elif _has_ended(record) and record.get("cancelled_by") and record["state"] != CANCELLED:
-        return {**record, "state": CANCELLED, "why": f"{_cancelled(record)}; {record.get('why') or 'it ended'}"}, ""
-    return record, ""
+def fired_by(record: _Record) -> tuple[str, str]:
+    """For which queue a run is, and on which occasion that fired."""
+    return str(record.get("q_name", "")), str(record.get("occasion", ""))
+
+
+def as_recorded(process: Process | None) -> _Record | None:
+    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
+    if process is None:
+        return None
+    kept: _Record = msgspec.to_builtins(process)
+    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
+
+
+def _joined(record: _Record, facts: Facts, now: int) -> _Record | None:
+    """The record of a run that another one which waits does the work of; None where each is started for itself.
+
+    A further try that waits is joined by the trigger message that the failed program's own close has brought.
+    """
+    waiting = facts.waiting
+    if waiting is None:
+        return None
+    queue = facts.queue
+    loops = queue is not None and queue.definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
+    coalesces = facts.process is not None and facts.process.coalesce is Coalesce.YES
+    if not (coalesces or (loops and waiting.get("retries"))):
+        return None
+    if any(waiting.get(name) != record.get(name) for name in _SAME):
+        return None
+    why = f"run {waiting['run_id']}, which waits, does the same: {waiting.get('why', '')}".rstrip(": ")
+    return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}
+
+
+def _held(record: _Record, why: str, facts: Facts) -> _Record:
+    """The record of a run that was to be due; who paused it the listing says as long as it is so."""
+    is_paused = why == paused(facts, record.get("q_name"), record.get("process_name"))
+    return {**record, "state": HELD, "argv": [], "directory": "", "why": WAITS if is_paused else why}
+
+
+def _as_cancelled(record: _Record, wanted: object, now: int) -> _Record:
+    """The record of a run that operators had cancelled meanwhile: it does not start, or ends as cancelled."""
+    if not record.get("cancelled_by"):
+        return record
+    if wanted in (DUE, HELD):
+        return {**record, "state": CANCELLED, "end_ms": now, "why": f"{_cancelled(record)}; {NOT_STARTED}"}
+    if _has_ended(record) and record["state"] != CANCELLED:
+        return {**record, "state": CANCELLED, "why": f"{_cancelled(record)}; {record.get('why') or 'it ended'}"}
+    return record
+
+
+def _served(record: _Record, facts: Facts) -> Serve:
+    """A run that has, or may have, a program from now on, and whose it is."""
+    itself = facts.itself or Serving(str(record["run_id"]), str(record.get("q_name", "")), slot_of(record))
+    return Serve(replace(itself, monitor=str(record.get("monitor", ""))))
 
 
 def _cancelled(record: _Record) -> str:
@@ -203,11 +297,11 @@ def _cancelled(record: _Record) -> str:
     return f"{said}: {record['cancel_reason']}" if record.get("cancel_reason") else said
 
 
-def _written(record: _Record, now: int) -> WriteRun:
+def _written(record: _Record, now: int, before: _Record | None = None) -> WriteRun:
     """The change. Where nobody saw when it ended, it ended when that was written down."""
     end = record.get("end_ms")
     ended_ms = (end if isinstance(end, int) and 0 < end < 2**63 else now) if _has_ended(record) else 0
-    return WriteRun(str(record["run_id"]), record, ended_ms)
+    return WriteRun(str(record["run_id"]), record, ended_ms, before=before)
 
 
 def _recorded(record: _Record, why: str = "") -> Recorded:

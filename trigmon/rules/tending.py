@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from trigmon.mq.calls import Listing
+from trigmon.mq.calls import Call
 from trigmon.mq.enums import ObjectType, Rearm
+from trigmon.mq.replies import Listing
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision, Ids, Judged, ToSweep
-from trigmon.rules.errands import Awake, Rearmed, Tend
+from trigmon.rules.errands import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.facts import Facts, Found, Neighbour, Selection
 from trigmon.rules.triggers.effects import trigger
-from trigmon.rules.triggers.extensions import comes_back, rearmed, watches_the_clock
+from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock
 from trigmon.rules.triggers.situation import Happened, Situation
 
 
 def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The queue manager starts: names the queues to tend, and turns on what a DEPTH queue switched off."""
+    """The queue manager starts: names queues to tend, turns on what a DEPTH queue switched off, judges runs."""
     queues = facts.world.queues if facts.world is not None else ()
     due = tuple(r.number for r in facts.world.reservations if r.due) if facts.world is not None else ()
     definitions = [queue.definition for queue in queues]
     rows = [{"name": d.name} for d in definitions if watches_the_clock(d)]
     again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
-    return Decision(
-        Listing(rows=rows), errands=[Rearmed(q_name=name) for name in again], told=(ToSweep(due),) * bool(due)
-    )
+    over = [JudgeRun(run_id=each.run_id) for each in facts.serves if each.is_over]
+    errands: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
+    return Decision(Listing(rows=rows), errands=errands, told=(ToSweep(due),) * bool(due))
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Control is turned on at a start, which is occasion 13 where enough messages wait."""
+    """Control is turned on at a start or after a commit, which is occasion 13 where enough messages wait."""
     if facts.queue is None:
         return Decision()
     neighbour = Neighbour(facts.queue, facts.process, facts.initiation)
@@ -48,6 +49,8 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
         return Decision()
     if comes_back(queue):
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, rearmed(queue.definition))])
+    if is_missed(queue):
+        return Decision(errands=[Rearmed(q_name=call.q_name)])
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     judged: list[Judged] = []
     watched = {Happened.BACKSTOP: queue.definition.backstop_s, Happened.MAX_WAIT: queue.definition.max_wait_s}

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Backout, Call, Commit, Done, Outcome, OutcomeWas
+from trigmon.mq.calls import (
+    Backout,
+    Call,
+    Commit,
+    Outcome,
+)
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import OptionsError, SyncpointLimitReached, UnitOfWorkNotStarted
+from trigmon.mq.replies import Done, OutcomeWas
 from trigmon.rules.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Abandon, Reap

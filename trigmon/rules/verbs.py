@@ -31,12 +31,14 @@ from trigmon.rules.displaying import (
 )
 from trigmon.rules.errands import (
     Abandon,
+    Attend,
     Awake,
     DeadLetter,
     Deliver,
     Expire,
     Forget,
     HandOut,
+    JudgeRun,
     LetGo,
     MakeQueue,
     Prune,
@@ -48,6 +50,7 @@ from trigmon.rules.errands import (
     Report,
     Seal,
     SendBack,
+    StartRun,
     Sweep,
     TakeIn,
     Tend,
@@ -57,6 +60,7 @@ from trigmon.rules.expiry import decide_expire, decide_refresh, look_for_expire
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
+from trigmon.rules.judging import decide_judge_run, look_for_judge_run
 from trigmon.rules.opening import decide_make_queue, decide_open
 from trigmon.rules.pausing import decide_pause, decide_pauses, decide_resume, wants_pause
 from trigmon.rules.poison import (
@@ -99,10 +103,13 @@ from trigmon.rules.runs import (
     decide_controls,
     decide_prune,
     decide_record_run,
+    decide_record_runs,
     decide_retry_run,
     decide_runs,
     runs_limit,
 )
+from trigmon.rules.serving import decide_attend
+from trigmon.rules.starting import MOST_AT_ONCE, decide_start_run, decide_start_runs
 from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
 
@@ -212,6 +219,14 @@ def _run(call: Any, connection: int) -> Wants:
     return Wants(connection, run_id=call.run_id)
 
 
+def _new_run(call: calls.RecordRun, connection: int) -> Wants:
+    return Wants(connection, run_id=call.run_id, run_of=call.record)
+
+
+def _lines(call: calls.StartRuns, connection: int) -> Wants:
+    return Wants(connection, line_of=call.initiation_q, limit=max(1, min(call.limit, MOST_AT_ONCE)))
+
+
 def _runs(call: calls.Runs, connection: int) -> Wants:
     return Wants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
@@ -257,7 +272,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
     calls.Ping: Verb(_nothing, decide_ping),
-    calls.RecordRun: Verb(_run, decide_record_run, is_wide=True, is_monitors=True),
+    calls.RecordRun: Verb(_new_run, decide_record_run, is_wide=True, is_monitors=True),
+    calls.RecordRuns: Verb(_nothing, decide_record_runs, is_monitors=True),
+    calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True, is_monitors=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
@@ -289,6 +306,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),
+    Attend: Verb(_run, decide_attend, is_wide=True),
+    StartRun: Verb(_run, decide_start_run, is_wide=True),
+    JudgeRun: Verb(_run, decide_judge_run, look_for_judge_run, is_wide=True),
     Prune: Verb(_prune, decide_prune, is_wide=True),
     Forget: Verb(_nothing, decide_forget),
 }

@@ -6,7 +6,7 @@ Messages themselves are the store's. Each change is noted, so that :meth:`Standi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from operator import setitem
 from typing import Any
 
@@ -24,18 +24,21 @@ from trigmon.mq.attributes import (
 from trigmon.mq.enums import ObjectType
 from trigmon.rules import changes as c
 from trigmon.rules.facts import (
+    Cause,
     ConnectionFacts,
     Facts,
     HandleFacts,
+    Line,
     Neighbour,
     Paused,
     QueueFacts,
+    Serving,
     Transmission,
     UnitFacts,
     Wants,
     World,
 )
-from trigmon.rules.following import FOLLOW
+from trigmon.rules.following import FOLLOW, line_of
 from trigmon.rules.reserved import Reservation
 
 _GONE = object()
@@ -58,6 +61,10 @@ class Standing:
         self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
         self.pauses: dict[tuple[str, str], Paused] = {}
         self.cancelling: dict[str, str] = {}  # runs that are to be ended, and whose monitors they are
+        self.running: dict[str, Serving] = {}  # runs that are due or have programs
+        self.causes: dict[tuple[str, str], Cause] = {}  # by slot and queue, where the last run did not end well
+        self.held: dict[tuple[str, str, str], int] = {}  # how many runs are held, by line
+        self.connected: dict[str, int] = {}  # how many connections a run has
         self.reservations: dict[int, Reservation] = {}
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
@@ -144,6 +151,8 @@ class Standing:
             transmission,
             tuple(self.deleted) if self.deleted else (),
             context=self._own(wants.context, wants.connection) if wants.context else None,
+            serving=self.running.get(connection.run_id) if connection.run_id else None,
+            connected=self.connected.get(connection.run_id, 0) if connection.run_id else 0,
             reservation=reservation,
         )
 
@@ -181,8 +190,31 @@ class Standing:
             world=self.world() if wants.everything else None,
             pauses=tuple(self.pauses.values()),
             cancelling=tuple(self.cancelling.items()),
+            causes=tuple(self.causes.values()) if wants.everything else (),
+            serves=tuple(self.running.values()) if wants.everything else (),
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
         )
+
+    def about_run(self, facts: Facts, run: dict[str, object] | None, wants: Wants) -> Facts:
+        """The same, with what concerns a run: one on record, or one that is to be written."""
+        about = run or wants.run_of or {}
+        _, slot, q_name = line_of(about)
+        return replace(
+            facts,
+            run=run,
+            queue=self.queues.get(q_name),
+            process=self.processes.get(str(about.get("process_name", ""))),
+            itself=self.running.get(wants.run_id),
+            serves=tuple(self.running.values()),
+            cause=self.causes.get((slot, q_name)),
+            connected=self.connected.get(wants.run_id, 0),
+        )
+
+    def line(self, initiation_q: str, slot: str, q_name: str, run_ids: Sequence[str]) -> Line:
+        """Held runs with what decides whether the first of them may start."""
+        count = self.held[initiation_q, slot, q_name]
+        queue, process = self.queues.get(q_name), self.processes.get(slot)
+        return Line(initiation_q, slot, q_name, count, tuple(run_ids), queue, process, self.causes.get((slot, q_name)))
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
         """The definition of this name, whatever kind of queue it is when a queue is asked for."""

@@ -3,9 +3,10 @@
 On the Unix socket the kernel says who is there (SO_PEERCRED, unix(7)), whatever the peer says of itself; who may be
 there at all is the socket's mode. Putting and getting is for all who come in. Defining, altering, deleting, clearing
 and moving is for root, for the daemon's own user, and for those the settings name; so are pausing, resuming, and
-ending or repeating runs, and setting a message's context, by which it seems another's. A monitor runs programs by what
-the ledger of runs says, so writing there is for those too, and for the accounts the settings name as monitors'. Over
-TCP nobody proves who he is, so nobody there is an administrator or a monitor.
+ending or repeating runs, giving back what a connected job has reserved, and setting a message's context, by which it
+seems another's. A monitor runs programs by what the ledger of runs says, so writing there is for those too, and for the
+accounts the settings name as monitors'. Over TCP nobody proves who he is, so nobody there is an administrator or a
+monitor.
 """
 
 from __future__ import annotations

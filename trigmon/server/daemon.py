@@ -17,7 +17,8 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, places
-from trigmon.mq.calls import Refused
+from trigmon.mq.replies import Refused
+from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
 from trigmon.qmgr.manager import QueueManager, Retention
@@ -28,7 +29,6 @@ from trigmon.server.connection import Connection
 from trigmon.server.disk import DiskReserve
 from trigmon.server.guests import KEPT, ON_THE_STEP, Guests
 from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door, where
-from trigmon.server.notify import ServiceManager, inherited_sockets
 from trigmon.server.own_calls import apply_definitions
 from trigmon.server.problems import IN_USE, STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.told import Logged

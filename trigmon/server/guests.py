@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trigmon.mq.calls import Refused
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.server.authority import Peer

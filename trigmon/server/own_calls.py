@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trigmon.mq.calls import Call, Disconnect, Display, Listing, Refused, Reply
+from trigmon.mq.calls import Call, Disconnect, Display
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing, Refused, Reply
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.server.authority import user_name

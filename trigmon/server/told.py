@@ -11,7 +11,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NotAuthorized
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.telling import Telling
-from trigmon.rules.decision import Aside, Asked, NotAside
+from trigmon.rules.decision import Aside, Asked, NotAside, QueueHeld
 from trigmon.rules.triggers.table import Verdict
 
 
@@ -64,6 +64,10 @@ class Logged(Telling):
     def asked(self, told: Asked) -> None:
         """Who looks later why nothing was started finds it here."""
         self._log.info(told.event, **told.about)
+
+    def queue_held(self, told: QueueHeld) -> None:
+        """Nothing is started for it until somebody has looked."""
+        self._log.warning("queue held: does not drain", q_name=told.q_name, why=told.why)
 
     def message_damaged(self, q_name: str, number: int) -> None:
         """The disk or the file was damaged: a message is lost to programs, and its row kept."""

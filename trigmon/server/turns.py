@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trigmon.log import Seldom
-from trigmon.mq.calls import Alter, Call, Refused
+from trigmon.mq.calls import Alter, Call
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.housekeeping import Job
 from trigmon.qmgr.manager import Answer, QueueManager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trigmon.mq import calls
-from trigmon.mq.calls import Reply
+from trigmon.mq import calls, replies
+from trigmon.mq.replies import Reply
 from trigmon.simulate import scenario as act
 from trigmon.simulate.fields import Fields, Place, Reader, count, items, shown, text, truth
 
@@ -129,7 +129,7 @@ def read_returns(verb: str) -> Reader[dict[str, Any]]:
 
 def returned_otherwise(wanted: Mapping[str, Any], reply: Reply | None) -> list[str]:
     """What of a reply is not as ``returns`` says; nothing of a reply that is not about reservations."""
-    if not isinstance(reply, calls.Reserved | calls.WereReserved | calls.Settled):
+    if not isinstance(reply, replies.Reserved | replies.WereReserved | replies.Settled):
         return []
     return [
         f"returns: expected {key} {shown(value)}, got {shown(_returned(key, reply))}"
@@ -139,7 +139,7 @@ def returned_otherwise(wanted: Mapping[str, Any], reply: Reply | None) -> list[s
 
 
 def _returned(key: str, reply: Reply) -> object:
-    if isinstance(reply, calls.WereReserved):
+    if isinstance(reply, replies.WereReserved):
         if key == "data":
             return [message.data.decode(errors="replace") for message in reply.messages]
         if key == "backout_count":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trigmon.mq.calls import Explained, Reply, WasGot
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Explained, Reply, WasGot
 from trigmon.simulate.batches import RETURNED, returned_otherwise
 from trigmon.simulate.batches import read_returns as read_returns_of
 from trigmon.simulate.fields import Fields, Place, Reader, items, nearest, shown, text, truth, worded

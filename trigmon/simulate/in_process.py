@@ -9,9 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany, Refused, Reply
+from trigmon.mq.calls import (
+    Backout,
+    Call,
+    Commit,
+    Disconnect,
+    Get,
+    GetMany,
+)
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
+from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.housekeeping import due, next_ring
 from trigmon.qmgr.manager import Answer, QueueManager

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trigmon.mq.calls import Call, Refused, Reply
+from trigmon.mq.calls import Call
 from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr
+from trigmon.mq.replies import Refused, Reply
 from trigmon.simulate.in_process import InProcess
 from trigmon.wire import codec
 

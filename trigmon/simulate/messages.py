@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trigmon.mq.calls import WasGot
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, PRIORITY_AS_Q_DEF, MessageDescriptor
 from trigmon.mq.enums import ApplType, Feedback, MsgFlag, MsgType, Persistence, ReportOption, bits_by_word
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import WasGot
 from trigmon.simulate.fields import Fields, Place, Reader, flags, mq_id, nearest, number, shown, text
 
 

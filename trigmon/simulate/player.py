@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trigmon.mq import calls
+from trigmon.mq import calls, replies
 from trigmon.mq.attributes import Attribute
-from trigmon.mq.calls import Call, Reply
+from trigmon.mq.calls import Call
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import HobjError, MQError, UnknownObjectName
+from trigmon.mq.replies import Reply
 from trigmon.mqsc.commands import Command
 from trigmon.simulate import batches
 from trigmon.simulate import scenario as act
@@ -151,7 +152,7 @@ class _Play:
             case act.Open(queue, options, handle, dynamic_q_name):
                 opening = calls.Open(object_name=queue, options=options, dynamic_q_name=dynamic_q_name)
                 opened = self._perform(step, opening)
-                assert isinstance(opened, calls.Opened)
+                assert isinstance(opened, replies.Opened)
                 application.handles.setdefault(handle, []).append(_Handle(opened.handle, queue, options))
                 return opened
             case act.Close(handle, options):
@@ -179,9 +180,9 @@ class _Play:
             whole_groups=done.whole_groups,
             token=done.token,
         )
-        while isinstance(reply := self._perform(step, call), calls.Reserved) and reply.more:
+        while isinstance(reply := self._perform(step, call), replies.Reserved) and reply.more:
             pass
-        if isinstance(reply, calls.Reserved):
+        if isinstance(reply, replies.Reserved):
             self.reservations[done.consumer] = reply.reservation
         return reply
 
@@ -189,13 +190,13 @@ class _Play:
         """What is done with a reservation; what is read comes together in one reply."""
         call = batches.as_call(done, self.reservations.get(done.consumer, 0))
         reply = self._perform(step, call)
-        while isinstance(reply, calls.WereReserved) and isinstance(call, calls.ReadReserved) and reply.more:
+        while isinstance(reply, replies.WereReserved) and isinstance(call, calls.ReadReserved) and reply.more:
             count = call.ordinal + call.count - reply.ordinal
             call = calls.ReadReserved(reservation=call.reservation, ordinal=reply.ordinal, count=count)
             behind = self._perform(step, call)
-            assert isinstance(behind, calls.WereReserved)
+            assert isinstance(behind, replies.WereReserved)
             ordinals, messages = [*reply.ordinals, *behind.ordinals], [*reply.messages, *behind.messages]
-            reply = calls.WereReserved(ordinals=ordinals, messages=messages, ordinal=behind.ordinal, more=behind.more)
+            reply = replies.WereReserved(ordinals=ordinals, messages=messages, ordinal=behind.ordinal, more=behind.more)
         return reply
 
     def _perform(self, step: Step, call: Call) -> Reply:
@@ -241,14 +242,14 @@ class _Play:
                 raise command.error
             for call in command.calls:
                 reply = self.stage.command(q_mgr, call)
-                while isinstance(reply, calls.Counted) and reply.more:
+                while isinstance(reply, replies.Counted) and reply.more:
                     reply = self.stage.command(q_mgr, call)
         return reply
 
     def _check(self, q_mgr: str, check: act.Check) -> list[str]:
         """Every attribute of a queue that is not as it should be. Raises UnknownObjectName."""
         reply = self.stage.command(q_mgr, calls.Display(object_type="queue", name=check.queue))
-        assert isinstance(reply, calls.Listing)
+        assert isinstance(reply, replies.Listing)
         if not reply.rows:
             raise UnknownObjectName(check.queue)
         told = (_difference(attribute, wanted, reply.rows[0]) for attribute, wanted in check.wanted)

@@ -29,9 +29,10 @@ from trigmon.client.connection import Connection
 from trigmon.client.message import Message
 from trigmon.client.queue import Queue
 from trigmon.client.triggered import triggered
-from trigmon.mq.calls import Display, Listing, Put
+from trigmon.mq.calls import Display, Put
 from trigmon.mq.enums import PutOption, UnitOutcome
 from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Listing
 from trigmon.spark.table import batch_of, move, staging_of, sync_tree
 
 if TYPE_CHECKING:

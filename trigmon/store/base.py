@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,8 @@ from trigmon.mq.enums import DefinitionType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.displaying import outcome_of
-from trigmon.rules.facts import Facts, Wants
+from trigmon.rules.facts import Facts, Line, Serving, Wants
+from trigmon.rules.following import line_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
 
@@ -37,14 +38,34 @@ class BaseStore(ABC):
         if wants.client_id:
             facts = replace(facts, outcome=int(self._outcome(wants.client_id, wants.unit)))
         if wants.run_id:
-            facts = replace(facts, run=self._run(wants.run_id))
+            facts = self._about_run(facts, wants)
         if wants.reservation and facts.reservation is None:
             facts = replace(facts, reservation=self._ended(wants.reservation))
-        if wants.limit:
-            facts = replace(facts, runs=tuple(self._runs(wants.where or {}, wants.before, wants.limit)))
+        if wants.line_of is not None:
+            facts = replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
+        elif wants.limit:
+            runs = tuple(self._runs(wants.where or {}, wants.before, wants.limit))
+            facts = replace(facts, runs=runs, serves=self._serves(), causes=tuple(self.standing.causes.values()))
         if wants.keep_count >= 0:
             facts = replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
         return facts
+
+    def _about_run(self, facts: Facts, wants: Wants) -> Facts:
+        run = self._run(wants.run_id)
+        facts = self.standing.about_run(facts, run, wants)
+        line = line_of(run or wants.run_of or {})
+        count = self.standing.held.get(line, 0)
+        if not count or wants.run_of is None:
+            return replace(facts, held=count) if count else facts
+        return replace(facts, held=count, waiting=self._run(self._held(line, 1, from_last=True)[0]))
+
+    def _serves(self) -> tuple[Serving, ...]:
+        return tuple(self.standing.running.values())
+
+    def _lines(self, initiation_q: str, limit: int) -> Iterator[Line]:
+        """The lines of an initiation queue, each with its first runs."""
+        for key in [key for key in self.standing.held if key[0] == initiation_q]:
+            yield self.standing.line(*key, self._held(key, limit))
 
     def _outcome(self, client_id: str, unit: int) -> UnitOutcome:
         recorded = self._recorded(client_id)
@@ -62,6 +83,10 @@ class BaseStore(ABC):
     @abstractmethod
     def _run(self, run_id: str) -> dict[str, object] | None:
         """A run's record."""
+
+    @abstractmethod
+    def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
+        """The ids of the first held runs of a line (initiation queue, slot, queue), or of the last, as recorded."""
 
     @abstractmethod
     def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
@@ -88,6 +113,8 @@ def can_wait(change: AnyChange) -> bool:
         return not change.message.is_persistent
     if isinstance(change, c.SetReservation):
         return not (change.is_stored and change.must_last)
+    if isinstance(change, c.WriteRun):
+        return change.can_wait
     return isinstance(change, _STANDS_ONLY) or is_of_temporary_queue(change)
 
 
@@ -103,8 +130,10 @@ _STANDS_ONLY = (
     *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.SaveContext),
     *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
     *(c.StampTrigger, c.Connect, c.DropConnection),
+    # What a program has done is written with what it did: its commits are.
+    c.Serve,
 )
-_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.WriteRun, c.SetPause, c.DropPause)
+_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.SetPause, c.DropPause)
 _TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
 
 
@@ -120,8 +149,8 @@ def must_last(changes: Sequence[AnyChange]) -> bool:
         elif isinstance(change, c.EndUnit):
             if change.unit.is_durable:
                 return True
-        elif isinstance(change, c.SetReservation):
-            if change.is_stored and change.must_last:
+        elif isinstance(change, c.WriteRun | c.SetReservation):
+            if not can_wait(change):
                 return True
         elif isinstance(change, _ALWAYS) and not is_of_temporary_queue(change):
             return True

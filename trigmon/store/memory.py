@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
+from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
 from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage, fits, follows
+from trigmon.rules.following import after_restart, line_of
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import Item, Whole, has_message, reach
 from trigmon.rules.reserved import Reservation
@@ -109,6 +111,8 @@ class MemoryStore(BaseStore):
                 self.standing.define(definition)
         self.standing.pauses = dict(before.pauses)
         self.standing.cancelling = dict(before.cancelling)
+        self.standing.running = {run_id: after_restart(doing) for run_id, doing in before.running.items()}
+        self.standing.causes, self.standing.held = dict(before.causes), dict(before.held)
         self._recover()
         for name, queue in before.queues.items():
             if queue.is_deleted or queue.definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
@@ -299,16 +303,7 @@ class MemoryStore(BaseStore):
         """See the port."""
 
     def _add(self, change: c.AddMessage) -> None:
-        message = StoredMessage(
-            change.number,
-            change.q_name,
-            change.priority,
-            change.is_persistent,
-            change.descriptor,
-            change.data,
-            change.expires_ms,
-        )
-        self._rows.set(Row(message, change.unit_id, 0, change.is_held, change.on_backout))
+        self._rows.set(Row(change.message, change.unit_id, 0, change.is_held, change.on_backout))
 
     def _take(self, change: c.TakeMessage) -> None:
         row = self._row(change.message)
@@ -425,6 +420,14 @@ class MemoryStore(BaseStore):
             if all(run.get(name) == value for name, value in where.items())
         ]
         return chosen[:limit]
+
+    def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
+        held = [
+            run_id
+            for run_id, record in self._run_records.items()
+            if record.get("state") == HELD and line_of(record) == line
+        ]
+        return held[-limit:] if from_last else held[:limit]
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         ended = sorted(filter(self._ended_ms.get, self._run_records), key=self._ended_ms.__getitem__)

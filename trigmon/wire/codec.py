@@ -12,7 +12,8 @@ from typing import Any, Final, NoReturn, get_args
 import msgspec
 from msgspec import msgpack
 
-from trigmon.mq.calls import AnyCall, AnyReply, Call, Refused, Reply
+from trigmon.mq.calls import AnyCall, Call
+from trigmon.mq.replies import AnyReply, Refused, Reply
 from trigmon.wire.frames import DEFAULT_LIMIT, Body, ProtocolError, frame
 
 PROTOCOL_VERSION = 1

@@ -32,18 +32,17 @@ from trigmon.mq.errors import (
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import AnyChange, SetPlace
 from trigmon.rules.facts import Cursor, Facts, HandleFacts, Selection, StoredMessage
+from trigmon.rules.get_options import BROWSES, COMPLETE
 from trigmon.rules.order.place import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT, Place, Side, place_of
 from trigmon.rules.order.wholeness import START, Whole
 
 LOGICAL = GetOption.LOGICAL_ORDER.value
-COMPLETE = GetOption.COMPLETE_MSG.value
 _ALL_MSGS = GetOption.ALL_MSGS_AVAILABLE.value
-_WHOLE_MSG = (GetOption.COMPLETE_MSG | GetOption.ALL_SEGMENTS_AVAILABLE).value
+_WHOLE_MSG = COMPLETE | GetOption.ALL_SEGMENTS_AVAILABLE.value
 ORDERS = LOGICAL | _ALL_MSGS | _WHOLE_MSG
 _BROWSE_FIRST = GetOption.BROWSE_FIRST.value
 _BROWSE_NEXT = GetOption.BROWSE_NEXT.value
 _BROWSE_HERE = GetOption.BROWSE_MSG_UNDER_CURSOR.value
-_BROWSES = _BROWSE_FIRST | _BROWSE_NEXT | _BROWSE_HERE
 _HERE = _BROWSE_HERE | GetOption.MSG_UNDER_CURSOR.value
 _GROUP_ID, _SEQ = MatchOption.GROUP_ID.value, MatchOption.MSG_SEQ_NUMBER.value
 _OFFSET = MatchOption.OFFSET.value
@@ -65,7 +64,7 @@ def unfinished(options: int, handle: HandleFacts) -> Place | None:
     """The unfinished group or logical message in which a call of these options goes on, if it does."""
     if not options & LOGICAL or options & (_BROWSE_FIRST | _HERE):
         return None
-    place = handle.browse_place if options & _BROWSES else handle.get_place
+    place = handle.browse_place if options & BROWSES else handle.get_place
     return place if place is not None and place.is_open else None
 
 
@@ -133,7 +132,7 @@ def check_found(call: Get, facts: Facts, messages: Sequence[StoredMessage], unit
     assert handle is not None
     if call.options & COMPLETE and call.options & _HERE and first.offset:
         raise InvalidMsgUnderCursor(f"{handle.object_name}: the cursor stands behind the message's first segment")
-    is_browse = bool(call.options & _BROWSES)
+    is_browse = bool(call.options & BROWSES)
     needs_unit = len(messages) > 1 and not is_browse and any(message.is_persistent for message in messages)
     if needs_unit and not unit_id and facts.connection.unit_id:
         raise UowNotAvailable("persistent segments are got in a unit of work of their own, and one is open: commit it")
@@ -154,7 +153,7 @@ def moved(
     """Where the handle stands after these items, and the warning that it left something unfinished (0: none)."""
     logical = bool(call_options & LOGICAL)
     last = messages[-1]
-    if call_options & _BROWSES:
+    if call_options & BROWSES:
         return _browsed(call_options, handle, messages), 0
     before = handle.get_place
     if not logical and before is None and not last.descriptor.msg_flags:

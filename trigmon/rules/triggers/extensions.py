@@ -3,7 +3,9 @@
 BACKSTOP(seconds), row B: a FIRST queue on which messages wait is triggered again when so long has passed since its
 last trigger message, without a new put. MAXWAIT(seconds), row M: a queue is triggered when its oldest qualifying
 message has waited so long, whatever its depth, and again when so long has passed since that trigger. REARM(AUTO): the
-control that DEPTH switched off when it fired comes back on.
+control that DEPTH switched off when it fired comes back on. Where messages that were not committed kept it off when
+the last reader closed, it comes back once enough of them are: he has read what he could, and nothing else would start
+another.
 
 Row R: a reservation, which MQ does not have, lost its last connection, so its messages count as waiting again.
 """
@@ -84,20 +86,42 @@ OUR_OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
 def disarmed(definition: LocalQueue) -> LocalQueue:
     """A DEPTH queue that has fired. That it did so itself is remembered where it is to come back by itself."""
     is_remembered = definition.rearm is Rearm.AUTO
-    return replace(definition, trigger_control=TriggerControl.OFF, is_disarmed=is_remembered)
+    return replace(definition, trigger_control=TriggerControl.OFF, is_disarmed=is_remembered, is_drained=False)
 
 
 def rearmed(definition: LocalQueue) -> LocalQueue:
     """A DEPTH queue whose control has come back on."""
-    return replace(definition, trigger_control=TriggerControl.ON, is_disarmed=False)
+    return replace(definition, trigger_control=TriggerControl.ON, is_disarmed=False, is_drained=False)
 
 
 def comes_back(queue: QueueFacts) -> bool:
     """Whether REARM(AUTO) turns control on now: fewer wait than the depth, and nobody reads."""
     definition = queue.definition
-    if not definition.is_disarmed or definition.rearm is not Rearm.AUTO or queue.open_input_count:
-        return False
-    return queue.waiting(definition.trigger_msg_priority) < definition.trigger_depth
+    return _may_come_back(queue) and queue.waiting(definition.trigger_msg_priority) < definition.trigger_depth
+
+
+def is_missed(queue: QueueFacts) -> bool:
+    """Whether control comes back with enough waiting: they were not committed when he closed who drained the rest."""
+    return _may_come_back(queue) and queue.definition.is_drained and _can_see_enough(queue)
+
+
+def left_by_readers(queue: QueueFacts) -> LocalQueue:
+    """A queue that was closed, and whether its last reader left only what he could not see."""
+    if not queue.definition.is_disarmed:
+        return queue.definition
+    is_drained = _may_come_back(queue) and not _can_see_enough(queue)
+    return replace(queue.definition, is_drained=is_drained)
+
+
+def _may_come_back(queue: QueueFacts) -> bool:
+    definition = queue.definition
+    return definition.is_disarmed and definition.rearm is Rearm.AUTO and not queue.open_input_count
+
+
+def _can_see_enough(queue: QueueFacts) -> bool:
+    """Whether as many as the depth are committed. Uncommitted puts are not told apart by priority: at least so many."""
+    definition = queue.definition
+    return queue.waiting(definition.trigger_msg_priority) - queue.uncommitted_puts >= definition.trigger_depth
 
 
 def watches_the_clock(definition: LocalQueue) -> bool:

@@ -12,7 +12,7 @@ import apsw
 
 from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
@@ -36,7 +36,26 @@ CREATE TABLE pause (
     what TEXT NOT NULL, name TEXT NOT NULL, by TEXT NOT NULL, since_ms INTEGER NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (what, name)
 ) WITHOUT ROWID;""",
-    4: """ALTER TABLE message ADD COLUMN ordinal INTEGER;
+    4: """CREATE TABLE held (
+    initiation_q TEXT NOT NULL, slot TEXT NOT NULL, q_name TEXT NOT NULL, number INTEGER NOT NULL,
+    PRIMARY KEY (initiation_q, slot, q_name, number)
+) WITHOUT ROWID;
+CREATE TABLE serving (
+    run_id TEXT NOT NULL PRIMARY KEY, doing TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE cause (
+    slot TEXT NOT NULL, q_name TEXT NOT NULL,
+    failed INTEGER NOT NULL, fruitless INTEGER NOT NULL, until_ms INTEGER NOT NULL,
+    PRIMARY KEY (slot, q_name)
+) WITHOUT ROWID;
+INSERT INTO held SELECT
+    coalesce(json_extract(record, '$.initiation_q'), ''),
+    coalesce(nullif(json_extract(record, '$.process_name'), ''), json_extract(record, '$.appl_id'), ''),
+    q_name, number FROM run WHERE state = 'held';
+INSERT INTO serving SELECT run_id, json_object('run_id', run_id, 'q_name', q_name, 'slot',
+    coalesce(nullif(json_extract(record, '$.process_name'), ''), json_extract(record, '$.appl_id'), ''),
+    'monitor', coalesce(json_extract(record, '$.monitor'), '')) FROM run WHERE state IN ('due', 'started');""",
+    5: """ALTER TABLE message ADD COLUMN ordinal INTEGER;
 DROP INDEX message_taken_by;
 CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL;
 CREATE TABLE reservation (

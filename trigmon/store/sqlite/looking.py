@@ -22,6 +22,7 @@ Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]
 Execute = Callable[[str, tuple[object, ...]], Any]
 _PLAIN = ["plain"]
+_RESTS = ("rest", "rest of whole")
 LOST = MessageDescriptor()
 _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 
@@ -47,7 +48,7 @@ class Look:
         self._locks = locks
         self._selection = selection
         self._queue = queue
-        self._kinds = _kinds(selection, has_own) if has_groups else _PLAIN
+        self._kinds = _kinds(selection, has_groups, has_own)
         self._has_own = has_own
         # What was found of a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
@@ -136,7 +137,16 @@ class Look:
         named = self._by_ids()
         if named is not None:
             return [self._behind(*named)]
-        return [self._behind(kind, (self._queue,)) for kind in self._kinds]
+        return [self._behind(*self._narrowed(kind)) for kind in self._kinds]
+
+    def _narrowed(self, kind: str) -> tuple[str, tuple[object, ...]]:
+        """A kind less what is seen not to fit without reading the message, and what its statement asks for."""
+        selection = self._selection
+        place = selection.msg_seq_number, selection.offset
+        values: tuple[object, ...] = (self._queue,)
+        if kind in _RESTS and place != (None, None):
+            kind, values = f"{kind} at", (self._queue, *place)
+        return (f"{kind} alone" if selection.correl_id == NO_ID else kind), values
 
     def _of_group(self) -> list[Statement]:
         """The statements for those of one group: all, those of one logical message, or those at one place."""
@@ -224,13 +234,21 @@ class Look:
         return replace(found, messages=tuple(segments))
 
 
-def _kinds(selection: Selection, has_own: bool) -> list[str]:
-    """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked."""
+def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:
+    """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked.
+
+    A message in no group stands where a group begins, and so do first items: the rest stands elsewhere.
+    """
+    is_elsewhere = selection.msg_seq_number not in (None, START[0]) or selection.offset not in (None, START[1])
+    if not has_groups:
+        return [] if is_elsewhere else _PLAIN
     lowest = Whole.NOTHING if has_own else selection.whole
-    kinds = [*_PLAIN, *(f"head {whole:d}" for whole in Whole if whole >= lowest)]
-    if selection.starts is Whole.GROUP:
-        return kinds
-    return [*kinds, "rest of whole" if lowest is Whole.GROUP else "rest"]
+    rest = _RESTS[lowest is Whole.GROUP]
+    if is_elsewhere:
+        return [rest]
+    firsts = [*_PLAIN, *(f"head {whole:d}" for whole in Whole if whole >= lowest)]
+    is_first = selection.starts is Whole.GROUP or (selection.msg_seq_number, selection.offset) == START
+    return firsts if is_first else [*firsts, rest]
 
 
 class Picked:

@@ -1,4 +1,4 @@
--- Version 5.
+-- Version 6.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -74,6 +74,28 @@ CREATE TABLE run (                -- the run ledger
 CREATE INDEX run_state ON run (state, number);
 CREATE INDEX run_queue ON run (q_name, number);
 CREATE INDEX run_ended ON run (ended_ms) WHERE ended_ms > 0;
+
+CREATE TABLE held (               -- the lines of runs that wait
+    initiation_q TEXT NOT NULL,
+    slot TEXT NOT NULL,           -- the process, or the program where none is named
+    q_name TEXT NOT NULL,
+    number INTEGER NOT NULL,      -- of the run
+    PRIMARY KEY (initiation_q, slot, q_name, number)
+) WITHOUT ROWID;
+
+CREATE TABLE serving (            -- runs that are due or have programs
+    run_id TEXT NOT NULL PRIMARY KEY,
+    doing TEXT NOT NULL           -- JSON
+) WITHOUT ROWID;
+
+CREATE TABLE cause (              -- where the last run did not end well
+    slot TEXT NOT NULL,
+    q_name TEXT NOT NULL,
+    failed INTEGER NOT NULL,
+    fruitless INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    PRIMARY KEY (slot, q_name)
+) WITHOUT ROWID;
 
 CREATE TABLE pause (              -- what is not to be started now
     what TEXT NOT NULL,           -- queue, process, everything

@@ -25,26 +25,29 @@ _KINDS["rest of whole"] = """head = 0 AND EXISTS (
     SELECT 1 FROM message AS first WHERE first.queue = message.queue AND first.group_id = message.group_id
     AND first.msg_seq_number = 1 AND first.msg_offset = 0 AND first.head = 3
     AND first.put_by IS NULL AND first.taken_by IS NULL)"""
+# Of a kind those at a place in their groups, and those without a correlation id. No index leads to them, since every
+# put would pay for it; but what does not fit is passed over here, and not handed over to be looked at.
+_AT = "msg_seq_number = coalesce(?, msg_seq_number) AND msg_offset = coalesce(?, msg_offset)"
+_FEWER = {f"{k} at": f"{_KINDS[k]} AND {_AT}" for k in ("rest", "rest of whole")}
+_FEWER |= {f"{k} alone": f"{kind} AND correl_id IS NULL" for k, kind in (_KINDS | _FEWER).items()}
 _NAMED = {
     "msg_id": "msg_id = ?",
     "correl_id": "correl_id = ?",
     "both ids": "msg_id = ? AND correl_id IS ?",
     "group": "group_id = ?",
 }
-FIND_FIRST = {
-    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in (_KINDS | _NAMED).items()
-}
+_ALL = _KINDS | _FEWER | _NAMED
+FIND_FIRST = {k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} {_ORDER}" for k, kind in _ALL.items()}
 FIND_FIRST_OF = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? ORDER BY id"
     for k, kind in _KINDS.items()
 }
 FIND_AFTER_SAME = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
-    for k, kind in (_KINDS | _NAMED).items()
+    for k, kind in _ALL.items()
 }
 FIND_AFTER_LOWER = {
-    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}"
-    for k, kind in (_KINDS | _NAMED).items()
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}" for k, kind in _ALL.items()
 }
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
 FIND_ITEM = f"""
@@ -157,7 +160,27 @@ COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
 OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
 CANCELLING = """
 SELECT run_id, record FROM run
-WHERE state IN ('due', 'started') AND json_extract(record, '$.cancelled_by') IS NOT NULL"""
+WHERE state IN ('due', 'started', 'serving', 'drained') AND json_extract(record, '$.cancelled_by') IS NOT NULL"""
+
+HOLD = "INSERT OR IGNORE INTO held SELECT ?, ?, ?, number FROM run WHERE run_id = ?"
+NO_LONGER_HOLD = """
+DELETE FROM held
+WHERE initiation_q = ? AND slot = ? AND q_name = ? AND number = (SELECT number FROM run WHERE run_id = ?)"""
+HELD = {
+    from_last: f"""
+SELECT run_id FROM held JOIN run USING (number)
+WHERE held.initiation_q = ? AND held.slot = ? AND held.q_name = ? ORDER BY held.number {order} LIMIT ?"""
+    for from_last, order in ((False, ""), (True, "DESC"))
+}
+HELD_LINES = "SELECT initiation_q, slot, q_name, count(*) FROM held GROUP BY initiation_q, slot, q_name"
+
+SERVE = "INSERT OR REPLACE INTO serving (run_id, doing) VALUES (?, ?)"
+UNSERVE = "DELETE FROM serving WHERE run_id = ?"
+SERVING = "SELECT doing FROM serving"
+
+SET_CAUSE = "INSERT OR REPLACE INTO cause (slot, q_name, failed, fruitless, until_ms) VALUES (?, ?, ?, ?, ?)"
+DROP_CAUSE = "DELETE FROM cause WHERE slot = ? AND q_name = ?"
+CAUSES = "SELECT slot, q_name, failed, fruitless, until_ms FROM cause"
 
 SET_PAUSE = "INSERT OR REPLACE INTO pause (what, name, by, since_ms, reason) VALUES (?, ?, ?, ?, ?)"
 DROP_PAUSE = "DELETE FROM pause WHERE what = ? AND name = ?"

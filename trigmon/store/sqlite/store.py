@@ -8,7 +8,8 @@ of SQLite means that the outcome is unknown: StoreBroken goes up to the top and 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -22,8 +23,8 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection
-from trigmon.rules.following import is_being_cancelled, pause_of
+from trigmon.rules.facts import Found, Paused, QueueFacts, Selection
+from trigmon.rules.following import pause_of
 from trigmon.rules.order.wholeness import START
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -32,6 +33,7 @@ from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sqlite import statements as sql
 from trigmon.store.sqlite.connection import connect, lock_directory
 from trigmon.store.sqlite.grouping import Groups
+from trigmon.store.sqlite.ledger import BEHIND_ALL, LEDGER_WRITES, Ledger
 from trigmon.store.sqlite.looking import Look
 
 FILE_NAME = "qm.db"
@@ -40,7 +42,6 @@ MOST_DEFERRED = 1000
 """Turns whose writes may wait in memory for a commit."""
 WEEK_MS = 7 * 86_400_000
 ENOUGH_CLIENTS = 10_000
-BEHIND_ALL = 2**63 - 1
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -60,6 +61,7 @@ class SqliteStore(BaseStore):
         self._cursor = self._db.cursor()
         self._execute = self._cursor.execute
         self._groups = Groups(self._execute)
+        self._ledger = Ledger(self._execute, self._rows, self._open_rows)
         self._numbers: dict[str, int] = {}
         self._is_full = True
         self._must_sync = False
@@ -128,13 +130,10 @@ class SqliteStore(BaseStore):
                 standing.define(cast(AnyDefinition, definition))
         for pause in (Paused(*row) for row in self._rows(sql.PAUSES)):
             standing.pauses[pause.what, pause.name] = pause
+        self._ledger.load(standing)
         for (text,) in self._rows(sql.RESERVATIONS_LEFT):
             standing.follow(c.SetReservation(_reservation(text)))
         standing.mark()
-        for run_id, text in self._rows(sql.CANCELLING):
-            record = msgspec.json.decode(text)
-            if is_being_cancelled(record):
-                standing.cancelling[run_id] = str(record.get("monitor", ""))
 
     def kept_time(self) -> str:
         """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
@@ -293,34 +292,16 @@ class SqliteStore(BaseStore):
         return {number: UnitOutcome(outcome) for number, outcome in self._rows(sql.OUTCOMES, (client_id,))}
 
     def _run(self, run_id: str) -> dict[str, object] | None:
-        rows = self._rows(sql.RUN, (run_id,))
-        return cast("dict[str, object]", msgspec.json.decode(rows[0][0])) if rows else None
+        return self._ledger.run(run_id)
 
     def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
-        last = self._rows(sql.RUN_NUMBER, (before,))
-        behind = last[0][0] if last else 0 if before else BEHIND_ALL
-        statement: str = sql.RUNS
-        values: tuple[object, ...] = (behind,)
-        for name, by_index in sql.RUNS_BY.items():
-            if name in where:
-                statement, values = by_index, (where[name], behind)
-                break
-        chosen: list[dict[str, object]] = []
-        try:
-            for (text,) in self._db.cursor().execute(statement, values):
-                record: dict[str, object] = msgspec.json.decode(text)
-                if all(record.get(name) == value for name, value in where.items()):
-                    chosen.append(record)
-                if len(chosen) >= limit:
-                    break
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
-        return chosen
+        return self._ledger.runs(where, before, limit)
+
+    def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
+        return self._ledger.held(line, limit, from_last=from_last)
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
-        surplus = self._rows(sql.COUNT_ENDED)[0][0] - keep_count
-        oldest = self._rows(sql.OLDEST_ENDED, (SLICE,))
-        return [run_id for n, (run_id, ended_ms) in enumerate(oldest) if n < surplus or ended_ms < ended_before_ms]
+        return self._ledger.outdated(keep_count, ended_before_ms)
 
     # -- writing ----------------------------------------------------------------------------------------
 
@@ -504,20 +485,15 @@ class SqliteStore(BaseStore):
         """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
         self._execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
 
-    def _write_run(self, change: c.WriteRun) -> None:
-        record = change.record
-        text = msgspec.json.encode(record).decode()
-        state, q_name = str(record.get("state", "")), str(record.get("q_name", ""))
-        self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text, change.ended_ms or None))
-
-    def _drop_run(self, change: c.DropRun) -> None:
-        self._execute(sql.DROP_RUN, (change.run_id,))
-
     def _set_pause(self, change: c.SetPause) -> None:
         self._execute(sql.SET_PAUSE, msgspec.structs.astuple(change.pause))
 
     def _drop_pause(self, change: c.DropPause) -> None:
         self._execute(sql.DROP_PAUSE, (change.what, change.name))
+
+
+def _in_ledger(write: Callable[[Ledger, Any], None], store: SqliteStore, change: c.Change) -> None:
+    write(store._ledger, change)
 
 
 _WRITE: dict[type[c.Change], Any] = {
@@ -531,8 +507,6 @@ _WRITE: dict[type[c.Change], Any] = {
     c.SetDefinition: SqliteStore._set_definition,
     c.DropDefinition: SqliteStore._drop_definition,
     c.DeleteLogically: SqliteStore._delete_logically,
-    c.WriteRun: SqliteStore._write_run,
-    c.DropRun: SqliteStore._drop_run,
     c.SetPause: SqliteStore._set_pause,
     c.DropPause: SqliteStore._drop_pause,
     c.ReserveMessages: SqliteStore._reserve_messages,
@@ -540,6 +514,7 @@ _WRITE: dict[type[c.Change], Any] = {
     c.SettleReserved: SqliteStore._settle_reserved,
     c.ReturnReserved: SqliteStore._return_reserved,
 }
+_WRITE |= {kind: partial(_in_ledger, write) for kind, write in LEDGER_WRITES.items()}
 
 
 def _reservation(text: str) -> Reservation:

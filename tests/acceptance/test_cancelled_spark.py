@@ -1,0 +1,60 @@
+"""A cancelled run takes its whole Spark application with it: spark-submit, the driver's Java, and Python's workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.daemons import define
+from tests.waiting import until
+from trigmon.launch import claims
+from trigmon.mq.calls import CancelRun, Runs
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
+INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+
+JOB = """\
+import pathlib, sys, time
+from pyspark.sql import SparkSession
+
+WORKS = sys.argv[1]
+
+def slow(rows):
+    pathlib.Path(WORKS).touch()
+    time.sleep(600)
+    return rows
+
+spark = SparkSession.builder.getOrCreate()
+spark.sparkContext.parallelize(range(2), 2).mapPartitions(slow).count()
+"""
+
+
+def of_run(run_id):
+    """The processes that the run's program and its children are."""
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [pid for pid in pids if claims.run_of(pid) == run_id]
+
+
+def test_a_cancelled_run_leaves_no_process_of_its_spark_application(daemon, tmp_path):
+    job, works = tmp_path / "job.py", tmp_path / "works"
+    job.write_text(JOB)
+    house = daemon(with_monitor=True)
+    with house.connect() as qm:
+        define(
+            *(qm, "JOB", "PROCESS"),
+            appl_type="spark",
+            appl_id=str(job),
+            spark_master="local[2]",
+            spark_arguments=str(works),
+        )
+        define(qm, "WORK", process_name="JOB", trigger_control="on", trigger_type="every", initiation_q_name=INITQ)
+        house.wait_for_event("monitor serves")
+        qm.put("WORK", b"go")
+        until(works.exists, 120)
+        (run,) = qm.call(Runs()).rows
+        assert len(of_run(run["run_id"])) >= 3  # bash or spark-submit's Java, the driver's Python, a worker
+        qm.call(CancelRun(run_id=run["run_id"], reason="the wrong day"))
+        (ended,) = until(lambda: qm.call(Runs(where={"state": "cancelled"})).rows, 60)
+        assert ended["cancel_reason"] == "the wrong day"
+        until(lambda: not of_run(run["run_id"]), 30)

@@ -1,0 +1,575 @@
+"""How many programs run, what they do on their queue, and what follows from their end, on each store."""
+
+import pytest
+
+from tests.worlds import STORES, World
+from trigmon.mq.calls import (
+    Alter,
+    Backout,
+    CancelRun,
+    Caps,
+    ChangeRun,
+    Close,
+    Commit,
+    Controls,
+    Get,
+    Pauses,
+    Put,
+    RecordRun,
+    RecordRuns,
+    Release,
+    Reserve,
+    Resume,
+    Runs,
+    Settle,
+    StartRuns,
+)
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.reasons import Reason
+
+INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+TRIGGER = {"q_name": "Q", "process_name": "P", "trigger_data": "t", "appl_type": 6, "appl_id": "/bin/true"}
+TRIGGER |= {"env_data": "", "user_data": "u", "occasion": "1", "initiation_q": INITQ, "monitor": "m:1"}
+SYNCPOINT = int(GetOption.SYNCPOINT)
+
+
+class Ledger(World):
+    """A queue Q of type FIRST and another, their process P, and the runs a monitor records."""
+
+    def __init__(self, kind, directory):
+        super().__init__(kind, directory)
+        self.define("P", "PROCESS", appl_id="/bin/true")
+        common = {"process_name": "P", "initiation_q_name": INITQ, "def_persistence": "persistent"}
+        self.define("Q", trigger_control="on", trigger_type="first", **common)
+        self.define("Q2", trigger_control="on", trigger_type="every", **common)
+        self._named = iter(f"{number:016x}" for number in range(1, 1000))
+
+    def process(self, **attributes):
+        self.did(Alter(object_type="PROCESS", name="P", attributes=attributes))
+
+    def come(self, caps=None, **fields):
+        """A trigger message has come: its run's id, and how it stands."""
+        run_id = next(self._named)
+        record = {**TRIGGER, "state": "due", **fields}
+        stands = self.did(RecordRun(run_id=run_id, record=record, caps=caps or Caps()), "monitor")
+        return run_id, stands
+
+    def run(self, run_id):
+        (found,) = self.did(Runs(where={"run_id": run_id})).rows
+        return found
+
+    def states(self):
+        return {run["run_id"]: run["state"] for run in self.did(Runs()).rows}
+
+    def start(self, monitor="m:1", caps=None, limit=16):
+        """The ids of the runs that may start now, and the whole answer."""
+        answer = self.did(StartRuns(initiation_q=INITQ, monitor=monitor, caps=caps or Caps(), limit=limit), "monitor")
+        return [record["run_id"] for record in answer.records], answer
+
+    def change(self, run_id, **fields):
+        return self.did(ChangeRun(run_id=run_id, fields=fields), "monitor")
+
+    def exit(self, run_id, status=0, **fields):
+        why = f"ended with status {status}"
+        return self.change(run_id, state="exited", exit_status=status, why=why, **fields)
+
+    def program(self, run_id, q_name="Q"):
+        """A connection of the run's program, with its queue open for input; the handle."""
+        self.runs[f"of {run_id}"] = run_id
+        return self.open(q_name, OpenOption.INPUT_SHARED, as_=f"of {run_id}")
+
+    def put(self, q_name="Q", count=1):
+        for _ in range(count):
+            self.did(Put(q_name=q_name, data=b"x"), "loader")
+
+    def next(self):
+        """The one further try that waits."""
+        (found,) = self.did(Runs(where={"state": "held"})).rows
+        return found
+
+
+@pytest.fixture(params=STORES)
+def ledger(request, tmp_path):
+    made = Ledger(request.param, tmp_path)
+    yield made
+    made.qm.stop()
+
+
+# -- how many -----------------------------------------------------------------------------------------------
+
+
+def test_the_definition_as_it_was_is_recorded_with_the_run(ledger):
+    ledger.process(instances=3, working_directory="/srv")
+    run_id, stands = ledger.come()
+    assert stands.process == ledger.run(run_id)["process"] == {"instances": 3, "working_directory": "/srv"}
+    ledger.process(instances=1)
+    assert ledger.run(run_id)["process"]["instances"] == 3
+    assert ledger.come(process_name="GONE", q_name="Q2")[1].process is None
+
+
+def test_the_cause_is_recorded_with_what_held_when_the_queue_fired(ledger):
+    ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    assert "10 the trigger type is not NONE: TRIGTYPE(EVERY)" in ledger.run(run_id)["verdict"]
+    assert ledger.run(run_id)["occasion"] == "1"
+    other, _ = ledger.come(q_name="Q2", occasion="12")
+    assert ledger.run(other)["verdict"] == []
+
+
+@pytest.mark.parametrize("monitor", ["m:1", "m:2"])
+def test_a_run_beyond_the_cap_is_held_whichever_monitor_has_the_others(ledger, monitor):
+    ledger.process(instances=2)
+    first, second = (ledger.come(q_name="Q2")[0] for _ in range(2))
+    third, stands = ledger.come(q_name="Q2", monitor=monitor)
+    others = f", 2 of them under other monitors (run {first} of m:1, run {second} of m:1)" * (monitor != "m:1")
+    assert (stands.state, stands.why) == ("held", f"2 of P run{others}, and 2 may run at a time")
+    assert ledger.start()[0] == []
+    ledger.exit(first)
+    assert ledger.start("m:2")[0] == [third]
+    assert (ledger.run(third)["state"], ledger.run(third)["monitor"]) == ("due", "m:2")
+    assert ledger.run(second)["state"] == "due"
+
+
+def test_the_caps_of_the_monitor_hold_where_the_definition_says_nothing(ledger):
+    caps = Caps(instances=1, runs=2)
+    assert ledger.come(caps, q_name="Q2")[1].state == "due"
+    assert ledger.come(caps, q_name="Q2")[1].why == "1 of P run, and 1 may run at a time"
+    assert ledger.come(caps, process_name="", appl_id="other", q_name="Q2")[1].state == "due"
+    why = "2 programs of this monitor run, and 2 may run at a time (monitor.max_runs)"
+    assert ledger.come(caps, process_name="", appl_id="third", q_name="Q2")[1].why == why
+    assert ledger.come(caps, process_name="", appl_id="third", q_name="Q2", monitor="m:2")[1].state == "due"
+
+
+def test_held_runs_start_oldest_first_over_all_queues_and_no_line_holds_another_up(ledger):
+    ledger.process(instances=1)
+    running, _ = ledger.come(q_name="Q2")
+    line = [ledger.come(q_name="Q2")[0] for _ in range(3)]
+    ledger.define("P2", "PROCESS", appl_id="/bin/true", instances=1)
+    other, _ = ledger.come(q_name="Q2", process_name="P2")
+    waits, _ = ledger.come(q_name="Q2", process_name="P2")
+    assert ledger.start() == ([], ledger.start()[1])
+    ledger.exit(other)
+    assert ledger.start()[0] == [waits]
+    ledger.exit(running)
+    ids, answer = ledger.start()
+    assert (ids, answer.waiting) == (line[:1], 2)
+
+
+def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(ledger):
+    first, _ = ledger.come(Caps(instances=1), q_name="Q2")
+    line = [ledger.come(Caps(instances=1), q_name="Q2")[0] for _ in range(9)]
+    ledger.exit(first)
+    assert ledger.start(caps=Caps(instances=4), limit=2)[0] == line[:2]
+    assert ledger.start(caps=Caps(instances=4))[0] == line[2:4]
+    assert ledger.start(caps=Caps(instances=4))[1].waiting == 5
+
+
+def test_a_first_queue_has_one_run_at_a_time_that_has_not_opened_it(ledger):
+    first, _ = ledger.come()
+    second, stands = ledger.come()
+    assert (stands.state, stands.why) == ("held", f"run {first} was started for Q and has not opened it yet")
+    assert ledger.come(q_name="Q2")[1].state == "due"
+    number = ledger.did(Controls(monitor="m:1"), "monitor").values["number"]
+    ledger.program(first)
+    assert ledger.did(Controls(monitor="m:1"), "monitor").values["number"] == number + 1
+    assert ledger.start()[0] == [second]
+
+
+def test_several_runs_are_recorded_with_the_commit_of_their_trigger_messages_or_none(ledger):
+    handle = ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    ledger.put("Q2", 2)
+    for _ in range(2):
+        ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), "monitor")
+    twice = [{**TRIGGER, "run_id": "a", "state": "due"}, {**TRIGGER, "run_id": "a", "state": "due"}]
+    assert ledger.do(RecordRuns(records=twice, unit=1), "monitor").reason == Reason.OBJECT_ALREADY_EXISTS
+    assert ledger.states() == {}
+    both = [{**twice[0], "q_name": "Q2"}, {**twice[0], "q_name": "Q2", "run_id": "b"}]
+    reply = ledger.did(RecordRuns(records=both, unit=1), "monitor")
+    assert [run.state for run in reply.runs] == ["due", "due"]
+    assert ledger.do(Get(handle=handle), "monitor").reason == Reason.NO_MSG_AVAILABLE
+
+
+def test_identical_triggers_that_wait_are_one_run_where_the_definition_says_so(ledger):
+    ledger.process(instances=1, coalesce="yes")
+    ledger.come(q_name="Q2")
+    waits, _ = ledger.come(q_name="Q2")
+    joined, stands = ledger.come(q_name="Q2")
+    assert stands.state == "joined"
+    assert ledger.run(joined)["joins"] == waits
+    assert ledger.run(joined)["why"].startswith(f"run {waits}, which waits, does the same: 1 of P run")
+    assert ledger.come(q_name="Q2", trigger_data="other")[1].state == "held"
+    ledger.process(coalesce="no")
+    assert ledger.come(q_name="Q2", trigger_data="other")[1].state == "held"
+
+
+# -- what its program does ----------------------------------------------------------------------------------
+
+
+def test_a_run_follows_its_program_from_launched_to_drained(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=3)
+    assert ledger.run(run_id)["state"] == "due"
+    ledger.change(run_id, state="started", pid=7, start_ms=ledger.clock.now())
+    assert ledger.run(run_id)["state"] == "started"
+    ledger.clock.advance(50)
+    opened_ms = ledger.clock.now()
+    handle = ledger.program(run_id)
+    ledger.clock.advance(50)
+    name = f"of {run_id}"
+    ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), name)
+    seen = ledger.run(run_id)
+    assert (seen["state"], seen["first_open_ms"], seen["first_get_ms"]) == ("serving", opened_ms, opened_ms + 50)
+    assert (seen["taken"], seen["committed"], seen["backed_out"]) == (1, 0, 0)
+    ledger.did(Backout(unit=1), name)
+    ledger.did(Get(handle=handle), name)
+    for _ in range(2):
+        ledger.did(Get(handle=handle, options=SYNCPOINT, unit=2), name)
+    ledger.did(Commit(unit=2), name)
+    assert ledger.do(Get(handle=handle), name).reason == Reason.NO_MSG_AVAILABLE
+    ledger.did(Close(handle=handle), name)
+    seen = ledger.run(run_id)
+    assert (seen["state"], seen["taken"], seen["committed"], seen["backed_out"]) == ("drained", 4, 3, 1)
+    ledger.change(run_id, state="started", pid=7)
+    assert ledger.run(run_id)["state"] == "drained"
+    ledger.disconnect(name)
+    ledger.exit(run_id)
+    seen = ledger.run(run_id)
+    assert (seen["state"], seen["committed"], seen["first_open_ms"]) == ("exited", 3, opened_ms)
+
+
+def test_what_a_program_does_adds_up_over_opens_and_units(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=2)
+    ledger.put("Q2", count=2)
+    name = f"of {run_id}"
+    first = ledger.program(run_id)
+    opened_ms = ledger.clock.now()
+    ledger.clock.advance(1000)
+    second, other = ledger.program(run_id), ledger.program(run_id, "Q2")
+    for unit in (1, 2):
+        ledger.did(Get(handle=first, options=SYNCPOINT, unit=unit), name)
+        ledger.did(Get(handle=other, options=SYNCPOINT, unit=unit), name)
+        ledger.did(Backout(unit=unit), name)
+    ledger.did(Close(handle=first), name)
+    assert ledger.run(run_id)["state"] == "serving"
+    ledger.did(Get(handle=second, options=SYNCPOINT, unit=3), name)
+    ledger.did(Get(handle=other, options=SYNCPOINT, unit=3), name)
+    ledger.did(Commit(unit=3), name)
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["backed_out"], seen["committed"]) == (3, 2, 1)
+    assert seen["first_open_ms"] == opened_ms
+
+
+def test_a_program_that_leaves_messages_behind_has_not_drained(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=2)
+    handle = ledger.program(run_id)
+    ledger.did(Get(handle=handle), f"of {run_id}")
+    ledger.did(Close(handle=handle), f"of {run_id}")
+    assert ledger.run(run_id)["state"] == "serving"
+
+
+def test_what_it_reserves_it_takes_and_what_it_settles_it_commits(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=5)
+    name = f"of {run_id}"
+    handle = ledger.program(run_id)
+    call = Reserve(handle=handle, consumer="JOB", max_messages=4)
+    number = ledger.did(call, name).reservation
+    ledger.did(call, name)
+    ledger.did(Settle(reservation=number, count=2), name)
+    ledger.did(Settle(reservation=number, count=2), name)
+    ledger.did(Release(reservation=number, ordinal=3), name)
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["committed"], seen["backed_out"]) == (4, 2, 1)
+    ledger.did(Close(handle=handle), name)
+    assert ledger.run(run_id)["state"] == "serving"
+    ledger.qm.lost([ledger.sessions.pop(name)])
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["committed"], seen["backed_out"]) == (4, 2, 2)
+
+
+def test_a_queue_on_which_something_is_reserved_is_not_drained(ledger):
+    run_id, _ = ledger.come()
+    ledger.put()
+    handle = ledger.program(run_id)
+    number = ledger.did(Reserve(handle=handle, consumer="JOB"), f"of {run_id}").reservation
+    ledger.did(Close(handle=handle), f"of {run_id}")
+    assert ledger.run(run_id)["state"] == "serving"
+    handle = ledger.program(run_id)
+    ledger.did(Settle(reservation=number), f"of {run_id}")
+    ledger.did(Close(handle=handle), f"of {run_id}")
+    assert ledger.run(run_id)["state"] == "drained"
+
+
+def test_what_a_program_does_elsewhere_is_not_counted(ledger):
+    run_id, _ = ledger.come()
+    ledger.put("Q2")
+    handle = ledger.program(run_id, "Q2")
+    ledger.did(Get(handle=handle), f"of {run_id}")
+    assert (ledger.run(run_id)["state"], ledger.run(run_id)["taken"]) == ("due", 0)
+
+
+def test_a_restart_backs_out_what_was_in_flight_and_keeps_what_was_counted(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=3)
+    handle = ledger.program(run_id)
+    ledger.did(Get(handle=handle), f"of {run_id}")
+    ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), f"of {run_id}")
+    ledger.restart()
+    seen = ledger.run(run_id)
+    assert (seen["taken"], seen["committed"], seen["backed_out"]) == (2, 1, 1)
+    ledger.exit(run_id, 1)
+    assert ledger.next()["retries"] == run_id
+
+
+# -- what follows from its end ------------------------------------------------------------------------------
+
+
+def test_a_failed_run_that_leaves_messages_is_tried_again_after_pauses_that_grow(ledger):
+    ledger.process(retry=2, retry_wait_s=3, breaker=0)
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    for attempt, pause_s in ((2, 3), (3, 6)):
+        ledger.exit(run_id, 1)
+        held = ledger.next()
+        assert (held["retries"], held["attempt"], held["q_name"]) == (run_id, attempt, "Q2")
+        assert held["why"].startswith(f"failed {attempt - 1} time")
+        ids, answer = ledger.start()
+        assert (ids, answer.waiting, answer.again_ms - answer.now_ms) == ([], 1, 1000 * pause_s)
+        ledger.clock.advance(1000 * pause_s - 1)
+        assert ledger.start()[0] == []
+        ledger.clock.advance(1)
+        run_id = held["run_id"]
+        assert ledger.start()[0] == [run_id]
+    ledger.exit(run_id, 1)
+    assert "held" not in ledger.states().values()
+
+
+@pytest.mark.parametrize(
+    ("ended", "tried"),
+    [
+        ({"state": "exited", "exit_status": 1}, True),
+        ({"state": "exited", "exit_status": None, "signal": 9}, True),
+        ({"state": "unknown"}, True),
+        ({"state": "exited", "exit_status": 0}, False),
+        ({"state": "exited", "exit_status": 143, "was_stopped": True}, False),
+        ({"state": "failed"}, False),
+    ],
+)
+def test_who_ended_badly_by_itself_is_tried_again(ledger, ended, tried):
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.change(run_id, **ended)
+    assert ("held" in ledger.states().values()) is tried
+
+
+def test_a_cancelled_run_is_not_tried_again(ledger):
+    ledger.put()
+    run_id, _ = ledger.come()
+    ledger.did(CancelRun(run_id=run_id), "operator")
+    ledger.exit(run_id, 143)
+    assert ledger.states() == {run_id: "cancelled"}
+
+
+def test_a_failed_run_that_left_nothing_is_not_tried_again(ledger):
+    run_id, _ = ledger.come()
+    ledger.exit(run_id, 1)
+    assert ledger.states() == {run_id: "exited"}
+
+
+def test_a_run_is_judged_when_its_last_connection_is_gone_too(ledger):
+    ledger.put()
+    run_id, _ = ledger.come()
+    handle = ledger.program(run_id)
+    ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), f"of {run_id}")
+    ledger.exit(run_id, 1)
+    assert ledger.states() == {run_id: "exited"}  # the message is in flight yet
+    ledger.lose(f"of {run_id}")
+    assert ledger.run(run_id)["backed_out"] == 1
+    assert ledger.next()["retries"] == run_id
+
+
+def test_a_run_that_has_ended_takes_no_place_while_its_connections_last(ledger):
+    ledger.process(instances=1)
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.program(run_id, "Q2")
+    ledger.exit(run_id)
+    assert ledger.come(q_name="Q2")[1].state == "due"
+
+
+def test_a_success_ends_the_row_of_failures(ledger):
+    ledger.put("Q2")
+    for status, pause_s in ((1, 1), (1, 2), (0, 0), (1, 1)):
+        run_id, _ = ledger.come(q_name="Q2")
+        if ledger.run(run_id)["state"] == "held":
+            ledger.clock.advance(60_000)
+            run_id = ledger.start(limit=1)[0][0]
+        ledger.exit(run_id, status)
+        answer = ledger.start(limit=1)[1]
+        assert answer.again_ms - answer.now_ms == 1000 * pause_s or not pause_s
+        for held in ledger.did(Runs(where={"state": "held"})).rows:
+            ledger.did(CancelRun(run_id=held["run_id"]), "operator")
+
+
+def test_a_run_that_ended_before_a_restart_is_judged_behind_it(ledger):
+    ledger.put()
+    run_id, _ = ledger.come()
+    handle = ledger.program(run_id)
+    ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), f"of {run_id}")
+    ledger.exit(run_id, 1)
+    ledger.restart()
+    assert ledger.next()["retries"] == run_id
+
+
+def test_a_trigger_message_joins_the_further_try_that_waits(ledger):
+    ledger.put()
+    run_id, _ = ledger.come()
+    ledger.exit(run_id, 1)
+    waits = ledger.next()
+    joined, stands = ledger.come()
+    assert (stands.state, ledger.run(joined)["joins"]) == ("joined", waits["run_id"])
+
+
+def test_each_trigger_message_of_every_stands_for_itself(ledger):
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.exit(run_id, 1)
+    assert ledger.next()["retries"] == run_id
+    assert ledger.come(q_name="Q2")[1].state == "held"
+
+
+def test_a_waiting_run_is_the_further_try(ledger):
+    ledger.put()
+    run_id, _ = ledger.come()
+    waits, _ = ledger.come()
+    ledger.exit(run_id, 1)
+    assert ledger.next()["run_id"] == waits
+    assert ledger.next()["why"].startswith("failed 1 time in a row; not started before ")
+
+
+def test_progress_begins_the_count_of_tries_anew(ledger):
+    ledger.process(retry=1, retry_wait_s=1)
+    ledger.put(count=3)
+    run_id, _ = ledger.come()
+    for _ in range(2):
+        handle = ledger.program(run_id)
+        ledger.did(Get(handle=handle), f"of {run_id}")
+        ledger.lose(f"of {run_id}")
+        ledger.exit(run_id, 1)
+        held = ledger.next()
+        assert held["attempt"] == 1
+        ledger.clock.advance(60_000)
+        run_id = held["run_id"]
+        assert ledger.start()[0] == [run_id]
+
+
+# -- the breaker --------------------------------------------------------------------------------------------
+
+
+def loop(ledger, times, status=0):
+    """So many runs that get the message, back it out and end, each triggered by the close of the one before."""
+    for _ in range(times):
+        run_id, stands = ledger.come()
+        assert stands.state == "due", stands.why
+        handle = ledger.program(run_id)
+        name = f"of {run_id}"
+        ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), name)
+        ledger.did(Backout(unit=1), name)
+        ledger.disconnect(name)
+        ledger.exit(run_id, status)
+
+
+def test_runs_that_remove_nothing_open_the_breaker_and_it_says_what_they_met(ledger):
+    ledger.process(breaker=3)
+    ledger.put(count=2)
+    loop(ledger, 2)
+    assert ledger.did(Pauses()).rows == []
+    loop(ledger, 1)
+    (pause,) = ledger.did(Pauses()).rows
+    assert (pause["what"], pause["name"], pause["by"]) == ("queue", "Q", "the breaker")
+    assert pause["paused"].startswith("queue Q held since ")
+    why = "does not drain: 3 runs of P in a row removed no message, the last ended with status 0; 2 wait, the first is"
+    assert why in pause["paused"]
+    help_ = "backed out 3 times, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"
+    assert pause["paused"].endswith(help_)
+    assert [told.q_name for told in ledger.telling.held] == ["Q"]
+    assert ledger.start()[0] == []
+    assert ledger.come(trigger_data="other")[1].why == pause["paused"]
+
+
+def test_resume_closes_the_breaker_starts_what_waits_and_counts_anew(ledger):
+    ledger.process(breaker=2)
+    ledger.put()
+    loop(ledger, 2)
+    waits = ledger.next()
+    assert waits["why"].startswith("queue Q held since ")
+    ledger.did(Resume(what="queue", name="Q"), "operator")
+    assert ledger.start()[0] == [waits["run_id"]]
+    ledger.program(waits["run_id"])
+    ledger.lose(f"of {waits['run_id']}")
+    ledger.exit(waits["run_id"])
+    assert ledger.did(Pauses()).rows == []
+
+
+def test_the_breaker_outlives_a_restart_and_so_does_what_was_counted(ledger):
+    ledger.process(breaker=3)
+    ledger.put()
+    loop(ledger, 2)
+    ledger.restart()
+    loop(ledger, 1)
+    ledger.restart()
+    assert [pause["by"] for pause in ledger.did(Pauses()).rows] == ["the breaker"]
+
+
+def test_the_last_of_the_tries_opens_the_breaker_where_each_end_triggers_the_next(ledger):
+    ledger.process(retry=1, retry_wait_s=1)
+    ledger.put()
+    run_id, _ = ledger.come()
+    ledger.exit(run_id, 1)
+    ledger.clock.advance(1000)
+    (again,), _ = ledger.start()
+    ledger.exit(again, 1)
+    (pause,) = ledger.did(Pauses()).rows
+    assert "2 runs of P in a row removed no message, the last ended with status 1 without having opened" in str(pause)
+
+
+@pytest.mark.parametrize("breaker", [0, 5])
+def test_a_queue_of_type_every_has_no_breaker_and_one_may_be_without(ledger, breaker):
+    ledger.process(breaker=breaker, retry=0)
+    q_name = "Q2" if breaker else "Q"
+    ledger.put(q_name)
+    for _ in range(9):
+        run_id, stands = ledger.come(q_name=q_name)
+        assert stands.state == "due"
+        ledger.program(run_id, q_name)
+        ledger.lose(f"of {run_id}")
+        ledger.exit(run_id)
+    assert ledger.did(Pauses()).rows == []
+
+
+def test_a_removed_message_or_an_empty_queue_is_no_step_towards_the_breaker(ledger):
+    ledger.process(breaker=2)
+    ledger.put(count=2)
+    loop(ledger, 1)
+    run_id, _ = ledger.come()
+    handle = ledger.program(run_id)
+    ledger.did(Get(handle=handle), f"of {run_id}")
+    ledger.lose(f"of {run_id}")
+    ledger.exit(run_id)
+    loop(ledger, 1)
+    assert ledger.did(Pauses()).rows == []
+
+
+def test_poison_put_aside_is_progress(ledger):
+    ledger.process(breaker=2)
+    ledger.define("BACK")
+    poison = {"backout_threshold": 1, "backout_requeue_q_name": "BACK", "backout_requeue": "qmgr"}
+    ledger.did(Alter(object_type="QLOCAL", name="Q", attributes=poison))
+    ledger.put(count=3)
+    for _ in range(2):
+        loop(ledger, 1)
+    aside = [run["put_aside"] for run in ledger.did(Runs()).rows if run.get("put_aside")]
+    assert aside
+    assert ledger.did(Pauses()).rows == []

@@ -1,0 +1,14 @@
+"""Waiting for what another process or thread brings about, as short as it takes and never for ever."""
+
+from __future__ import annotations
+
+import time
+
+
+def until(found, timeout_s=20.0):
+    """What ``found()`` returns as soon as it returns anything."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return value

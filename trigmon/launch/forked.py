@@ -1,0 +1,174 @@
+"""Starting a program that is not simply the keeper's own: as another user, or with limits.
+
+By a fork of the keeper, which has one thread and is small. The ways around one were measured and not taken: a shell's
+``ulimit``, prlimit(1) and setpriv(1) save half a millisecond, hide why the kernel will not execute the program, and run
+a text without a ``#!`` line as a script; ``Popen(user=)`` enters the working directory while it still has every right.
+
+Standard library only, and imported by the keeper when it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+MORE_CPU_S = 5
+"""How much processor time lies between SIGXCPU and SIGKILL, for a program to clean up in."""
+
+
+class Refused(OSError):  # noqa: N818 - named for what the kernel said
+    """The kernel refused to execute the program."""
+
+
+class Forked:
+    """A started program: its process id, and its end."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.cpu_s = 0.0
+
+    def wait(self) -> int:
+        """Its status as subprocess gives it; ``cpu_s`` is then what it and those it waited for have used."""
+        _, status, used = os.wait4(self.pid, 0)
+        self.cpu_s = used.ru_utime + used.ru_stime
+        return os.waitstatus_to_exitcode(status)
+
+
+def start(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    working_directory: str,
+    stdio: Sequence[int],
+    *,
+    user: Mapping[str, Any],
+    limits: Mapping[str, int],
+    credentials: str,
+) -> Forked:
+    """Starts a program in a session of its own, with three descriptors.
+
+    ``user`` is ``{}`` or has ``name uid gid groups``; ``limits`` may have ``memory_mib cpu_s open_files``;
+    ``credentials`` is a directory that it has to reach, or "". Raises Refused, and OSError for all else.
+    """
+    if user and user["uid"] <= 0:
+        raise OSError("no program is ever started as user 0")
+    heard, told = os.pipe2(os.O_CLOEXEC)
+    with os.fdopen(heard, "rb") as file:
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _be(told, argv, environment, working_directory, stdio, user, limits, credentials)
+        finally:
+            os.close(told)
+        said = file.read()  # ends when the program has taken the other end's place, or nobody has
+    if said:
+        os.waitpid(pid, 0)
+        number, _, text = said.decode(errors="surrogateescape").partition(" ")
+        if int(number):
+            raise Refused(int(number), text)
+        raise OSError(text)
+    return Forked(pid)
+
+
+def _be(
+    told: int,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    working_directory: str,
+    stdio: Sequence[int],
+    user: Mapping[str, Any],
+    limits: Mapping[str, int],
+    credentials: str,
+) -> NoReturn:
+    """The new process becomes the program, or says why not and ends."""
+    try:
+        _leave_the_keeper(stdio)
+        _limit_files(limits.get("open_files", 0))
+        whose = user.get("name", "its user")
+        if user:
+            _become(user)
+        _enter(working_directory, whose)
+        if credentials:
+            _reach(Path(credentials), whose)
+        words, variables = [os.fsencode(word) for word in argv], {**environment}
+        _limit(limits)
+        try:
+            os.execve(words[0], words, variables)  # noqa: S606 - no shell, on purpose
+        except OSError as error:
+            os.write(told, f"{error.errno} {error.strerror}".encode())
+    except BaseException as error:
+        with suppress(OSError):
+            os.write(told, f"0 {str(error) or repr(error)}".encode(errors="surrogateescape"))
+    finally:
+        os._exit(127)
+
+
+def _leave_the_keeper(stdio: Sequence[int]) -> None:
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would the program
+        signal.signal(number, signal.SIG_DFL)
+    os.setsid()
+    for target, descriptor in enumerate(stdio):
+        os.dup2(descriptor, target)
+    for name in [entry.name for entry in Path("/proc/self/fd").iterdir()]:
+        with suppress(OSError):  # the list's own is closed by now
+            if int(name) > 2:
+                os.set_inheritable(int(name), False)
+
+
+def _become(user: Mapping[str, Any]) -> None:
+    try:
+        os.setgroups(user["groups"])
+        os.setresgid(user["gid"], user["gid"], user["gid"])
+        os.setresuid(user["uid"], user["uid"], user["uid"])
+    except OSError as error:
+        raise OSError(f"it could not become the user {user['name']}: {error.strerror}") from None
+
+
+def _enter(directory: str, whose: str) -> None:
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise OSError(f"{whose} cannot enter the working directory {directory}: {error.strerror}") from None
+
+
+def _reach(credentials: Path, whose: str) -> None:
+    for passed in reversed(credentials.parents):
+        if not os.access(passed, os.X_OK):
+            raise OSError(
+                f"{whose} may not pass through {passed}, below which its secrets lie "
+                f"(chmod o+x {passed}, or setfacl -m u:{whose}:x {passed})"
+            )
+
+
+def _limit_files(most: int) -> None:
+    """First of all, for to raise this limit takes a right that is given up next."""
+    if most:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        except (OSError, ValueError):
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, hard), min(most, hard)))
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    """Last of all, since this very process is bound by them.
+
+    Memory is what a process may write to alone (RLIMIT_DATA). Its address space (RLIMIT_AS) says nothing of use: a Java
+    machine reserves gigabytes that it never touches, and would not start.
+    """
+    if memory_mib := limits.get("memory_mib", 0):
+        _lower(resource.RLIMIT_DATA, memory_mib << 20, memory_mib << 20)
+    if cpu_s := limits.get("cpu_s", 0):
+        _lower(resource.RLIMIT_CPU, cpu_s, cpu_s + MORE_CPU_S)
+
+
+def _lower(which: int, soft: int, hard: int) -> None:
+    _, most = resource.getrlimit(which)
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(which, (soft, hard))

@@ -1,0 +1,275 @@
+"""The runs that a keeper has systemd keep: started as transient units, followed by their signals, found again.
+
+A unit stays until its exit is written in the run's directory: whichever keeper is there then writes it and lets the
+unit go. What runs in a unit needs no keeper; one that dies is started again and finds its runs with systemd.
+
+Standard library only: the keeper imports it.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from trigmon.launch import claims, dbus, systemd, talk, unit
+from trigmon.launch.ending import Run
+from trigmon.launch.kept import STDERR, STDOUT, now_ms
+
+_TRY_AGAIN_S = 1.0
+_UNIT = "org.freedesktop.systemd1.Unit"
+_NEVER_SIGNALLED = ("RuntimeMaxUSec", "LimitCPUSoft")
+
+
+class Heeds(Protocol):
+    """Who hears what became of a unit's run."""
+
+    def unit_started(self, run: Unit) -> None:
+        """Its program runs, or has already ended."""
+
+    def unit_failed(self, run: Unit, why: str) -> None:
+        """No program came of it."""
+
+    def unit_ended(self, run: Unit) -> None:
+        """Its program has ended."""
+
+    def unit_lost(self, run: Unit) -> None:
+        """It is not known to systemd any more, and nobody saw how it ended."""
+
+
+class Unit(Run):
+    """A run that systemd keeps. ``state`` are the properties of its unit as last heard."""
+
+    def __init__(self, units: Units, run_id: str, directory: Path, grace_s: float) -> None:
+        super().__init__(run_id, directory, grace_s=grace_s)  # the time limit is systemd's to keep
+        self.name = unit.name_of(run_id)
+        self.path = unit.object_path(self.name)
+        self.state: unit.State = {}
+        self.argv: list[str] = []
+        self.is_started = False
+        self._units = units
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all of its control group."""
+        self._units.tell("KillUnit", "ssi", self.name, "all", int(number))
+
+    def end(self, why: str, grace_s: float) -> None:
+        """Likewise, and the next keeper is to know."""
+        if not self.why:
+            with suppress(OSError):
+                claims.note_end(self.directory, why, grace_s)
+        super().end(why, grace_s)
+
+    def ended(self) -> claims.Fields:
+        """What is to be known of its end."""
+        fields = unit.exit_fields(self.state)
+        fields["end_ms"] = fields["end_ms"] or now_ms()
+        return {"run": self.run_id} | fields | {"why": self.why or fields["why"]}
+
+
+class Units:
+    """Those of one keeper, and its connection to systemd, made when it is needed and again when it is lost."""
+
+    def __init__(self, heeds: Heeds, selector: selectors.BaseSelector) -> None:
+        self._heeds = heeds
+        self._selector = selector
+        self._manager: systemd.Manager | None = None
+        self._runs: dict[str, Unit] = {}
+        self._ended: dict[str, Unit] = {}
+        self._let_go: dict[str, str] = {}
+        self.try_again_at = 0.0
+        """When the lost connection is tried again; 0 when none is needed."""
+
+    def start(self, order: talk.Said) -> Unit:
+        """Has a program started; the rest is told. Raises OSError when there is no systemd, ValueError for the order.
+
+        The run is not begun when this raises.
+        """
+        user = order.get("user") or {}
+        if user and systemd.is_the_users_own():
+            raise ValueError(f"RUNAS({user['name']}): a user's own systemd starts programs as that user only")
+        if not user and systemd.gives_more_than_we_have():
+            raise ValueError("a program without RUNAS would be root with all rights, which this monitor has not itself")
+        said = unit.properties(order)
+        directory = Path(order["directory"])
+        for name in (STDOUT, STDERR):
+            (directory / name).touch(mode=0o600, exist_ok=False)  # ours, though systemd may open them as root
+            if user:  # its /dev/stdout is opened anew, and the monitor still reads both
+                (directory / name).chmod(0o640)
+                os.chown(directory / name, user["uid"], -1)
+        variables = directory / unit.ENVIRONMENT
+        variables.touch(mode=0o600)
+        variables.write_bytes(unit.environment_file(order["environment"]))
+        run = Unit(self, str(order["run"]), directory, float(order["grace_s"]))
+        run.argv = order["argv"]
+        run.state = {name: value for name, (_, value) in said if name in _NEVER_SIGNALLED}
+
+        def answered(answer: dbus.Message) -> None:
+            if answer.kind == dbus.ERROR:
+                self._fail(run, f"systemd: {systemd.refusal(answer)}")
+
+        self._connected().call(answered, "StartTransientUnit", "ssa(sv)a(sa(sv))", run.name, "fail", said, [])
+        self._runs[run.path] = run
+        return run
+
+    def adopt(self, runs_directory: Path, keeper: str) -> list[Unit]:
+        """The runs of the keeper of this name that systemd has, with what they were told. Raises OSError."""
+        manager = self._connected()
+        (listed,) = manager.ask("ListUnitsByPatterns", "asas", [], [unit.PATTERN])
+        adopted = []
+        for name, *_ in listed:
+            directory = runs_directory / unit.run_of(name)
+            claim = claims.read(directory) if unit.run_of(name) else None
+            if not claim or claim.get("keeper") != keeper:
+                continue  # another monitor's, or another queue manager's
+            run = Unit(self, unit.run_of(name), directory, 0.0)
+            self._runs[run.path] = run
+            run.state = manager.ask_for_all(run.path)
+            run.grace_s = unit.grace_s(run.state)
+            run.argv = unit.argv(run.state)
+            run.is_started = bool(claim.get("pid"))
+            if claim.get("ends"):
+                run.why, run.grace_s = claim["ends"], claim["grace_s"]
+                run.due_at = time.monotonic() + run.grace_s
+            adopted.append(run)
+        return adopted
+
+    def look_at_all(self) -> None:
+        """Tells of what has happened to those that were adopted."""
+        for run in list(self._runs.values()):
+            self._look(run)
+
+    def let_go(self, run_id: str) -> None:
+        """Its exit is written: the unit goes, and what the program left behind is ended."""
+        run = self._ended.pop(run_id, None)
+        if run is None:
+            return
+        with suppress(OSError):
+            (run.directory / unit.ENVIRONMENT).unlink(missing_ok=True)
+        self._let_go[run.path] = run.name
+        if run.state.get("ActiveState") == "failed":
+            self.tell("ResetFailedUnit", "s", run.name)
+        else:
+            self.tell("StopUnit", "ss", run.name, "replace")
+
+    def tell(self, member: str, signature: str, *body: Any) -> None:
+        """Calls systemd where the answer matters to nobody: what it has no more unit for is done."""
+        if self._manager is not None:
+            try:
+                self._manager.call(lambda _: None, member, signature, *body)
+            except OSError:
+                self._lose()
+
+    def keep_up(self, now: float) -> None:
+        """Connects again when that is due."""
+        if self._runs and self._manager is None and now >= self.try_again_at:
+            try:
+                self._look_again()
+            except OSError:
+                traceback.print_exc()
+                self._lose()
+
+    # -- what systemd says ----------------------------------------------------------------------------------
+
+    def _hear(self) -> None:
+        assert self._manager is not None
+        try:
+            for said in self._manager.hear():
+                self._heard(said)
+        except OSError:
+            traceback.print_exc()
+            self._lose()
+
+    def _heard(self, said: dbus.Message) -> None:
+        if said.member == "PropertiesChanged":
+            self._changed(said.path, *said.body[:2])
+        elif said.member == "JobRemoved":
+            run = self._runs.get(unit.object_path(said.body[2]))
+            if run is not None and not run.is_started:
+                self._start_is_over(run)
+        elif said.member == "UnitRemoved":
+            self._let_go.pop(said.body[1], None)
+            if (run := self._runs.get(said.body[1])) is not None:
+                self._ask_for(run)  # a reload of systemd's removes all units and has them again
+
+    def _changed(self, path: str, interface: str, properties: unit.State) -> None:
+        if path in self._let_go and properties.get("ActiveState") == "failed":  # what it left behind had to be killed
+            self.tell("ResetFailedUnit", "s", self._let_go[path])
+        elif run := self._runs.get(path):
+            run.state |= properties
+            if interface == _UNIT and run.is_started:  # the last of the signals that belong together
+                self._look(run)
+
+    def _start_is_over(self, run: Unit) -> None:
+        if run.state.get("ActiveState") != "active" and (why := unit.why_not_executed(run.state)):
+            self._fail(run, why)
+            return
+        self._begun(run)
+        self._look(run)
+
+    def _begun(self, run: Unit) -> None:
+        run.is_started = True
+        run.pid, run.start_ms = int(run.state.get("ExecMainPID", 0)), unit.start_ms(run.state)
+        with suppress(OSError):
+            (run.directory / unit.ENVIRONMENT).unlink(missing_ok=True)
+        self._heeds.unit_started(run)
+        if run.why:  # it was to end before it had begun
+            run.signal(signal.SIGTERM)
+
+    def _look(self, run: Unit) -> None:
+        if run.state.get("LoadState") == "not-found":
+            self._gone(run)
+        elif not run.is_started and run.state.get("ActiveState") != "activating":
+            self._start_is_over(run)
+            return
+        if run.is_started and run.path in self._runs and unit.has_ended(run.state):
+            del self._runs[run.path]
+            self._ended[run.run_id] = run
+            self._heeds.unit_ended(run)
+
+    def _ask_for(self, run: Unit) -> None:
+        def answered(answer: dbus.Message) -> None:
+            if answer.kind == dbus.RETURN and run.path in self._runs:
+                run.state |= answer.body[0]
+                self._look(run)
+
+        assert self._manager is not None
+        self._manager.call_for_all(answered, run.path)
+
+    def _gone(self, run: Unit) -> None:
+        self._runs.pop(run.path, None)
+        (self._heeds.unit_ended if unit.has_ended(run.state) else self._heeds.unit_lost)(run)
+
+    def _fail(self, run: Unit, why: str) -> None:
+        del self._runs[run.path]
+        self._ended[run.run_id] = run
+        self.let_go(run.run_id)
+        self._heeds.unit_failed(run, why)
+
+    # -- the connection -------------------------------------------------------------------------------------
+
+    def _connected(self) -> systemd.Manager:
+        if self._manager is None:
+            self._manager = systemd.Manager()
+            self._selector.register(self._manager, selectors.EVENT_READ, self._hear)
+            self.try_again_at = 0.0
+        return self._manager
+
+    def _lose(self) -> None:
+        if self._manager is not None:
+            self._selector.unregister(self._manager)
+            self._manager.close()
+            self._manager = None
+        self.try_again_at = time.monotonic() + _TRY_AGAIN_S
+
+    def _look_again(self) -> None:
+        """What happened while nobody listened."""
+        manager = self._connected()
+        for run in list(self._runs.values()):
+            run.state = manager.ask_for_all(run.path)
+            self._look(run)
