@@ -30,9 +30,10 @@ from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import Reservation
 from trigmon.client.triggered import triggered
-from trigmon.mq.calls import Display, Listing, Reject, Settled
+from trigmon.mq.calls import Display, Reject
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Listing, Settled
 from trigmon.spark import halving
 from trigmon.spark.halving import Search, Step
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete

@@ -23,10 +23,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import reserve
-from trigmon.mq.calls import Get, ReadReserved, Reserve, Settle, Settled, WasGot, WereReserved
+from trigmon.mq.calls import Get, ReadReserved, Reserve, Settle
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Settled, WasGot, WereReserved
 from trigmon.spark import rows
 from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.waiting import when_free

@@ -28,8 +28,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json
 
-from trigmon.mq.calls import WasGot
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
+from trigmon.mq.replies import WasGot
 
 DATA, ORDINAL, PUT_TIME = "data", "ordinal", "put_time"
 JSON_PREFIX = "mq_"
