@@ -223,7 +223,7 @@ class TestWhatFails:
                 raise failures.pop()
             written.extend(data_of(frame))
 
-        done = drain(spark, each, **here)
+        done = drain(spark, each, wait_interval_ms=100, **here)
         assert (done.batches, done.rows, len(written), depth(qm, aside)) == (1, 10, 10, 0)
 
     def test_the_only_message_is_set_aside_when_as_many_jobs_failed_on_it_as_bothresh_says(

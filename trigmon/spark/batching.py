@@ -138,13 +138,20 @@ class Batches:
             raise RuntimeError("the batch before was not worked off: say 'with batch:' around its work")
         self._at_work = None
         try:
-            if self._wait_ms:
-                self._queue.get(browse_first=True, wait_interval_ms=self._wait_ms)
-            made = when_free(self._reserve, IN_USE_S)
+            made = self._reserved()
         except NoMsgAvailable:
             return None
         self._at_work = Batch(self, made)
         return self._at_work
+
+    def _reserved(self) -> Reservation:
+        try:
+            return when_free(self._reserve, IN_USE_S)
+        except NoMsgAvailable:
+            if not self._wait_ms:
+                raise
+        self._queue.get(browse_first=True, wait_interval_ms=self._wait_ms)
+        return when_free(self._reserve, IN_USE_S)
 
     def _reserve(self) -> Reservation:
         return self._queue.reserve(

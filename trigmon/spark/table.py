@@ -47,26 +47,21 @@ def publish(staged: str | Path, final: str | Path) -> None:
     Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, FileNotFoundError for a
     ``staged`` that is not; nothing is ever replaced.
     """
-    sync_tree(Path(staged))
-    move(Path(staged), Path(final))
+    _sync_tree(Path(staged))
+    _move(Path(staged), Path(final))
 
 
-def move(staged: Path, final: Path) -> None:
+def _move(staged: Path, final: Path) -> None:
     """Moves a directory that is safe on the disk to its place."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    if final.exists() and staged.exists():
+    if final.exists():
         raise FileExistsError(f"{final} is there already, and {staged} would take its place")
-    try:
-        staged.rename(final)
-    except FileNotFoundError:
-        if not final.exists():
-            raise
-        return  # another job settled this batch in the moment between our commit and this
+    staged.rename(final)
     for directory in (final.parent, staged.parent, final.parent.parent):
         _sync(directory)
 
 
-def sync_tree(directory: Path) -> None:
+def _sync_tree(directory: Path) -> None:
     """Makes a written directory safe on the disk. Raises FileNotFoundError for one that is not there."""
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory} was not written")
