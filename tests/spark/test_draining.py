@@ -47,22 +47,22 @@ def data_of(frame):
 
 def test_one_call_drains_a_queue_into_a_table_of_a_directory_a_batch(qm, q_name, here, spark, tmp_path):
     fill(qm, q_name, 250)
-    told = []
+    told, where = [], tmp_path / "a table, 100%"
     done = drain(
         spark,
-        table=tmp_path / "table",
+        table=where,
         transform=lambda frame: frame.selectExpr("cast(data as string) as body", "priority"),
         progress=lambda batch: told.append(batch.count),
         max_rows=100,
         **here,
     )
     assert (done.batches, done.rows, done.rejected, told) == (3, 250, [], [100, 100, 50])
-    table = spark.read.parquet(str(tmp_path / "table"))
+    table = spark.read.parquet(str(where))
     assert table.columns == ["body", "priority", "batch"]
     assert sorted(int(row.body) for row in table.collect()) == list(range(250))
     assert table.select("batch").distinct().count() == 3
     assert depth(qm, q_name) == 0
-    assert drain(spark, table=tmp_path / "table", **here).batches == 0
+    assert drain(spark, table=where, **here).batches == 0
 
 
 def test_the_queue_whose_trigger_started_the_job_is_the_one_that_is_meant(qm, q_name, here, spark, monkeypatch):

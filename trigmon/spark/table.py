@@ -36,7 +36,7 @@ def write_batch(frame: DataFrame, table: str | Path, name: str) -> bool:
     if final.exists():
         return False
     shutil.rmtree(staged, ignore_errors=True)
-    frame.write.parquet(staged.absolute().as_uri())
+    frame.write.parquet(f"file:{staged.absolute()}")  # not as_uri: Spark decodes nothing in a path
     publish(staged, final)
     return True
 
