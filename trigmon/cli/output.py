@@ -110,6 +110,7 @@ _INSTANTS = {
         "since",
         "dead",
         "cancelled",
+        "settled",
     )
 }
 

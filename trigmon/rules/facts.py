@@ -379,7 +379,8 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``slot`` is what instances are counted by: the process, or the program where none is named. ``opens`` are its
     handles for input. Messages it got are ``taken``; then ``committed`` or ``backed_out``. ``put_aside`` were moved
-    out of its way as poison. Times are 0 until it happened. ``is_over``: it has ended, and its connections have not.
+    out of its way as poison. ``batches`` are reservations that it settled to their end, the last at ``settled_ms``.
+    Times are 0 until it happened. ``is_over``: it has ended, and its connections have not.
     """
 
     run_id: str
@@ -394,6 +395,8 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     backed_out: int = 0
     put_aside: int = 0
     is_over: bool = False
+    batches: int = 0
+    settled_ms: int = 0
 
 
 class Cause(msgspec.Struct, frozen=True):
