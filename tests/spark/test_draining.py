@@ -85,6 +85,8 @@ def test_a_job_says_where_to_once(spark, here, tmp_path):
         drain(spark, **here)
     with pytest.raises(TypeError, match="either each, a function, or table"):
         drain(spark, print, table=tmp_path, **here)
+    with pytest.raises(TypeError, match="a stream has a checkpoint"):
+        drain(spark, stream=lambda rows: rows.writeStream, **here)
 
 
 def test_json_comes_as_the_columns_of_a_schema(qm, q_name, here, spark):
@@ -250,3 +252,45 @@ class TestWhatFails:
         assert sorted(written) == [f"{g}-{n}" for g in (0, 1, 2, 3, 5) for n in (1, 2, 3)]
         assert len(done.rejected) == 3
         assert depth(qm, aside) == 3
+
+
+class TestByAStream:
+    def into(self, directory):
+        return lambda rows: rows.writeStream.format("parquet").option("path", str(directory))
+
+    def test_a_stream_drains_to_the_last_message_into_a_sink_of_spark_s_own(self, qm, q_name, here, spark, tmp_path):
+        fill(qm, q_name, 100)
+        done = drain(
+            spark,
+            stream=self.into(tmp_path / "sink"),
+            checkpoint=tmp_path / "checkpoint",
+            transform=lambda rows: rows.selectExpr("cast(cast(data as string) as int) as number"),
+            max_rows=40,
+            **here,
+        )
+        assert (done.batches, done.rows, done.rejected) == (3, 100, [])
+        assert sorted(row.number for row in spark.read.parquet(str(tmp_path / "sink")).collect()) == list(range(100))
+        assert (depth(qm, q_name), qm.reservations(q_name)) == (0, [])
+
+    def test_its_bad_message_is_found_by_halving_and_the_rest_is_in_the_sink_once(
+        self, qm, q_name, here, spark, aside, tmp_path
+    ):
+        fill(qm, q_name, 6)
+        bad = qm.put(q_name, b"bad").msg_id
+        fill(qm, q_name, 2)
+        checked = "if(data = cast('bad' as binary), raise_error('cannot read it'), cast(data as string)) as body"
+        done = drain(
+            spark,
+            stream=self.into(tmp_path / "sink"),
+            checkpoint=tmp_path / "checkpoint",
+            transform=lambda rows: rows.selectExpr(checked),
+            max_rows=8,
+            attempts=1,
+            **here,
+        )
+        assert [rejected.msg_id for rejected in done.rejected] == [bad]
+        assert "cannot read it" in done.rejected[0].why
+        rows = [row.body for row in spark.read.parquet(str(tmp_path / "sink")).collect()]
+        assert sorted(rows) == sorted(["0", "1", "2", "3", "4", "5", "0", "1"])
+        assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
+        assert row_of(qm, q_name)["open_input_count"] == 0

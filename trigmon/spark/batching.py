@@ -162,11 +162,30 @@ class Batches:
             token=new_id(),
         )
 
+    def stream(self) -> DataFrame:
+        """A streaming frame of the queue, whose first batch is as large as the search for what fails allows."""
+        limit = self.search.limit
+        more = {"consumer": self.consumer, "groups": self.groups, "maxBytes": self._max_bytes}
+        rows = {"maxRows": max(limit, self.search.max_rows), "firstRows": limit}
+        return self.source.reader(self.source.spark.readStream, **more, **rows).load()
+
+    def unheld(self) -> int | None:
+        """The number of what is reserved, as soon as the process that held it is gone; None where nothing is."""
+        until = time.monotonic() + IN_USE_S
+        while (found := self.reservations()) and found[0]["held"] and time.monotonic() < until:
+            time.sleep(0.05)
+        return int(found[0]["reservation"]) if found else None
+
+    def reservations(self) -> list[dict[str, Any]]:
+        """What the consumer has reserved of the queue: one reservation, or none."""
+        return [r for r in self._connection.reservations(self._queue.q_name) if r["consumer"] == self.consumer]
+
     def failed(self, number: int, error: BaseException) -> bool:
         """Decides what becomes of a reservation whose batch failed; False: the error is the job's, and must be told."""
-        found = left_of(self._connection, self._queue.q_name, number)
-        if not found:
+        row = next((r for r in self.reservations() if r["reservation"] == number), None)
+        if row is None:
             return True  # an operator gave it back, or all of it has been settled
+        found = [(first, end) for first, end in row["left_ordinals"]]
         units = units_of(self._connection, number, found, self.groups)
         is_lone = len(units) == 1
         threshold = self._threshold() if is_lone else 0
@@ -185,7 +204,7 @@ class Batches:
             self._connection.release(number, counts=False)
         elif step is Step.GIVE_UP:
             # Where it is the only one, its count tells the next run of it, as a program's backout would.
-            self._connection.release(number, counts=self._at_work is not None and self._at_work.is_lone)
+            self._connection.release(number, counts=row["count"] == 1)
         return step is not Step.GIVE_UP
 
     def _reject(self, number: int, ordinal: int, why: str) -> None:
@@ -211,7 +230,6 @@ class Batch:
         self.id = made.token or f"reservation-{made.number}"
         self.number = made.number
         self.count = made.left
-        self.is_lone = made.count == 1
         self.again = made.again
         self.ended = self.settled = False
         self._of = of
@@ -244,12 +262,6 @@ class Batch:
 def new_id() -> str:
     """A name that no two batches have, in the order of their times."""
     return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
-
-
-def left_of(connection: Connection, q_name: str, number: int) -> list[tuple[int, int]]:
-    """What is left of a reservation, by ordinals."""
-    rows = [row for row in connection.reservations(q_name) if row["reservation"] == number]
-    return [(first, end) for first, end in rows[0]["left_ordinals"]] if rows else []
 
 
 def units_of(

@@ -38,7 +38,7 @@ class Search:
     def __init__(self, max_rows: int, attempts: int = 2) -> None:
         if attempts < 1 or max_rows < 1:
             raise ValueError("attempts and max_rows are 1 or more")
-        self.limit = self._max = max_rows
+        self.limit = self.max_rows = max_rows
         self._attempts = attempts
         self._failures = 0
         self._halves = False
@@ -49,8 +49,8 @@ class Search:
         """A batch of so many messages succeeded: the next may be twice as large."""
         self._failures = self._reach = self._reached = 0
         self._succeeded = self._succeeded_before = True
-        self.limit = min(self._max, max(2 * count, 1))
-        if self.limit == self._max:
+        self.limit = min(self.max_rows, max(2 * count, 1))
+        if self.limit == self.max_rows:
             self._halves = False
 
     def failed(self, units: int, *, is_over_threshold: bool = False) -> Step:
@@ -83,7 +83,7 @@ class Search:
         is_all_alone = self._reached <= 1 and self._succeeded_before
         if is_over_threshold or is_all_alone:
             return self._reject()
-        is_all = self._reached < self._reach or self._reach >= self._max
+        is_all = self._reached < self._reach or self._reach >= self.max_rows
         return Step.GIVE_UP if is_all else self._reach_further(self._reach * _REACH)
 
     def _reach_further(self, reach: int) -> Step:
@@ -94,7 +94,7 @@ class Search:
     def _reject(self) -> Step:
         self._halves = self._succeeded = self._succeeded_before = False
         self._reach = self._reached = 0
-        self.limit = self._max
+        self.limit = self.max_rows
         return Step.REJECT
 
 

@@ -158,8 +158,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """What is left of the reservation; nothing where nothing is, as behind its release by an operator."""
-        self._planned = number = end["reservation"]
+        number = end["reservation"]
         row = reservation_row(self._hold()[0], self.options.queue, number)
+        self._planned = number if row else 0
         return stretches(row, self.options.partitions) if row else [Stretch(number, [])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
