@@ -2,13 +2,12 @@
 
 A message is one flight as JSON (trigmon/demo/PROVENANCE.md tells the fields). Below the output directory it leaves
 
-    flights/batch=unit-.../    the Parquet table, a directory a unit of work
-    flights.staging/           batches whose messages are not committed yet
+    flights/batch=.../         the Parquet table, a directory a batch of messages
+    flights.staging/           a batch that is being written
     delay_by_carrier.json      the whole table's delays, one object a carrier
 
-Messages that are no flight go to the queue's backout queue: left where they are, each run would fail on them again.
-A unit's rows are staged, its messages committed, and the batch is moved into the table by one rename. Wherever the job
-is killed, the next one finds out what became of the unit and moves the batch or drops it: nothing is lost or doubled.
+A message that is no flight fails its batch; it is found by halving, and set aside onto the queue's backout queue.
+Wherever the job is killed, the next is given the same batch, which the table takes once: nothing is lost or doubled.
 """
 
 import argparse
@@ -19,8 +18,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - every Spark program calls it so
 
-from trigmon.client.message import Message
-from trigmon.spark import jobs
+from trigmon.spark import drain
 
 SCHEMA = """
     year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int, sched_arr_time int,
@@ -35,17 +33,19 @@ def main() -> None:
     spark = SparkSession.builder.appName("flights_load").getOrCreate()
     output: Path = options.output
     table = output / "flights"
-    with jobs.queue(options.queue) as messages:
-        messages.settle(table)
-        while unit := messages.take(options.unit, wait_interval_ms=1000):
-            with unit:
-                flights = [message for message in unit.messages if is_flight(message)]
-                messages.set_aside([message for message in unit.messages if message not in flights])
-                if flights:
-                    rows(spark, flights).write.parquet(unit.staged(table))
-            print(f"{len(unit.messages)} messages taken, {len(flights)} flights written", flush=True)
-        if table.exists():
-            report(delay_by_carrier(spark.read.parquet(str(table))), output / "delay_by_carrier.json")
+    done = drain(
+        spark,
+        table=table,
+        transform=flights,
+        queue=options.queue,
+        max_rows=options.batch,
+        wait_interval_ms=1000,
+        progress=lambda batch: print(f"{batch.count} flights written", flush=True),
+        options={"columns": "msg_id, put_time, data"},
+    )
+    print(f"{done.rows} messages in {done.batches} batches, {len(done.rejected)} set aside", flush=True)
+    if table.exists():
+        report(delay_by_carrier(spark.read.parquet(str(table))), output / "delay_by_carrier.json")
     spark.stop()
 
 
@@ -54,22 +54,17 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Flights from a queue to Parquet, and delays by carrier.")
     parser.add_argument("--queue", help="default: the queue whose trigger started this job")
     parser.add_argument("--output", type=Path, default=os.environ.get("FLIGHTS_OUTPUT") or Path.home() / "flights")
-    parser.add_argument("--unit", type=int, default=500, help="messages a unit of work")
+    parser.add_argument("--batch", type=int, default=10_000, help="messages a batch")
     return parser.parse_args()
 
 
-def rows(spark: SparkSession, flights: list[Message]) -> DataFrame:
+def flights(messages: DataFrame) -> DataFrame:
     """The flights' fields, beside the message's id and the time it was put; one file of them is enough."""
-    said = jobs.frame(spark, flights).withColumn("said", F.from_json(F.col("data").cast("string"), SCHEMA))
-    return said.select("msg_id", "put_time", "said.*").coalesce(1)
-
-
-def is_flight(message: Message) -> bool:
-    """Whether the message is a flight."""
-    try:
-        return bool(json.loads(message.data)["carrier"])
-    except (ValueError, TypeError, KeyError):
-        return False
+    msg_id = F.lower(F.hex("msg_id"))
+    said = messages.withColumn("said", F.from_json(F.col("data").cast("string"), SCHEMA))
+    carrier = F.coalesce(F.col("carrier"), F.raise_error(F.concat(F.lit("no flight: message "), F.col("msg_id"))))
+    rows = said.select(msg_id.alias("msg_id"), "put_time", "said.*")
+    return rows.withColumn("carrier", carrier).coalesce(1)
 
 
 def delay_by_carrier(flights: DataFrame) -> DataFrame:

@@ -19,24 +19,24 @@ from trigmon.mq.calls import Display, Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-# The sample job, with a SIGKILL between the write and the commit the first time round.
+# The sample job, with a SIGKILL between the table's commit and the settling the first time round.
 DYING = """\
 import os, pathlib, signal, sys
 sys.path.insert(0, {process_defs!r})
 import flights_load
-from trigmon.spark import jobs
+from trigmon.client.reservation import Reservation
 
-leave = jobs.Unit.__exit__
+settle = Reservation.settle
 marker = pathlib.Path({marker!r})
 
-def dying(unit, kind, error, trace):
-    if kind is None and not marker.exists():
+def dying(*of):
+    if not marker.exists():
         marker.touch()
-        print("dying between write and commit", file=sys.stderr, flush=True)
+        print("dying between write and settling", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    leave(unit, kind, error, trace)
+    return settle(*of)
 
-jobs.Unit.__exit__ = dying
+Reservation.settle = dying
 flights_load.main()
 """
 
@@ -67,7 +67,7 @@ def test_the_demo_plays_a_day_from_the_first_put_to_the_table_within_two_minutes
     assert "842 messages put on FLIGHTS.IN" in played.stderr
 
 
-def test_a_job_killed_between_its_write_and_its_commit_loses_and_doubles_nothing(daemon, tmp_path, monkeypatch):
+def test_a_job_killed_between_its_write_and_its_settling_loses_and_doubles_nothing(daemon, tmp_path, monkeypatch):
     out = tmp_path / "out"
     monkeypatch.setenv("FLIGHTS_OUTPUT", str(out))
     use_bundled_java(monkeypatch, tmp_path)
@@ -88,7 +88,7 @@ def test_a_job_killed_between_its_write_and_its_commit_loses_and_doubles_nothing
         with qm.open("FLIGHTS.FAILED", "input_shared") as failed:
             assert failed.get().data == b"no flight at all"
     assert first["exit_status"] != 0
-    assert "dying between write and commit" in first["stderr_tail"]
+    assert "dying between write and settling" in first["stderr_tail"]
     assert second["exit_status"] == 0
     assert depths == [0, 1]
     table = pyarrow.parquet.read_table(out / "flights").to_pylist()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.depths import Depths
+from tests.benchmarks.draining import draining
 from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
 from tests.benchmarks.restarting import Restarting
@@ -39,15 +40,26 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="measure little, to see that it works")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (default 5)")
     parser.add_argument("--directory", type=Path, help="where the data lies, for the disk to be measured")
+    parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
+        if options.spark:
+            spark(Path(directory), rounds, 100_000 // scale)
+            return
         deciding(rounds, 20_000 // scale)
         depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)
         heads(Path(directory), rounds, tuple(length // scale for length in (1_000, 100_000, 1_000_000)))
         messages(Path(directory), rounds, scale)
         restarting(Path(directory), rounds, 1_000_000 // scale)
         starting(Path(directory), rounds, scale)
+
+
+def spark(directory: Path, rounds: int, count: int) -> None:
+    with draining(directory, count) as it:
+        ways = {"single gets and pyarrow": it.looped, "trigmon.spark.drain": it.drained, "made-up rows": it.made_up}
+        figures = in_turns(rounds, ways, "rows/s")
+    print(told(f"{count:,} messages of 1 KiB into Parquet", figures, against="single gets and pyarrow"), flush=True)
 
 
 def deciding(rounds: int, count: int) -> None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.benchmarks.__main__ import WORKS
 from tests.benchmarks.heads import WAYS
 
@@ -22,3 +24,12 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     titles += [f"{title}, {who}" for title, _ in WORKS.values() for who in ("1 client", "16 clients")]
     assert [title for title in titles if title not in done.stdout] == []
     assert done.stdout.count(" x ") >= 2 * len(titles)
+
+
+@pytest.mark.spark
+def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--spark"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "messages of 1 KiB into Parquet" in done.stdout
+    assert done.stdout.count(" x ") == 3

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.conftest import Trigmon, objects
 from tests.daemons import define
+from trigmon.mq.calls import RecordRun
 
 
 @pytest.fixture
@@ -80,3 +81,27 @@ def test_explain_and_queue_show_tell_what_is_reserved(trigmon: Trigmon, reserved
     assert "3 reserved for JOB, held by a job" in trigmon("explain", "BATCH").stdout
     (shown,) = objects(trigmon("queue", "show", "BATCH", "--output", "json"))
     assert (shown["current_q_depth"], shown["uncommitted_msgs"]) == (0, 3)
+
+
+def test_status_tells_what_is_reserved_and_for_how_long(trigmon: Trigmon, reserved):
+    _, batch = reserved
+    (row,) = objects(trigmon("status", "--output", "json"))[0]["reserved"]
+    assert (row["reservation"], row["consumer"], row["left"]) == (batch.number, "JOB", 3)
+    assert 0 <= row["age_s"] < 60
+    assert "3 reserved for JOB, held by a job" in trigmon("status").stdout
+
+
+def test_a_run_that_drains_shows_its_batches_its_rows_a_second_and_what_it_holds(trigmon: Trigmon, qm, shared_daemon):
+    define(qm, "DRAINED")
+    qm.put_many("DRAINED", [b"%d" % n for n in range(5)])
+    record = {"state": "started", "q_name": "DRAINED", "start_ms": 1000, "recorded_ms": 1}
+    qm.call(RecordRun(run_id="drains", record=record))
+    with shared_daemon.connect(application="a job", run_id="drains") as job, job.open("DRAINED", "input_shared") as q:
+        for _ in range(2):
+            q.reserve("JOB", max_messages=2).settle()
+        q.reserve("JOB")
+        (shown,) = objects(trigmon("runs", "show", "drains", "--output", "json"))
+        assert (shown["batches"], shown["committed"], shown["taken"]) == (2, 4, 5)
+        assert shown["rows_per_s"] > 0
+        assert shown["settled_time"].endswith("Z")
+        assert shown["reserved"].startswith("1 reserved for JOB, held by a job")

@@ -9,7 +9,7 @@ import pytest
 from tests.daemons import define
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import NoMsgAvailable
-from trigmon.spark import jobs
+from trigmon.spark import batches
 
 
 def once(queue):
@@ -77,8 +77,8 @@ def test_it_fires_where_only_the_queues_block_is_left_and_the_connection_goes_on
 
 def test_it_fires_behind_a_spark_job_that_failed(armed, shared_daemon):
     name, triggers = armed
-    with pytest.raises(ZeroDivisionError), jobs.queue(name, q_mgr=shared_daemon.address) as messages:
-        assert messages.take(10).messages
+    with pytest.raises(ZeroDivisionError), batches(None, name, qmgr=shared_daemon.address) as waiting:
+        assert waiting.next().count
         _ = 1 / 0
     assert fires_again(triggers)
 

@@ -317,6 +317,23 @@ def test_what_it_reserves_it_takes_and_what_it_settles_it_commits(ledger):
     assert (seen["taken"], seen["committed"], seen["backed_out"]) == (4, 2, 2)
 
 
+def test_a_batch_is_done_when_the_last_of_it_is_settled_and_the_record_says_when(ledger):
+    run_id, _ = ledger.come()
+    ledger.put(count=5)
+    name = f"of {run_id}"
+    handle = ledger.program(run_id)
+    for count in (3, 2):
+        number = ledger.did(Reserve(handle=handle, consumer="JOB", max_messages=3), name).reservation
+        before = ledger.run(run_id).get("batches")
+        ledger.did(Settle(reservation=number, count=1), name)
+        assert ledger.run(run_id).get("batches") == before
+        ledger.did(Settle(reservation=number, ordinal=1, count=count), name)
+        ledger.did(Settle(reservation=number), name)
+    seen = ledger.run(run_id)
+    assert (seen["batches"], seen["committed"]) == (2, 5)
+    assert seen["settled_ms"] >= seen["first_get_ms"] > 0
+
+
 def test_a_queue_on_which_something_is_reserved_is_not_drained(ledger):
     run_id, _ = ledger.come()
     ledger.put()

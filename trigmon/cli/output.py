@@ -114,6 +114,7 @@ _INSTANTS = {
         "cancelled",
         "first_open",
         "first_get",
+        "settled",
     )
 }
 

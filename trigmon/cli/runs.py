@@ -52,9 +52,16 @@ def show(run: str | None) -> None:
     """Show everything on record of a run (default: the newest): its cause, its command, its end."""
     from trigmon.cli import output
 
-    shown = _shown(_one(run))
+    record = _one(run)
+    shown = _shown(record)
     if not invocation().is_json:
         shown["verdict"] = "\n".join(shown.get("verdict") or ["not known"])
+    if record["state"] in OPEN:
+        with invocation().connected() as qm:
+            shown["reserved"] = "\n".join(
+                f"{row['told']}, since {(time.time_ns() // 1_000_000 - row['since_ms']) / 1000:.1f} s"
+                for row in qm.reservations(str(record["q_name"]))
+            )
     output.one(shown)
 
 
@@ -232,4 +239,8 @@ def _shown(record: dict[str, Any]) -> dict[str, Any]:
     start, end = record.get("start_ms") or 0, record.get("end_ms") or 0
     kind: Any = record.get("appl_type")
     shown = {"appl_type": word(ApplType(kind))} if kind in ApplType._value2member_map_ else {}
-    return {**record, **shown, "duration_s": (end - start) / 1000 if start and end else None}
+    took = {"duration_s": (end - start) / 1000 if start and end else None}
+    first_ms, last_ms = record.get("first_get_ms") or 0, record.get("settled_ms") or 0
+    if record.get("batches"):
+        took["rows_per_s"] = round(record["committed"] / max(last_ms - first_ms, 1) * 1000, 1)
+    return {**record, **shown, **took}

@@ -9,7 +9,9 @@ from trigmon.cli.command import command, invocation
 
 @command("status", "trigmon status --output json")
 def status() -> None:
-    """Show the queue manager at a glance: connections, messages, open units of work, monitors."""
+    """Show the queue manager at a glance: connections, messages, open units of work, reservations, monitors."""
+    import click
+
     from trigmon.cli import output
     from trigmon.mq.attributes import ATTRIBUTES
     from trigmon.mq.calls import Status
@@ -24,12 +26,19 @@ def status() -> None:
     first = {"q_mgr_name": said["q_mgr_name"], "version": version, "started_ms": said["started_ms"]}
     rest = {key: value for key, value in said.items() if key not in attributes | drop | first.keys()}
     values: dict[str, Any] = first | rest | {key: said[key] for key in said if key in attributes}
+    values["reserved"] = [
+        {key: value for key, value in row.items() if key != "age_ms"} | {"age_s": row["age_ms"] / 1000}
+        for row in said.get("reserved", [])
+    ]
     if invocation().is_json:
         output.one(values)
         return
-    queues = values.pop("initiation_queues", [])
+    queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
+    if reserved:
+        click.echo()
+        output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "told"])
     if queues:
         print_initiation_queues(queues)
 

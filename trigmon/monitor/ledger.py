@@ -32,6 +32,7 @@ joins            of a joined one: the run that does its work
 first_open_ms    when it first opened its queue for input, and first_get_ms when it first got a message
 taken ...        taken, committed, backed_out: messages it got from its queue, and what became of them;
                  put_aside: what was moved out of its way as poison
+batches          reservations that it settled to their end, as a Spark job does; settled_ms: when the last
 cancelled_by     who asked for its end, with cancelled_ms and cancel_reason; there from then on
 ===============  ======================================================================================
 

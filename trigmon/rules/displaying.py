@@ -20,6 +20,7 @@ from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
 from trigmon.rules.pausing import paused
 from trigmon.rules.pausing import rows as pause_rows
+from trigmon.rules.reserving import rows as reserved_rows
 from trigmon.rules.resolving import object_type_of
 
 
@@ -106,6 +107,7 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "messages": sum(q.depth for q in world.queues),
         "open_units": len(world.units),
         "reservations": sum(1 for reservation in world.reservations if reservation.left),
+        "reserved": [{**row, "age_ms": now - row["since_ms"]} for row in reserved_rows(world.reservations)],
         "pauses": pause_rows(facts.pauses),
         "runs_under_way": len(facts.serves),
         "initiation_queues": _initiation_queues(world),

@@ -379,8 +379,9 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``slot`` is what instances are counted by: the process, or the program where none is named. ``opens`` are its
     handles for input. Messages it got are ``taken``; then ``committed`` or ``backed_out``. ``put_aside`` were moved
-    out of its way as poison. Times are 0 until it happened. ``is_over``: it has ended, and its connections have not.
-    ``user`` is as whom it runs, "" where that is not known: no other user's connection is its program's.
+    out of its way as poison. ``batches`` are reservations that it settled to their end, the last at ``settled_ms``.
+    Times are 0 until it happened. ``is_over``: it has ended, and its connections have not. ``user`` is as whom it
+    runs, "" where that is not known: no other user's connection is its program's.
     """
 
     run_id: str
@@ -396,6 +397,8 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     put_aside: int = 0
     is_over: bool = False
     user: str = ""
+    batches: int = 0
+    settled_ms: int = 0
 
 
 class Cause(msgspec.Struct, frozen=True):

@@ -42,7 +42,7 @@ from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Attend, JudgeRun, LetGo, PutAside, Seal
 from trigmon.rules.facts import Facts, Found, Serving
 
-COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside")
+COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside", "batches", "settled_ms")
 """What a run's record says of it."""
 
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
@@ -108,7 +108,8 @@ def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, 
     if isinstance(reply, Reserved) and not reply.more and (isinstance(call, Seal) or decision.changes):
         return replace(serving, taken=serving.taken + reply.left, first_get_ms=serving.first_get_ms or now)
     if isinstance(reply, Settled) and isinstance(call, Settle):
-        return replace(serving, committed=serving.committed + reply.count)
+        batches = serving.batches + (reply.count > 0 and not reply.left)
+        return replace(serving, committed=serving.committed + reply.count, batches=batches, settled_ms=now)
     if isinstance(reply, Settled) and isinstance(call, Release):
         return replace(serving, backed_out=serving.backed_out + reply.count)
     return replace(serving, put_aside=serving.put_aside + 1) if isinstance(call, Reject) else serving

@@ -1,1 +1,15 @@
-"""What a Spark job uses: a queue's messages on the driver, taken in units of work, as DataFrames."""
+"""What Spark jobs use: a queue as a data source, and drained exactly once.
+
+>>> from trigmon.spark import drain
+>>> drain(spark, table="/data/orders", queue="ORDERS")  # doctest: +SKIP
+
+- ``drain`` is one call for the usual job, ``batches`` a context manager for one that goes batch by batch itself;
+- ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
+- ``write_batch`` is a sink that takes each batch once (:mod:`trigmon.spark.table`).
+"""
+
+from trigmon.spark.batching import Batch, Batches, Rejected, batches
+from trigmon.spark.draining import Drained, drain
+from trigmon.spark.table import write_batch
+
+__all__ = ["Batch", "Batches", "Drained", "Rejected", "batches", "drain", "write_batch"]

@@ -1,0 +1,296 @@
+"""``drain`` and ``batches`` with a real Spark: the usual job, and what becomes of messages that it cannot work off."""
+
+from __future__ import annotations
+
+import pytest
+
+import trigmon
+from tests.daemons import define
+from tests.spark.conftest import depth, row_of
+from trigmon.mq.calls import Alter
+from trigmon.mq.enums import MsgFlag
+from trigmon.spark import batches, drain
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
+]
+
+
+@pytest.fixture
+def here(shared_daemon, q_name, spark):
+    """What says to drain which queue, and how."""
+    return {"queue": q_name, "qmgr": shared_daemon.address}
+
+
+@pytest.fixture
+def aside(qm, q_name):
+    """The backout queue of the test's queue."""
+    name = f"{q_name}.ASIDE"
+    define(qm, name, def_persistence="persistent")
+    qm.call(alter(q_name, backout_requeue_q_name=name))
+    return name
+
+
+def alter(q_name, **attributes):
+    return Alter(object_type="QLOCAL", name=q_name, attributes=attributes)
+
+
+def fill(qm, q_name, count):
+    qm.put_many(q_name, [b"%d" % n for n in range(count)])
+
+
+def data_of(frame):
+    return [bytes(row.data).decode() for row in frame.select("data").collect()]
+
+
+def test_one_call_drains_a_queue_into_a_table_of_a_directory_a_batch(qm, q_name, here, spark, tmp_path):
+    fill(qm, q_name, 250)
+    told, where = [], tmp_path / "a table, 100%"
+    done = drain(
+        spark,
+        table=where,
+        transform=lambda frame: frame.selectExpr("cast(data as string) as body", "priority"),
+        progress=lambda batch: told.append(batch.count),
+        max_rows=100,
+        **here,
+    )
+    assert (done.batches, done.rows, done.rejected, told) == (3, 250, [], [100, 100, 50])
+    table = spark.read.parquet(str(where))
+    assert table.columns == ["body", "priority", "batch"]
+    assert sorted(int(row.body) for row in table.collect()) == list(range(250))
+    assert table.select("batch").distinct().count() == 3
+    assert depth(qm, q_name) == 0
+    assert drain(spark, table=where, **here).batches == 0
+
+
+def test_the_queue_whose_trigger_started_the_job_is_the_one_that_is_meant(qm, q_name, here, spark, monkeypatch):
+    fill(qm, q_name, 3)
+    monkeypatch.setenv("TRIGMON_QMGR", here["qmgr"])
+    monkeypatch.setenv("TRIGMON_QNAME", q_name)
+    monkeypatch.setenv("TRIGMON_PROCESS", "THE.PROCESS")
+    seen = []
+    drain(spark, lambda frame, batch: seen.append([r["consumer"] for r in qm.reservations(q_name)]))
+    assert seen == [["THE.PROCESS"]]
+
+
+def test_without_a_queue_and_without_a_trigger_the_job_is_told(spark):
+    with pytest.raises(trigmon.UnknownObjectName, match="no queue was named"):
+        drain(spark, lambda frame, batch: None)
+
+
+def test_a_job_says_where_to_once(spark, here, tmp_path):
+    with pytest.raises(TypeError, match="either each, a function, or table"):
+        drain(spark, **here)
+    with pytest.raises(TypeError, match="either each, a function, or table"):
+        drain(spark, print, table=tmp_path, **here)
+    with pytest.raises(TypeError, match="a stream has a checkpoint"):
+        drain(spark, stream=lambda rows: rows.writeStream, **here)
+
+
+def test_json_comes_as_the_columns_of_a_schema(qm, q_name, here, spark):
+    qm.put_many(q_name, ['{"id": 1, "name": "one"}', '{"id": 2, "name": "two"}'])
+    rows = []
+    drain(
+        spark,
+        lambda frame, batch: rows.extend(tuple(row) for row in frame.collect()),
+        options={"format": "json"},
+        schema="id bigint, name string",
+        **here,
+    )
+    assert rows == [(1, "one"), (2, "two")]
+
+
+class TestBatches:
+    def test_a_frame_reads_the_same_rows_at_every_action_until_its_block_ends(self, qm, q_name, here, spark):
+        fill(qm, q_name, 30)
+        with batches(spark, max_rows=20, **here) as waiting:
+            for batch in waiting:
+                with batch:
+                    frame = batch.frame
+                    if batch.count == 20:
+                        qm.put(q_name, b"-1", priority=9)
+                    first, second = data_of(frame), data_of(frame)
+                    assert first == second
+                    assert len(first) == batch.count
+                with pytest.raises(Exception, match=r"nothing of it is left|was settled"):
+                    frame.count()
+        assert depth(qm, q_name) == 0
+
+    def test_the_queue_is_held_open_over_all_batches_and_the_messages_do_not_count(self, qm, q_name, here, spark):
+        fill(qm, q_name, 30)
+        seen = []
+        with batches(spark, max_rows=10, **here) as waiting:
+            for batch in waiting:
+                with batch:
+                    seen.append(row_of(qm, q_name)["open_input_count"])
+        assert seen == [1, 1, 1]
+
+    def test_a_batch_that_nobody_works_off_is_told_and_comes_to_the_next_job(self, qm, q_name, here, spark):
+        fill(qm, q_name, 3)
+        with batches(spark, **here) as waiting:
+            first = waiting.next()
+            with pytest.raises(RuntimeError, match="say 'with batch:'"):
+                waiting.next()
+        with batches(spark, **here) as waiting, waiting.next() as again:
+            assert (again.id, again.again, again.count) == (first.id, True, 3)
+        assert depth(qm, q_name) == 0
+
+    def test_an_interrupt_is_nobody_s_fault_and_leaves_the_batch_to_the_next_job(self, qm, q_name, here, spark):
+        fill(qm, q_name, 3)
+        with pytest.raises(KeyboardInterrupt), batches(spark, **here) as waiting, waiting.next():
+            raise KeyboardInterrupt
+        assert [row["left"] for row in qm.reservations(q_name)] == [3]
+        assert depth(qm, q_name) == 3
+
+    def test_a_second_job_of_the_consumer_is_refused_while_the_first_is_at_work(
+        self, qm, q_name, here, spark, monkeypatch
+    ):
+        fill(qm, q_name, 3)
+        monkeypatch.setattr("trigmon.spark.batching.IN_USE_S", 0.2)
+        with batches(spark, **here) as first, first.next():
+            with pytest.raises(trigmon.ObjectInUse), batches(spark, **here) as second:
+                second.next()
+            with batches(spark, consumer="another", **here) as other:
+                assert other.next() is None
+
+
+class TestWhatFails:
+    def refuse(self, written, *bad):
+        def each(frame, batch):
+            bodies = data_of(frame)
+            if found := [body for body in bodies if body in bad]:
+                raise ValueError(f"cannot read {found[0]}")
+            written.extend(bodies)
+
+        return each
+
+    def test_the_bad_message_goes_to_the_backout_queue_and_the_rest_is_written_once(
+        self, qm, q_name, here, spark, aside
+    ):
+        fill(qm, q_name, 100)
+        written = []
+        done = drain(spark, self.refuse(written, "37"), max_rows=64, **here)
+        assert sorted(map(int, written)) == [n for n in range(100) if n != 37]
+        assert [rejected.why for rejected in done.rejected] == ["ValueError: cannot read 37"]
+        assert done.rows == 99
+        assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
+        with qm.open(aside, "input_shared") as q:
+            message = q.get()
+        assert (message.data, message.msg_id) == (b"37", done.rejected[0].msg_id)
+
+    def test_the_error_s_text_stands_in_the_queue_manager_s_log(self, qm, q_name, here, spark, aside, shared_daemon):
+        fill(qm, q_name, 4)
+        drain(spark, self.refuse([], "2"), **here)
+        assert any("cannot read 2" in str(event) and aside in str(event) for event in shared_daemon.events())
+
+    def test_without_a_backout_queue_it_goes_to_the_dead_letter_queue(self, qm, q_name, here, spark):
+        define(qm, f"{q_name}.DEAD")
+        qm.call(Alter(object_type="QMGR", name="", attributes={"dead_letter_q_name": f"{q_name}.DEAD"}))
+        fill(qm, q_name, 4)
+        assert len(drain(spark, self.refuse([], "2"), **here).rejected) == 1
+        assert depth(qm, f"{q_name}.DEAD") == 1
+
+    def test_a_message_that_a_task_cannot_parse_is_found_by_the_same_search(
+        self, qm, q_name, here, spark, aside, tmp_path
+    ):
+        qm.put_many(q_name, ['{"id": 1}', "nonsense", '{"id": 3}', '{"id": 4}'])
+        bad = drain(
+            spark, table=tmp_path / "table", options={"format": "json"}, schema="id bigint", max_rows=4, **here
+        ).rejected
+        assert len(bad) == 1
+        assert "is no JSON object of the schema" in bad[0].why
+        assert sorted(row.id for row in spark.read.parquet(str(tmp_path / "table")).collect()) == [1, 3, 4]
+
+    def test_where_the_sink_is_broken_nothing_is_set_aside_and_the_job_fails(self, qm, q_name, here, spark, aside):
+        fill(qm, q_name, 40)
+
+        def broken(frame, batch):
+            raise OSError("no space left on the device")
+
+        with pytest.raises(OSError, match="no space left"):
+            drain(spark, broken, max_rows=20, **here)
+        assert (depth(qm, q_name), depth(qm, aside)) == (40, 0)
+        with qm.open(q_name, "input_shared") as q:
+            got = [q.get() for _ in range(40)]
+        assert [(message.data, message.backout_count) for message in got] == [(b"%d" % n, 0) for n in range(40)]
+
+    def test_a_failure_that_passes_costs_nothing(self, qm, q_name, here, spark, aside):
+        fill(qm, q_name, 10)
+        written, failures = [], [OSError("busy")]
+
+        def each(frame, batch):
+            if failures:
+                raise failures.pop()
+            written.extend(data_of(frame))
+
+        done = drain(spark, each, wait_interval_ms=100, **here)
+        assert (done.batches, done.rows, len(written), depth(qm, aside)) == (1, 10, 10, 0)
+
+    def test_the_only_message_is_set_aside_when_as_many_jobs_failed_on_it_as_bothresh_says(
+        self, qm, q_name, here, spark, aside
+    ):
+        qm.call(alter(q_name, backout_threshold=2))
+        qm.put(q_name, b"bad")
+        for _ in range(2):
+            with pytest.raises(ValueError, match="cannot read bad"):
+                drain(spark, self.refuse([], "bad"), **here)
+            assert depth(qm, aside) == 0
+        assert len(drain(spark, self.refuse([], "bad"), **here).rejected) == 1
+        assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
+
+    def test_a_group_is_halved_from_the_others_and_never_in_itself(self, qm, q_name, here, spark, aside):
+        with qm.open(q_name, "output") as q:
+            for group in range(6):
+                for number in range(1, 4):
+                    flag = MsgFlag.LAST_MSG_IN_GROUP if number == 3 else MsgFlag.MSG_IN_GROUP
+                    body = b"%d-%d" % (group, number)
+                    q.put(body, group_id=b"%d" % group, msg_seq_number=number, msg_flags=flag)
+        written = []
+        done = drain(spark, self.refuse(written, "4-2"), groups=True, max_rows=12, **here)
+        assert sorted(written) == [f"{g}-{n}" for g in (0, 1, 2, 3, 5) for n in (1, 2, 3)]
+        assert len(done.rejected) == 3
+        assert depth(qm, aside) == 3
+
+
+class TestByAStream:
+    def into(self, directory):
+        return lambda rows: rows.writeStream.format("parquet").option("path", str(directory))
+
+    def test_a_stream_drains_to_the_last_message_into_a_sink_of_spark_s_own(self, qm, q_name, here, spark, tmp_path):
+        fill(qm, q_name, 100)
+        done = drain(
+            spark,
+            stream=self.into(tmp_path / "sink"),
+            checkpoint=tmp_path / "checkpoint",
+            transform=lambda rows: rows.selectExpr("cast(cast(data as string) as int) as number"),
+            max_rows=40,
+            **here,
+        )
+        assert (done.batches, done.rows, done.rejected) == (3, 100, [])
+        assert sorted(row.number for row in spark.read.parquet(str(tmp_path / "sink")).collect()) == list(range(100))
+        assert (depth(qm, q_name), qm.reservations(q_name)) == (0, [])
+
+    def test_its_bad_message_is_found_by_halving_and_the_rest_is_in_the_sink_once(
+        self, qm, q_name, here, spark, aside, tmp_path
+    ):
+        fill(qm, q_name, 6)
+        bad = qm.put(q_name, b"bad").msg_id
+        fill(qm, q_name, 2)
+        checked = "if(data = cast('bad' as binary), raise_error('cannot read it'), cast(data as string)) as body"
+        done = drain(
+            spark,
+            stream=self.into(tmp_path / "sink"),
+            checkpoint=tmp_path / "checkpoint",
+            transform=lambda rows: rows.selectExpr(checked),
+            max_rows=8,
+            attempts=1,
+            **here,
+        )
+        assert [rejected.msg_id for rejected in done.rejected] == [bad]
+        assert "cannot read it" in done.rejected[0].why
+        rows = [row.body for row in spark.read.parquet(str(tmp_path / "sink")).collect()]
+        assert sorted(rows) == sorted(["0", "1", "2", "3", "4", "5", "0", "1"])
+        assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
+        assert row_of(qm, q_name)["open_input_count"] == 0

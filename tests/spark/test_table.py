@@ -1,0 +1,63 @@
+"""The table that takes a batch once, without a Spark: what writes here is a directory made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trigmon.spark.table import batch_of, publish, staging_of, write_batch
+
+
+class Frame:
+    """Something with ``write.parquet``, which writes ``body`` or fails half way."""
+
+    def __init__(self, body, fails=False):
+        self.body = body
+        self.fails = fails
+        self.write = self
+
+    def parquet(self, where):
+        directory = Path(where.removeprefix("file:"))
+        (directory / "deep").mkdir(parents=True)
+        (directory / "deep" / "part").write_text(self.body)
+        if self.fails:
+            raise OSError("no space left")
+
+
+def content(table):
+    return {path.parent.parent.name: path.read_text() for path in table.glob("batch=*/deep/part")}
+
+
+def test_a_batch_is_in_the_table_by_its_name_and_a_second_time_it_is_not_written(tmp_path):
+    table = tmp_path / "a table, 100%"
+    assert write_batch(Frame("one"), table, "b1")
+    assert not write_batch(Frame("other"), table, "b1")
+    assert write_batch(Frame("two"), table, "b2")
+    assert content(table) == {"batch=b1": "one", "batch=b2": "two"}
+    assert list(staging_of(table).iterdir()) == []
+
+
+def test_what_was_half_written_is_not_in_the_table_and_hinders_nobody(tmp_path):
+    table = tmp_path / "table"
+    with pytest.raises(OSError, match="no space"):
+        write_batch(Frame("half", fails=True), table, "b1")
+    assert content(table) == {}
+    assert write_batch(Frame("whole"), table, "b1")
+    assert content(table) == {"batch=b1": "whole"}
+
+
+def test_publishing_replaces_nothing(tmp_path):
+    staged, final = tmp_path / "staged", batch_of(tmp_path / "table", "1")
+    (staged / "deep").mkdir(parents=True)
+    (staged / "deep" / "part").write_text("first")
+    publish(staged, final)
+    staged.mkdir()
+    with pytest.raises(FileExistsError):
+        publish(staged, final)
+    assert (final / "deep" / "part").read_text() == "first"
+
+
+def test_publishing_what_was_not_written_fails(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        publish(tmp_path / "nothing", tmp_path / "final")

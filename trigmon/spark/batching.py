@@ -1,0 +1,300 @@
+"""A queue in batches, for a job without streaming: each a reservation, a DataFrame, and settled behind its block.
+
+>>> with batches(spark, "ORDERS") as waiting:  # doctest: +SKIP
+...     for batch in waiting:
+...         with batch:  # settled at its end; what fails in it is tried again, then halved
+...             write_batch(batch.frame, "/data/orders", batch.id)
+
+What is promised: a batch is written at least once, and comes again, the very same and by the same ``id``, where the job
+died between the sink's commit and the settling. It is in the sink exactly once when the sink takes a batch of one id
+once. :func:`~trigmon.spark.table.write_batch` does; a Delta table does with ``txnAppId`` and
+``txnVersion=batch.number``; a database does with the id in the transaction. A sink that fails must have nothing of the
+batch: what is halved then comes again in other batches.
+
+The driver holds one connection for all of it: it stands behind the reservation, and the queue is open for input from
+the first batch to the last, so it is closed once, and empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trigmon.client.connecting import connect, default_address
+from trigmon.client.connection import Connection
+from trigmon.client.queue import Queue
+from trigmon.client.reservation import Reservation
+from trigmon.client.triggered import triggered
+from trigmon.mq.calls import Display, Reject
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Listing, Settled
+from trigmon.spark import halving
+from trigmon.spark.halving import Search, Step
+from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
+from trigmon.spark.waiting import IN_USE_S, when_free
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Rejected(NamedTuple):
+    """A message that was set aside: onto the backout queue, or the dead-letter queue where there is none."""
+
+    msg_id: bytes
+    why: str
+
+
+@contextmanager
+def batches(
+    spark: SparkSession,
+    queue: str | None = None,
+    *,
+    qmgr: str | None = None,
+    consumer: str | None = None,
+    max_rows: int = MAX_ROWS,
+    max_bytes: int = MAX_BYTES,
+    groups: bool = False,
+    attempts: int = 2,
+    wait_interval_ms: int = 0,
+    options: dict[str, Any] | None = None,
+    schema: str | None = None,
+) -> Iterator[Batches]:
+    """The batches of a queue until it is found empty; without a name, of the queue whose trigger started this job.
+
+    ``consumer`` is the name by which the job finds again what an earlier run reserved and did not settle (default: the
+    process's name, else the program's): two jobs at a time need two. ``wait_interval_ms`` is how long to wait for a
+    message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
+    ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
+    Raises MQError: ObjectInUse where another job has the consumer's name.
+    """
+    cause = triggered()
+    name = queue or (cause.q_name if cause else "")
+    if not name:
+        raise UnknownObjectName("no queue was named, and no trigger started this job")
+    who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
+    where = concrete(qmgr or default_address())
+    with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
+        source = Source(spark, where, opened.q_name, options or {}, schema)
+        search = Search(max_rows, attempts)
+        yield Batches(connection, opened, source, who, search, max_bytes, groups, wait_interval_ms)
+
+
+class Source(NamedTuple):
+    """How the messages of a queue become DataFrames."""
+
+    spark: SparkSession
+    address: str
+    queue: str
+    options: dict[str, Any]
+    schema: str | None
+
+    def reader(self, of: Any, **more: Any) -> Any:
+        """``spark.read`` or ``spark.readStream`` with all that is to be said to the data source."""
+        register(self.spark)
+        reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
+        for name, value in {**self.options, **more}.items():
+            reader = reader.option(name, value)
+        return reader.schema(self.schema) if self.schema else reader
+
+
+class Batches:
+    """An iterator of batches. ``rejected`` are the messages that were set aside on the way."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        queue: Queue,
+        source: Source,
+        consumer: str,
+        search: Search,
+        max_bytes: int,
+        groups: bool,
+        wait_interval_ms: int,
+    ) -> None:
+        self.rejected: list[Rejected] = []
+        self.source = source
+        self.consumer = consumer
+        self.groups = groups
+        self.search = search
+        self._connection = connection
+        self._queue = queue
+        self._max_bytes = max_bytes
+        self._wait_ms = wait_interval_ms
+        self._at_work: Batch | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        while (batch := self.next()) is not None:
+            yield batch
+
+    def next(self) -> Batch | None:
+        """The next batch, or the one that failed once more, or None when the queue is empty."""
+        if self._at_work is not None and not self._at_work.ended:
+            raise RuntimeError("the batch before was not worked off: say 'with batch:' around its work")
+        self._at_work = None
+        try:
+            made = self._reserved()
+        except NoMsgAvailable:
+            return None
+        self._at_work = Batch(self, made)
+        return self._at_work
+
+    def _reserved(self) -> Reservation:
+        try:
+            return when_free(self._reserve, IN_USE_S)
+        except NoMsgAvailable:
+            if not self._wait_ms:
+                raise
+        self._queue.get(browse_first=True, wait_interval_ms=self._wait_ms)
+        return when_free(self._reserve, IN_USE_S)
+
+    def _reserve(self) -> Reservation:
+        return self._queue.reserve(
+            self.consumer,
+            max_messages=self.search.limit,
+            max_bytes=self._max_bytes,
+            whole_groups=self.groups,
+            token=new_id(),
+        )
+
+    def stream(self) -> DataFrame:
+        """A streaming frame of the queue, whose first batch is as large as the search for what fails allows."""
+        limit = self.search.limit
+        more = {"consumer": self.consumer, "groups": self.groups, "maxBytes": self._max_bytes}
+        rows = {"maxRows": max(limit, self.search.max_rows), "firstRows": limit}
+        return self.source.reader(self.source.spark.readStream, **more, **rows).load()
+
+    def unheld(self) -> int | None:
+        """The number of what is reserved, as soon as the process that held it is gone; None where nothing is."""
+        until = time.monotonic() + IN_USE_S
+        while (found := self.reservations()) and found[0]["held"] and time.monotonic() < until:
+            time.sleep(0.05)
+        return int(found[0]["reservation"]) if found else None
+
+    def reservations(self) -> list[dict[str, Any]]:
+        """What the consumer has reserved of the queue: one reservation, or none."""
+        return [r for r in self._connection.reservations(self._queue.q_name) if r["consumer"] == self.consumer]
+
+    def failed(self, number: int, error: BaseException) -> bool:
+        """Decides what becomes of a reservation whose batch failed; False: the error is the job's, and must be told."""
+        row = next((r for r in self.reservations() if r["reservation"] == number), None)
+        if row is None:
+            return True  # an operator gave it back, or all of it has been settled
+        found = [(first, end) for first, end in row["left_ordinals"]]
+        units = units_of(self._connection, number, found, self.groups)
+        is_lone = len(units) == 1
+        threshold = self._threshold() if is_lone else 0
+        is_over = bool(threshold) and _backouts(self._connection, number, units[0]) >= threshold
+        step = self.search.failed(len(units), is_over_threshold=is_over)
+        why = halving.why(error)
+        _tell(f"batch {number} of {self._queue.q_name}, {sum(b - a for a, b in found)} messages: {step.name}: {why}")
+        if step is Step.REJECT:
+            for ordinal in range(*units[0]):
+                self._reject(number, ordinal, why)
+        elif step is Step.KEEP_FIRST:
+            self._connection.release(number, units[len(units) // 2][0], counts=False)
+        elif step is Step.KEEP_LAST:
+            self._connection.release(number, 0, units[-1][0], counts=False)
+        elif step is Step.PUT_BACK:
+            self._connection.release(number, counts=False)
+        elif step is Step.GIVE_UP:
+            # Where it is the only one, its count tells the next run of it, as a program's backout would.
+            self._connection.release(number, counts=row["count"] == 1)
+        return step is not Step.GIVE_UP
+
+    def _reject(self, number: int, ordinal: int, why: str) -> None:
+        for at, message in self._connection.read_reserved(number, ordinal, 1):
+            self._connection.ask(Reject(reservation=number, ordinal=at, why=why), Settled)
+            self.rejected.append(Rejected(message.msg_id, why))
+
+    def _threshold(self) -> int:
+        row = self._connection.ask(Display(object_type="QLOCAL", name=self._queue.q_name), Listing).rows[0]
+        return int(row["backout_threshold"])
+
+
+class Batch:
+    """A fixed batch of messages. Its block settles it at its end; what fails in it does not leave the block at once.
+
+    An Exception in the block is kept back while something can be done about it: the batch comes again, or a half of it,
+    under the same ``id``, or a message is set aside. It is raised when nothing can. ``id`` is no other batch's, and fit
+    for a file's name; ``number`` rises from batch to batch of one queue manager. ``count`` messages are in it, and
+    ``again`` says that an earlier run had it and did not settle it.
+    """
+
+    def __init__(self, of: Batches, made: Reservation) -> None:
+        self.id = made.token or f"reservation-{made.number}"
+        self.number = made.number
+        self.count = made.left
+        self.again = made.again
+        self.ended = self.settled = False
+        self._of = of
+        self._made = made
+
+    @property
+    def frame(self) -> DataFrame:
+        """The messages as rows; every action reads the same ones, until the block ends."""
+        source = self._of.source
+        return source.reader(source.spark.read, reservation=self.number).load()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.ended = True
+        if error is None:
+            self._made.settle()
+            self.settled = True
+            self._of.search.succeeded(self.count)
+            return False
+        return isinstance(error, Exception) and self._made.connection.alive and self._of.failed(self.number, error)
+
+
+# -- parts of the above -------------------------------------------------------------------------------------
+
+
+def new_id() -> str:
+    """A name that no two batches have, in the order of their times."""
+    return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
+
+
+def units_of(
+    connection: Connection, number: int, left: list[tuple[int, int]], whole_groups: bool
+) -> list[tuple[int, int]]:
+    """What cannot be halved: each message or, where groups come whole, each group, by its ordinals."""
+    if not whole_groups:
+        return [(at, at + 1) for first, end in left for at in range(first, end)]
+    units: list[tuple[int, int]] = []
+    last = NO_ID
+    for at, message in connection.read_reserved(number):
+        if message.group_id != NO_ID and message.group_id == last:
+            units[-1] = units[-1][0], at + 1
+        else:
+            units.append((at, at + 1))
+        last = message.group_id
+    return units
+
+
+def _backouts(connection: Connection, number: int, unit: tuple[int, int]) -> int:
+    counts = [m.backout_count for _, m in connection.read_reserved(number, unit[0], unit[1] - unit[0])]
+    return max(counts, default=0)
+
+
+def register(spark: SparkSession) -> None:
+    """Makes ``format("trigmon")`` known where Spark does not find it by itself: in a checkout that is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pyspark_trigmon") is None:
+        from trigmon.spark.source import DefaultSource
+
+        spark.dataSource.register(DefaultSource)
+
+
+def _tell(text: str) -> None:
+    print(f"trigmon: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a job's stderr is its log

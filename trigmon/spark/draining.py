@@ -1,0 +1,123 @@
+"""``trigmon.spark.drain``: one call for the usual job, which takes a queue's messages to a sink until it is empty."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trigmon.spark.batching import Batch, Batches, Rejected, batches
+from trigmon.spark.table import write_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_REMEMBERED = "spark.sql.streaming.numRecentProgressUpdates"
+
+
+class Drained(NamedTuple):
+    """What a drain did: batches and messages that were settled, messages set aside, and the seconds it took."""
+
+    batches: int
+    rows: int
+    rejected: list[Rejected]
+    seconds: float
+
+
+def drain(
+    spark: SparkSession,
+    each: Callable[[DataFrame, Batch], Any] | None = None,
+    *,
+    table: str | Path | None = None,
+    stream: Callable[[DataFrame], DataStreamWriter] | None = None,
+    checkpoint: str | Path | None = None,
+    transform: Callable[[DataFrame], DataFrame] | None = None,
+    progress: Callable[[Batch], Any] | None = None,
+    **of: Any,
+) -> Drained:
+    """Drains a queue, batch by batch: into a Parquet ``table``, by ``each(frame, batch)``, or by a ``stream``.
+
+    Exactly once into ``table``: a batch is written once wherever the job is killed (:mod:`trigmon.spark.table`), in a
+    directory of its own. With ``each`` it is exactly once where what it writes to takes a ``batch.id`` once; it must
+    have written all of the batch when it returns, and nothing when it raises. ``stream`` makes of a streaming frame
+    what is to be started, with a ``checkpoint`` of this query alone: ``lambda rows: rows.writeStream.format("delta")``;
+    it is exactly once where Spark's sink is, as files, Delta and queues are. ``transform`` makes of the messages what
+    is to be written. ``progress`` is called behind each batch. The rest is said as to
+    :func:`~trigmon.spark.batching.batches`: ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``,
+    ``wait_interval_ms``, ``options``, ``schema``.
+
+    Messages that make batches fail are found by halving and set aside on the backout queue. Raises what the last
+    attempt raised when nothing succeeds, and MQError.
+    """
+    if sum(way is not None for way in (each, table, stream)) != 1:
+        raise TypeError("drain takes either each, a function, or table, a directory, or stream, a function")
+    if (stream is None) != (checkpoint is None):
+        raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
+    began = time.monotonic()
+    done = rows = 0
+    opened: AbstractContextManager[Batches] = batches(spark, **of)
+    with opened as waiting:
+        if stream is not None:
+            with _all_progress(spark):
+                done, rows = _by_stream(waiting, stream, transform, str(checkpoint))
+            return Drained(done, rows, waiting.rejected, time.monotonic() - began)
+        for batch in waiting:
+            with batch:
+                frame = transform(batch.frame) if transform else batch.frame
+                if table is not None:
+                    write_batch(frame, table, batch.id)
+                elif each is not None:
+                    each(frame, batch)
+            if batch.settled:
+                done, rows = done + 1, rows + batch.count
+                if progress:
+                    progress(batch)
+    return Drained(done, rows, waiting.rejected, time.monotonic() - began)
+
+
+@contextmanager
+def _all_progress(spark: SparkSession) -> Iterator[None]:
+    """Queries that start in the block remember more than their last hundred batches, so that all can be counted."""
+    before = spark.conf.get(_REMEMBERED)
+    spark.conf.set(_REMEMBERED, "100000")
+    try:
+        yield
+    finally:
+        spark.conf.set(_REMEMBERED, before)
+
+
+def _by_stream(
+    waiting: Batches,
+    stream: Callable[[DataFrame], DataStreamWriter],
+    transform: Callable[[DataFrame], DataFrame] | None,
+    checkpoint: str,
+) -> tuple[int, int]:
+    """Runs the query to the end of the queue, and again behind each failure of which something can be made.
+
+    The query's own process holds the reservation. It is gone when the query has failed, and the same offset then means
+    what is left of the reservation. The queue stays open for input here.
+    """
+    from pyspark.errors import StreamingQueryException
+
+    done = rows = 0
+    while True:
+        frame = waiting.stream()
+        writer = stream(transform(frame) if transform else frame)
+        query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+        failure = None
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            failure = error
+        for progress in query.recentProgress:
+            if progress["numInputRows"]:
+                done, rows = done + 1, rows + progress["numInputRows"]
+                waiting.search.succeeded(progress["numInputRows"])
+        if failure is None:
+            return done, rows
+        left = waiting.unheld()
+        if left is None or not waiting.failed(left, failure):
+            raise failure

@@ -1,0 +1,112 @@
+"""What to do with a batch that fails: try it again, halve it, and set aside the one message that is left. Pure.
+
+A batch fails as a whole, and nobody says which message is to blame. So half of it is given back to the queue and the
+other half tried, and so on, until one unit stands alone: a message or, where groups come whole, a group. What was given
+back comes again with a later batch. A lone unit that fails is to blame only where others did not fail: while nothing
+succeeds it is the sink that is broken, or the job, and a job that went on would set aside the whole queue, message by
+message.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+_REACH = 8
+"""How much further each look for something that succeeds reaches. Few steps, since each may be a slow failure."""
+
+
+class Step(Enum):
+    """What to do now."""
+
+    AGAIN = auto()
+    """The same batch once more."""
+    KEEP_FIRST = auto()
+    """Give back the second half, and try the first."""
+    KEEP_LAST = auto()
+    """Give back all but the last unit, and try that: does anything succeed?"""
+    PUT_BACK = auto()
+    """Give back all of it; the next batch reaches further, to where others are."""
+    REJECT = auto()
+    """Set it aside, onto the backout queue."""
+    GIVE_UP = auto()
+    """Fail: nothing succeeds, so no message is to blame."""
+
+
+class Search:
+    """The search for what makes batches fail, over one drain. ``limit`` is how large the next batch may be."""
+
+    def __init__(self, max_rows: int, attempts: int = 2) -> None:
+        if attempts < 1 or max_rows < 1:
+            raise ValueError("attempts and max_rows are 1 or more")
+        self.limit = self.max_rows = max_rows
+        self._attempts = attempts
+        self._failures = 0
+        self._halves = False
+        self._succeeded = self._succeeded_before = False
+        self._reach = self._reached = 0
+
+    def succeeded(self, count: int) -> None:
+        """A batch of so many messages succeeded: the next may be twice as large."""
+        self._failures = self._reach = self._reached = 0
+        self._succeeded = self._succeeded_before = True
+        self.limit = min(self.max_rows, max(2 * count, 1))
+        if self.limit == self.max_rows:
+            self._halves = False
+
+    def failed(self, units: int, *, is_over_threshold: bool = False) -> Step:
+        """A batch of so many units failed; ``is_over_threshold``: BOTHRESH says of a lone one that it is bad."""
+        if self._reach:
+            return self._found_none(units, is_over_threshold)
+        if not self._halves:
+            if self._failures == 0:
+                self._succeeded = False
+            self._failures += 1
+            if self._failures < self._attempts:
+                return Step.AGAIN
+            self._halves = True
+        elif units == 1:
+            self._failures += 1
+            if self._failures < self._attempts:
+                return Step.AGAIN
+        self._failures = 0
+        if units > 1:
+            return Step.KEEP_FIRST
+        if self._succeeded or is_over_threshold:
+            return self._reject()
+        return self._reach_further(_REACH)
+
+    def _found_none(self, units: int, is_over_threshold: bool) -> Step:
+        """Nothing has succeeded yet, of the first messages of the queue, nor of those further behind."""
+        if units > 1:
+            self._reached = units
+            return Step.KEEP_LAST
+        is_all_alone = self._reached <= 1 and self._succeeded_before
+        if is_over_threshold or is_all_alone:
+            return self._reject()
+        is_all = self._reached < self._reach or self._reach >= self.max_rows
+        return Step.GIVE_UP if is_all else self._reach_further(self._reach * _REACH)
+
+    def _reach_further(self, reach: int) -> Step:
+        self.limit = self._reach = reach
+        self._reached = 0
+        return Step.PUT_BACK
+
+    def _reject(self) -> Step:
+        self._halves = self._succeeded = self._succeeded_before = False
+        self._reach = self._reached = 0
+        self.limit = self.max_rows
+        return Step.REJECT
+
+
+def why(error: BaseException, most: int = 1000) -> str:
+    """The line of an error that says most: of a Python worker's its exception, not the stack of the JVM around it."""
+    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
+    name = type(error).__name__
+    inner = [line for line in lines if _is_exception(line.partition(":")[0]) and ":" in line]
+    said = inner[-1] if inner and "Traceback" in str(error) else (lines[0] if lines else "")
+    return f"{name}: {said}"[:most] if not said.startswith(name) else said[:most]
+
+
+def _is_exception(word: str) -> bool:
+    last = word.rpartition(".")[2]
+    return word.replace(".", "").isidentifier() and last.endswith(("Error", "Exception", "Failure"))

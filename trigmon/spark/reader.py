@@ -1,0 +1,277 @@
+"""Reading a queue: browsed in a batch, or drained by a stream, reservation by reservation.
+
+A batch read takes nothing: each action reads the queue as it is then. A stream's batch is one reservation, and its
+offset that reservation's number, so a batch that is read again, in a restarted query too, is the very same.
+
+Spark calls ``commit`` for a batch only while it plans the next one, and so never for the last. What it does call behind
+every finished batch, also the last, is ``latestOffset`` with that batch's end as the start: there it is settled. That
+order is observed, not promised; ``tests/spark/test_order_of_calls.py`` names it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from trigmon.client.connection import Connection
+from trigmon.client.queue import Queue
+from trigmon.client.reservation import reserve
+from trigmon.mq.calls import (
+    Get,
+    ReadReserved,
+    Reserve,
+    Settle,
+)
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.enums import GetOption
+from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Settled, WasGot, WereReserved
+from trigmon.spark import rows
+from trigmon.spark.options import MAX_ROWS, Options
+from trigmon.spark.waiting import when_free
+
+ROWS_A_PARTITION = 1000
+"""Below so many, a further partition costs more than it gains."""
+_ARROW_ROWS, _ARROW_BYTES = 1024, 4 << 20
+_FIRST, _NEXT = GetOption.BROWSE_FIRST.value, GetOption.BROWSE_NEXT.value
+
+
+class Stretch(InputPartition):
+    """Ordinals of a reservation."""
+
+    def __init__(self, reservation: int, parts: list[tuple[int, int]]) -> None:
+        self.reservation = reservation
+        self.parts = parts
+
+
+class Share(InputPartition):
+    """Of the messages on a queue those that fall to this one of so many tasks."""
+
+    def __init__(self, number: int, of: int) -> None:
+        self.number = number
+        self.of = of
+
+
+class QueueReader(DataSourceReader):
+    """A batch read: browses, or reads a reservation where the option names one."""
+
+    def __init__(self, options: Options, schema: pa.Schema) -> None:
+        self.options = options
+        self.schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        """The stretches of a reservation; of a browse as many shares as the option ``partitions`` says (1)."""
+        options = self.options
+        if not options.reservation:
+            of = 1 if options.max_rows else options.partitions or 1
+            return [Share(number, of) for number in range(of)]
+        with options.connect("planning") as connection:
+            row = reservation_row(connection, options.queue, options.reservation)
+        if row is None:
+            raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
+        return list(stretches(row, options.partitions))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The partition's messages, in their order."""
+        if isinstance(partition, Stretch):
+            return read_stretch(self.options, partition, self.schema)
+        assert isinstance(partition, Share)
+        return self._browse(partition)
+
+    def _browse(self, share: Share) -> Iterator[pa.RecordBatch]:
+        """Whose share a message is, its id decides, or its group's: none is met by two tasks, nor by none."""
+        limit = self.options.max_rows or math.inf
+        chosen: list[WasGot] = []
+        ordinals: list[int] = []
+        size = seen = 0
+        with self.options.connect("browsing") as connection, connection.open(self.options.queue, "browse") as queue:
+            for got in browse(connection, queue):
+                if seen >= limit:
+                    break
+                key = got.descriptor.group_id if got.descriptor.group_id != NO_ID else got.descriptor.msg_id
+                if share.of == 1 or zlib.crc32(key) % share.of == share.number:
+                    chosen.append(got)
+                    ordinals.append(seen)
+                    size += len(got.data)
+                seen += 1
+                if len(chosen) >= _ARROW_ROWS or size >= _ARROW_BYTES:
+                    yield to_batch(self.options, chosen, ordinals, self.schema)
+                    chosen, ordinals, size = [], [], 0
+        if chosen:
+            yield to_batch(self.options, chosen, ordinals, self.schema)
+
+
+class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A stream that drains a queue, each message once; with AvailableNow until the queue is found empty.
+
+    Spark keeps one of these in one process for a query's whole run; it holds the connection that stands behind the
+    reservation, and the queue open for input, so that the queue is closed once, empty, at the end. What reads in the
+    tasks are copies without a connection.
+    """
+
+    def __init__(self, options: Options, schema: pa.Schema) -> None:
+        self.options = options
+        self.schema = schema
+        self._rows = options.first_rows or options.max_rows or MAX_ROWS
+        self._planned = 0
+        self._settled = 0
+        self._held: tuple[Connection, Queue] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_held": None}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name, as those below
+        """Before the first reservation."""
+        return {"reservation": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The option ``maxRows``."""
+        return ReadMaxRows(self.options.max_rows or MAX_ROWS)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Now is as long as the queue is not found empty: who would end earlier would be triggered again at once."""
+        self._hold()
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """Settles the batch that ended, the last one too, and reserves the next; the same again where nothing is."""
+        self._settle(start["reservation"])
+        most = self.options.max_rows or MAX_ROWS
+        if isinstance(limit, ReadMaxRows):
+            most = min(limit.max_rows, self._rows)
+        elif isinstance(limit, ReadAllAvailable):
+            most = self._rows
+        connection, queue = self._hold()
+        call = Reserve(
+            handle=queue.handle,
+            consumer=self.options.consumer,
+            max_messages=most,
+            max_bytes=self.options.max_bytes,
+            whole_groups=self.options.groups,
+        )
+        try:
+            made = when_free(lambda: reserve(connection, call))
+        except NoMsgAvailable:
+            return start
+        return {"reservation": made.number}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """What is left of the reservation; nothing where nothing is, as behind its release by an operator."""
+        number = end["reservation"]
+        row = reservation_row(self._hold()[0], self.options.queue, number)
+        self._planned = number if row else 0
+        return stretches(row, self.options.partitions) if row else [Stretch(number, [])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The partition's messages, read by a connection of the task's own."""
+        assert isinstance(partition, Stretch)
+        return read_stretch(self.options, partition, self.schema)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Settles the batch, as :meth:`latestOffset` does, should Spark ever call this one first."""
+        self._settle(end["reservation"])
+
+    def stop(self) -> None:
+        """Closes the queue in order. Spark 4.3 kills this process instead; then the lost connection closes it."""
+        if self._held is not None:
+            (connection, _), self._held = self._held, None
+            connection.disconnect()
+
+    def _hold(self) -> tuple[Connection, Queue]:
+        if self._held is None:
+            connection = self.options.connect("stream")
+            self._held = connection, connection.open(self.options.queue, "input_shared")
+        return self._held
+
+    def _settle(self, number: int) -> None:
+        if number in (0, self._settled):
+            return
+        connection = self._hold()[0]
+        row = reservation_row(connection, self.options.queue, number)
+        if row is not None and row["consumer"] != self.options.consumer:
+            raise OffsetOfAnotherError(
+                f"the checkpoint names RESERVATION({number}), which is {row['consumer']}'s and not "
+                f"{self.options.consumer}'s: the checkpoint is another queue manager's or another query's"
+            )
+        if row is not None or number == self._planned:
+            try:
+                done = connection.ask(Settle(reservation=number), Settled)
+            except UnknownObjectName:
+                done = Settled(count=0, already=True)
+            except BackedOut:
+                raise OffsetOfAnotherError(
+                    f"RESERVATION({number}) was given back to {self.options.queue} while its batch was being written"
+                ) from None
+            if not done.already:
+                self._rows = min(self.options.max_rows or MAX_ROWS, max(self._rows, 2 * done.count))
+        self._settled = number
+
+
+class OffsetOfAnotherError(RuntimeError):
+    """A checkpoint that is not about this queue any more. The text says how that is known."""
+
+
+# -- what both do -------------------------------------------------------------------------------------------
+
+
+def to_batch(options: Options, got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+    """Messages as an Arrow batch, in the format that was asked for."""
+    return (rows.from_json if options.is_json else rows.to_batch)(got, ordinals, schema)
+
+
+def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """What is left of a stretch of a reservation, a frame a batch."""
+    if not stretch.parts:
+        return
+    with options.connect("reading") as connection:
+        for first, end in stretch.parts:
+            at = first
+            while at < end:
+                call = ReadReserved(reservation=stretch.reservation, ordinal=at, count=end - at)
+                reply = connection.ask(call, WereReserved)
+                if reply.messages:
+                    yield to_batch(options, reply.messages, reply.ordinals, schema)
+                if not reply.more:
+                    break
+                at = reply.ordinal
+
+
+def browse(connection: Connection, queue: Queue) -> Iterator[WasGot]:
+    """Every message from the first to the last, left where it is."""
+    step = _FIRST
+    while True:
+        try:
+            yield connection.ask(Get(handle=queue.handle, options=step), WasGot, is_sound=True)
+        except NoMsgAvailable:
+            return
+        step = _NEXT
+
+
+def reservation_row(connection: Connection, q_name: str, number: int) -> dict[str, Any] | None:
+    """What is told of a reservation of which something is left."""
+    return next((row for row in connection.reservations(q_name) if row["reservation"] == number), None)
+
+
+def stretches(row: dict[str, Any], partitions: int) -> list[Stretch]:
+    """What is left of a reservation in parts of much the same number; never none."""
+    left = sum(end - first for first, end in row["left_ordinals"])
+    wanted = partitions or min(os.cpu_count() or 1, math.ceil(left / ROWS_A_PARTITION))
+    share = max(1, math.ceil(left / max(1, wanted)))
+    made: list[Stretch] = [Stretch(row["reservation"], [])]
+    room = share
+    for begin, end in row["left_ordinals"]:
+        first = begin
+        while first < end:
+            if not room:
+                made.append(Stretch(row["reservation"], []))
+                room = share
+            taken = min(room, end - first)
+            made[-1].parts.append((first, first + taken))
+            first, room = first + taken, room - taken
+    return made

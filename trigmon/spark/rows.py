@@ -1,0 +1,183 @@
+"""Messages as rows: the columns, their types, and both ways between messages and Arrow batches. Pure.
+
+A row has the message's data and every field of its descriptor (MQMD), under the names that the client gives them:
+
+- ``data`` binary: the bytes; nothing is converted
+- ``msg_id``, ``correl_id``, ``group_id`` binary, of 24 bytes each, and ``accounting_token`` binary
+- ``put_time`` timestamp: an instant, exact to the millisecond, which Spark shows in the session's time zone
+  (``spark.sql.session.timeZone``)
+- ``expiry`` int: what is left of its life in tenths of a second; -1 is for ever
+- ``persistence`` int: 0 not persistent, 1 persistent
+- ``msg_seq_number``, ``offset`` int: its place in its group
+- ``report``, ``msg_type``, ``feedback``, ``encoding``, ``coded_char_set_id``, ``priority``, ``backout_count``,
+  ``msg_flags``, ``original_length``, ``put_appl_type`` int: MQ's numbers
+- ``format``, ``reply_to_q``, ``reply_to_q_mgr``, ``user_identifier``, ``appl_identity_data``, ``put_appl_name``,
+  ``appl_origin_data`` string: without the blanks that fill them
+- ``ordinal`` bigint: its place in its batch, from 0, in the order in which a program would have got it
+
+No column is ever null. With ``format`` json the columns are the schema's that was given, see :func:`from_json`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.json
+
+from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
+from trigmon.mq.replies import WasGot
+
+DATA, ORDINAL, PUT_TIME = "data", "ordinal", "put_time"
+JSON_PREFIX = "mq_"
+_TYPES: dict[Any, tuple[pa.DataType, str]] = {
+    "int": (pa.int32(), "int"),
+    "str": (pa.string(), "string"),
+    "bytes": (pa.binary(), "binary"),
+}
+_FIELDS = MessageDescriptor.__struct_fields__
+_PUT_MS = _FIELDS.index("put_ms")
+
+
+def _columns() -> dict[str, tuple[pa.DataType, str]]:
+    annotations = MessageDescriptor.__annotations__
+    columns = {DATA: _TYPES["bytes"]}
+    for name in _FIELDS:
+        if name == "put_ms":
+            columns[PUT_TIME] = (pa.timestamp("us", tz="UTC"), "timestamp")
+        else:
+            columns[name] = _TYPES[annotations[name]]
+    columns[ORDINAL] = (pa.int64(), "bigint")
+    return columns
+
+
+COLUMNS = _columns()
+"""Every column of format raw, in order: its Arrow type, and its type as Spark writes it."""
+
+
+class UnfitRowError(ValueError):
+    """A message that is no row of the schema, or a row that is no message. The text says which one and why."""
+
+
+def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
+    """These columns as Spark writes a schema. Raises UnfitRowError for a name that is none."""
+    for name in (names := list(names)):
+        if name not in COLUMNS:
+            raise UnfitRowError(f"messages have no column {name!r}; they have {', '.join(COLUMNS)}")
+    return ", ".join(f"`{name}` {COLUMNS[name][1]}" for name in names)
+
+
+def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+    """Messages as an Arrow batch of the columns that the schema names, in its order."""
+    fields: dict[str, Sequence[Any]] = {}
+    if any(name not in (DATA, ORDINAL) for name in schema.names):
+        columns = list(zip(*(msgspec.structs.astuple(one.descriptor) for one in got), strict=True))
+        fields = dict(zip(_FIELDS, columns, strict=True)) if columns else dict.fromkeys(_FIELDS, ())
+    arrays = []
+    for field in schema:
+        if field.name == DATA:
+            values: Any = [one.data for one in got]
+        elif field.name == ORDINAL:
+            values = ordinals
+        elif field.name == PUT_TIME:
+            values = pa.array([ms * 1000 for ms in fields["put_ms"]], pa.int64())
+        else:
+            values = fields[field.name]
+        made = pa.array(values, pa.int64()) if field.name == PUT_TIME else pa.array(values, field.type)
+        arrays.append(made.cast(field.type) if field.name == PUT_TIME else made)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def from_json(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+    """Messages whose data is one JSON object each, as a batch of the schema's columns.
+
+    A column is the object's field of that name, null where the object has none; what the schema does not name is
+    left out. A column ``mq_priority`` is the column ``priority`` of format raw, and so for every other. Raises
+    UnfitRowError, which names the message, for data that is no JSON object or whose fields have other types.
+    """
+    own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
+    body = pa.schema([field for field in schema if field.name not in own])
+    try:
+        table = _parsed([one.data for one in got], body)
+    except (pa.ArrowException, UnfitRowError):
+        for one, ordinal in zip(got, ordinals, strict=True):
+            try:
+                _parsed([one.data], body)
+            except (pa.ArrowException, UnfitRowError) as error:
+                which = f"message {one.descriptor.msg_id.hex()} (ordinal {ordinal})"
+                raise UnfitRowError(f"{which} is no JSON object of the schema: {error}") from None
+        raise
+    described = to_batch(got, ordinals, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
+    arrays = [described.column(own[f.name]) if f.name in own else table.column(f.name) for f in schema]
+    whole = pa.Table.from_arrays(arrays, schema=schema).combine_chunks()
+    return pa.RecordBatch.from_arrays(
+        [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns], schema=schema
+    )
+
+
+def is_of_message(name: str) -> bool:
+    """Whether a column of a json schema is one of the message's, and not of its data."""
+    return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in COLUMNS
+
+
+def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+    # A line break of JSON is only ever between its words, so each object can be made one line.
+    lines = b"\n".join(body.replace(b"\n", b" ").replace(b"\r", b" ") for body in bodies)
+    if not all(body.lstrip()[:1] == b"{" for body in bodies):
+        raise UnfitRowError("it is not an object")
+    if not bodies or not len(schema):
+        return pa.table({field.name: pa.nulls(len(bodies), field.type) for field in schema})
+    options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    block = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    table = pyarrow.json.read_json(io.BytesIO(lines), read_options=block, parse_options=options)
+    if table.num_rows != len(bodies):
+        raise UnfitRowError("it is more than one object")
+    return table.select(schema.names)
+
+
+# -- and back -----------------------------------------------------------------------------------------------
+
+WRITABLE = (
+    "data", "priority", "persistence", "expiry", "msg_type", "feedback", "format", "encoding", "coded_char_set_id",
+    "msg_id", "correl_id", "reply_to_q", "reply_to_q_mgr", "report", "group_id", "msg_seq_number", "offset",
+    "msg_flags", "original_length",
+)  # fmt: skip
+"""The columns that a put takes. Those of the context are the queue manager's to write."""
+_TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
+_IDS = ("msg_id", "correl_id", "group_id")
+
+
+def to_puts(batch: pa.RecordBatch) -> list[tuple[MessageDescriptor, bytes]]:
+    """What is to be put for each row: its descriptor and its data. A null is the field's default.
+
+    Raises UnfitRowError for a row without data.
+    """
+    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    bodies = columns.pop(DATA)
+    plain = _TEXT if _is_text(batch) else MessageDescriptor()
+    puts = []
+    for at, body in enumerate(bodies):
+        if body is None:
+            raise UnfitRowError("a row has no data: the column data is null")
+        raw = body.encode() if isinstance(body, str) else body
+        said = {name: values[at] for name, values in columns.items() if values[at] is not None}
+        said |= {name: padded_id(said[name]) for name in _IDS if name in said}
+        puts.append((msgspec.structs.replace(plain, **said) if said else plain, raw))
+    return puts
+
+
+def _is_text(batch: pa.RecordBatch) -> bool:
+    kind = batch.schema.field(DATA).type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def check_writable(names: Mapping[str, str] | Iterable[str]) -> None:
+    """Raises UnfitRowError unless these columns make messages."""
+    names = list(names)
+    if DATA not in names:
+        raise UnfitRowError("rows to write need a column data (binary or string), or the option format=json")
+    if unknown := [name for name in names if name not in WRITABLE]:
+        raise UnfitRowError(f"a put takes no {', '.join(unknown)}; it takes {', '.join(WRITABLE)}")

@@ -1,0 +1,76 @@
+"""``format("trigmon")``: the data source as Spark finds it. What it does lies in reader and writer.
+
+>>> spark.read.format("trigmon").load("ORDERS")  # doctest: +SKIP
+>>> spark.readStream.format("trigmon").option("queue", "ORDERS").option("consumer", "loader").load()  # doctest: +SKIP
+>>> frame.write.format("trigmon").mode("append").save("ORDERS")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from trigmon.spark import options, rows
+from trigmon.spark.reader import QueueReader, QueueStreamReader
+from trigmon.spark.writer import QueueStreamWriter, QueueWriter
+
+
+class DefaultSource(DataSource):
+    """A queue as a table and as a stream. Spark finds it by the module ``pyspark_trigmon`` and this class's name."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in ``format(...)``."""
+        return "trigmon"
+
+    def schema(self) -> str:
+        """The columns of :mod:`trigmon.spark.rows`, or those that are asked for. Format json has none of its own."""
+        said = options.read(self.options)
+        if said.is_json:
+            raise options.OptionError("format json needs a schema: .schema('id bigint, name string')")
+        return rows.ddl(said.columns or rows.COLUMNS)
+
+    def reader(self, schema: StructType) -> QueueReader:
+        """A batch read, which takes nothing from the queue."""
+        said = options.read(self.options)
+        if said.groups and said.max_rows and not said.reservation:
+            raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
+        return QueueReader(said, self._arrow(said, schema))
+
+    def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
+        """A stream that drains the queue."""
+        said = options.read(self.options)
+        return QueueStreamReader(said, self._arrow(said, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
+        """Appends rows as messages, all of them or none."""
+        return QueueWriter(self._to_write(schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> QueueStreamWriter:  # noqa: N802
+        """Appends a stream's batches as messages, each batch once."""
+        return QueueStreamWriter(self._to_write(schema, overwrite))
+
+    def _to_write(self, schema: StructType, overwrite: bool) -> options.Options:
+        said = options.read(self.options)
+        if overwrite:
+            raise options.OptionError('a queue is never overwritten: say .mode("append")')
+        names = schema.fieldNames()
+        if said.is_json:
+            names = [rows.DATA, *(n.removeprefix(rows.JSON_PREFIX) for n in names if n.startswith(rows.JSON_PREFIX))]
+        rows.check_writable(names)
+        return said
+
+    @staticmethod
+    def _arrow(said: options.Options, schema: StructType) -> pa.Schema:
+        """The schema that Spark expects. Raises UnfitRowError for a column that messages have not."""
+        arrow = to_arrow_schema(schema, timezone="UTC")
+        for field in arrow:
+            if said.is_json and not rows.is_of_message(field.name):
+                continue
+            name = field.name.removeprefix(rows.JSON_PREFIX) if said.is_json else field.name
+            rows.ddl([name])
+            if field.type != rows.COLUMNS[name][0]:
+                raise rows.UnfitRowError(f"column {field.name} is {rows.COLUMNS[name][1]}, not {field.type}")
+        return arrow

@@ -1,0 +1,81 @@
+"""A Parquet table that takes each batch once: a directory a batch, moved into its place by one rename.
+
+    flights/batch=ID/       what is in the table
+    flights.staging/ID/     what is being written
+
+A batch that comes again is found by its name and not written a second time; one that was not written to its end was
+never in the table. So with this sink a drain is exactly once, wherever the job is killed. The table lies on one file
+system of this machine, which all tasks write to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def staging_of(table: str | Path) -> Path:
+    """Where batches of a table wait for their commit: beside it, on the same file system."""
+    table = Path(table)
+    return table.with_name(f"{table.name}.staging")
+
+
+def batch_of(table: str | Path, name: str) -> Path:
+    """The directory of a batch in its table, a partition as Spark reads them."""
+    return Path(table) / f"batch={name}"
+
+
+def write_batch(frame: DataFrame, table: str | Path, name: str) -> bool:
+    """Writes a batch as Parquet, safe from a power cut when this returns; False when the table has it already."""
+    final, staged = batch_of(table, name), staging_of(table) / name
+    if final.exists():
+        return False
+    shutil.rmtree(staged, ignore_errors=True)
+    frame.write.parquet(f"file:{staged.absolute()}")  # not as_uri: Spark decodes nothing in a path
+    publish(staged, final)
+    return True
+
+
+def publish(staged: str | Path, final: str | Path) -> None:
+    """Moves a written directory to its place, whole or not at all, and safe from a power cut when this returns.
+
+    Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, FileNotFoundError for a
+    ``staged`` that is not; nothing is ever replaced.
+    """
+    _sync_tree(Path(staged))
+    _move(Path(staged), Path(final))
+
+
+def _move(staged: Path, final: Path) -> None:
+    """Moves a directory that is safe on the disk to its place."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    if final.exists():
+        raise FileExistsError(f"{final} is there already, and {staged} would take its place")
+    staged.rename(final)
+    for directory in (final.parent, staged.parent, final.parent.parent):
+        _sync(directory)
+
+
+def _sync_tree(directory: Path) -> None:
+    """Makes a written directory safe on the disk. Raises FileNotFoundError for one that is not there."""
+    if not directory.is_dir():
+        raise FileNotFoundError(f"{directory} was not written")
+    for folder, _, files in os.walk(directory):
+        for file in files:
+            _sync(Path(folder, file))
+        _sync(Path(folder))
+    _sync(directory.parent)
+    _sync(directory.parent.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

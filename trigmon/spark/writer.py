@@ -1,0 +1,252 @@
+"""Writing to a queue: what a whole job, or a stream's batch, appends is one unit of work.
+
+No unit of work outlives its connection, and a task's ends with the task. So tasks put nothing: each sends its messages
+to the driver with its commit message, or lays them into a file where they are many, and the driver puts those of the
+tasks that Spark says succeeded. An attempt that failed, or that Spark no longer wanted, has put nothing and leaves
+nothing but a file, which goes by age.
+
+A stream's batch is put once, however often Spark commits it: the same unit of work notes the query and the batch's
+number on a queue of ours, and a batch that is noted is not put again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from trigmon.client.connection import Connection
+from trigmon.mq.calls import Define, PutMany
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import PutOption, UnitOutcome
+from trigmon.mq.errors import (
+    ConnectionBroken,
+    NoMsgAvailable,
+    ObjectAlreadyExists,
+    SyncpointLimitReached,
+    UnknownObjectName,
+)
+from trigmon.spark import rows
+from trigmon.spark.options import Options
+from trigmon.spark.waiting import when_free
+
+BATCHES_Q = "SYSTEM.SPARK.BATCHES"
+"""Where it is noted which batch of which stream was put last: a message a query, CorrelId the query's and queue's."""
+INLINE_BYTES = 8 << 20
+"""What a task's messages may have in all to travel with its commit message; more goes into a file."""
+STAGED_S = 24 * 3600
+"""The age at which a file that nobody committed goes."""
+_FRAME, _FRAME_BYTES = 256, 1 << 20
+_SYNCPOINT = PutOption.SYNCPOINT.value
+_QUERY_ID = "sql.streaming.queryId"
+
+
+class Frame(msgspec.Struct, array_like=True):
+    """Messages that follow each other and have one descriptor."""
+
+    descriptor: MessageDescriptor
+    bodies: list[bytes]
+
+
+_decoder = msgspec.msgpack.Decoder(list[Frame])
+
+
+class Staged(WriterCommitMessage):
+    """What a task has for the driver: its messages, or the file that they lie in."""
+
+    def __init__(self, partition: int, count: int, query: str, data: bytes, file: str) -> None:
+        self.partition = partition
+        self.count = count
+        self.query = query
+        self.data = data
+        self.file = file
+
+    def frames(self) -> list[Frame]:
+        """The messages, in their order."""
+        return _decoder.decode(Path(self.file).read_bytes() if self.file else self.data)
+
+
+class _Appending:
+    """What both writers do in a task, and with what tasks sent."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+        """In a task: nothing is put, the messages are made and handed over. Raises UnfitRowError."""
+        frames: list[Frame] = []
+        count = size = 0
+        for batch in iterator:
+            for descriptor, body in rows.to_puts(as_json(batch) if self.options.is_json else batch):
+                last = frames[-1] if frames else None
+                if last is None or last.descriptor != descriptor or size > _FRAME_BYTES or len(last.bodies) == _FRAME:
+                    frames.append(last := Frame(descriptor, []))
+                    size = 0
+                last.bodies.append(body)
+                count, size = count + 1, size + len(body)
+        data = msgspec.msgpack.encode(frames)
+        task = TaskContext.get()
+        assert task is not None
+        query = task.getLocalProperty(_QUERY_ID) or ""
+        if len(data) <= INLINE_BYTES:
+            return Staged(task.partitionId(), count, query, data, "")
+        return Staged(task.partitionId(), count, query, b"", str(stage(self.options.staging, data)))
+
+    def discard(self, messages: list[Staged | None]) -> None:
+        """Removes what tasks laid into files, and what others left that nobody came for."""
+        for message in messages:
+            if message is not None and message.file:
+                Path(message.file).unlink(missing_ok=True)
+        sweep(self.options.staging)
+
+
+class QueueWriter(_Appending, DataSourceArrowWriter):
+    """Appends the rows of a job."""
+
+    def commit(self, messages: list[Staged | None]) -> None:
+        """Puts the messages of all tasks, in the order of the partitions, in one unit of work."""
+        with self.options.connect("writing") as connection:
+            unit = connection.unit
+            put_all(connection, self.options.queue, messages)
+            try:
+                connection.commit()
+            except ConnectionBroken:
+                with self.options.connect("writing") as again:
+                    if again.outcome(unit, connection.client_id) is not UnitOutcome.COMMITTED:
+                        raise
+        self.discard(messages)
+
+    def abort(self, messages: list[Staged | None]) -> None:
+        """Nothing was put: only files go."""
+        self.discard(messages)
+
+
+class QueueStreamWriter(_Appending, DataSourceStreamArrowWriter):
+    """Appends a stream's batches, each once."""
+
+    def commit(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Puts the batch, unless it was put already by a commit that Spark does not know of."""
+        query = next((message.query for message in messages if message is not None), "")
+        with self.options.connect("writing") as connection:
+            note = noted(connection, self.options.queue, query)
+            # One at a time, so that two drivers of one query cannot both find their batch not yet put.
+            with when_free(lambda: open_notes(connection)) as notes:
+                try:
+                    last = int(notes.get(match={"correl_id": note}, syncpoint=True).data)
+                except NoMsgAvailable:
+                    last = -1
+                if batchId > last:
+                    put_all(connection, self.options.queue, messages)
+                    number = str(batchId).encode()
+                    notes.put(number, correl_id=note, persistence="persistent", syncpoint=True)
+                    connection.commit()
+                else:
+                    connection.backout()
+        self.discard(messages)
+
+    def abort(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803
+        """Nothing was put, or all of it by a commit that failed behind its effect: only files go."""
+        self.discard(messages)
+
+
+# -- parts of the above -------------------------------------------------------------------------------------
+
+
+def put_all(connection: Connection, q_name: str, messages: list[Staged | None]) -> None:
+    """Puts what tasks sent, under syncpoint. Raises MQError; of a unit that is too large with the remedy."""
+    sent = sorted((m for m in messages if m is not None), key=lambda message: message.partition)
+    with connection.open(q_name, "output") as queue:
+        calls = (
+            PutMany(
+                bodies=frame.bodies,
+                handle=queue.handle,
+                descriptor=frame.descriptor,
+                options=_SYNCPOINT,
+                unit=connection.unit,
+            )
+            for message in sent
+            for frame in message.frames()
+        )
+        try:
+            connection.pipeline(calls)
+        except SyncpointLimitReached as error:
+            count = sum(message.count for message in sent)
+            raise SyncpointLimitReached(
+                f"{count} messages are one unit of work, and the queue manager's MAXUMSGS is less: {error.about}"
+            ) from None
+
+
+def open_notes(connection: Connection) -> Any:
+    """The queue of notes, made when it is not there yet."""
+    try:
+        return connection.open(BATCHES_Q, "input_exclusive", "output")
+    except UnknownObjectName:
+        attributes = {"def_persistence": "persistent", "description": "Which batch of which Spark stream was put last"}
+        with suppress(ObjectAlreadyExists):
+            connection.call(Define(object_type="QLOCAL", name=BATCHES_Q, attributes=attributes))
+        return connection.open(BATCHES_Q, "input_exclusive", "output")
+
+
+def noted(connection: Connection, q_name: str, query: str) -> bytes:
+    """The CorrelId of a query's note."""
+    return hashlib.sha256(f"{query} {q_name}".encode()).digest()[:24]
+
+
+def as_json(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A column data that holds each row as a JSON object, beside the columns ``mq_...`` under their own names."""
+    own = [name for name in batch.schema.names if name.startswith(rows.JSON_PREFIX)]
+    fields = batch.select([name for name in batch.schema.names if name not in own])
+    bodies = [json.dumps(row, default=_plain, ensure_ascii=False) for row in fields.to_pylist()]
+    described = {name.removeprefix(rows.JSON_PREFIX): batch.column(name) for name in own}
+    return pa.RecordBatch.from_pydict({rows.DATA: pa.array(bodies, pa.string()), **described})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        raise rows.UnfitRowError("a column of bytes has no form in JSON: cast it to text, or encode it")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def stage(directory: str, data: bytes) -> Path:
+    """Lays a task's messages into a file of its own, whole or not at all."""
+    where = _staging(directory)
+    descriptor, name = tempfile.mkstemp(prefix="attempt-", dir=where)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
+def sweep(directory: str, older_s: float = STAGED_S) -> None:
+    """Removes files that attempts left and nobody committed, by their age."""
+    for file in _staging(directory).glob("attempt-*"):
+        try:
+            if time.time() - file.stat().st_mtime > older_s:
+                file.unlink()
+        except FileNotFoundError:
+            continue  # another job's sweep was quicker
+
+
+def _staging(directory: str) -> Path:
+    where = Path(directory or Path(tempfile.gettempdir()) / f"trigmon-staging-{os.getuid()}")
+    where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if where.stat().st_uid != os.getuid():
+        raise PermissionError(f"{where} is another user's: name one by the option staging")
+    return where
+
+
+__all__ = ["BATCHES_Q", "QueueStreamWriter", "QueueWriter", "Staged", "stage", "sweep"]
