@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
+from tests.daemons import define
 from tests.strangers import as_nobody
-from trigmon.mq.calls import RecordRun
+from trigmon.mq.calls import ChangeRun, RecordRun
 
 
 def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_path: Path):
@@ -34,6 +35,20 @@ def test_runs_are_listed_shown_and_their_output_read(trigmon: Trigmon, qm, tmp_p
     assert objects(trigmon("runs", "show", "--output", "json"))[0]["run_id"] == "r2"
     assert trigmon("runs", "show", "nope").exit_code == 3
     assert json.loads(trigmon("runs", "list", "--count", "1", "--output", "json").stdout)["run_id"] == "r2"
+
+
+def test_a_run_is_shown_to_a_person_with_times_and_a_line_for_each_thing_that_held(trigmon: Trigmon, qm):
+    define(qm, "SHOWN.P", "PROCESS", appl_id="true", instances=2, retry=0)
+    record = {"state": "exited", "process_name": "SHOWN.P", "q_name": "Q", "first_open_ms": 1_000_000}
+    qm.call(RecordRun(run_id="s1", record=record))
+    qm.call(ChangeRun(run_id="s1", fields={"verdict": ["1 a message is put: yes", "9 control is on: yes"]}))
+    lines = [line.split(None, 1) for line in trigmon("runs", "show", "s1").stdout.splitlines()]
+    assert ["verdict", "1 a message is put: yes"] in lines
+    assert ["9", "control is on: yes"] in lines
+    assert ["process", "instances=2 retry=0"] in lines
+    assert ["first_open_time", "1970-01-01T00:16:40.000Z"] in lines
+    (shown,) = objects(trigmon("runs", "show", "s1", "--output", "json"))
+    assert (shown["verdict"][1], shown["process"]) == ("9 control is on: yes", {"instances": 2, "retry": 0})
 
 
 def test_runs_are_listed_past_a_page_and_every_one_when_asked_for(trigmon: Trigmon, qm):

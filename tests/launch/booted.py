@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+HERE = Path(__file__).resolve().parents[2]
 SYSTEMD = Path("/lib/systemd/systemd")
 CGROUPS = Path("/sys/fs/cgroup")
 TARGET = "trigmon-test.target"
@@ -147,6 +148,10 @@ def _become_systemd(scratch: Path, target: str) -> None:
     _mount("-t", "sysfs", "sysfs", f"{root}/sys")
     for name in ("run", "tmp", "dev"):
         _mount("-t", "tmpfs", "tmpfs", f"{root}/{name}")
+    for needed in {HERE, Path(sys.prefix)}:  # a checkout below /tmp would be gone with it
+        if any(needed.is_relative_to(hidden) for hidden in ("/run", "/tmp")):
+            Path(f"{root}{needed}").mkdir(parents=True, exist_ok=True)
+            _mount("--bind", str(needed), f"{root}{needed}")
     for name in ("null", "zero", "full", "random", "urandom", "tty"):
         (root / "dev" / name).touch()
         _mount("--bind", f"/dev/{name}", f"{root}/dev/{name}")

@@ -7,9 +7,14 @@ import pwd
 import sys
 import time
 
+import pytest
+
 from tests.waiting import until
 from trigmon.mq.calls import (
+    Alter,
     Delete,
+    Display,
+    Pause,
     Pauses,
     RecordRun,
     Resume,
@@ -183,3 +188,17 @@ def test_a_record_that_nothing_can_be_started_from_fails_and_hinders_no_other(st
     assert failed["why"] == "its record does not hold what it was to be started by"
     stage.qm.put(q_name, b"one")
     stage.wait_for(q_name=q_name, state="exited")
+
+
+@pytest.mark.slow
+def test_a_queue_with_ten_thousand_triggers_that_wait_keeps_no_other_queue_waiting(stage):
+    flooded, other = stage.queue("/bin/true", "FLOODED"), stage.queue("/bin/true", "OTHER")
+    for name in (flooded, stage.initq):
+        stage.qm.call(Alter(object_type="QLOCAL", name=name, attributes={"max_q_depth": 20_000}))
+    stage.qm.call(Pause(what="queue", name=flooded))
+    stage.watch()
+    for _ in range(11):
+        stage.qm.put_many(flooded, [b"x"] * 1000)
+    until(lambda: not stage.qm.call(Display(object_type="QLOCAL", name=stage.initq)).rows[0]["current_q_depth"], 60)
+    stage.qm.put(other, b"one")
+    stage.wait_for(q_name=other, state="exited")

@@ -207,6 +207,33 @@ def test_a_program_whose_keeper_is_killed_runs_on_counts_and_ends_as_unknown(hou
     assert other["exit_status"] == 0
 
 
+def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(house):
+    left = house.directory / "left"
+    house.job.write_text(house.job.read_text().replace("while", f"sleep 600 & echo $! > {left}\nwhile", 1))
+    house.start_monitor()
+    house.put()
+    house.wait_for(state="started")
+    until(lambda: left.exists() and left.read_text())
+    os.kill(house.keeper(), signal.SIGKILL)
+    until(lambda: house.events("program found running"))
+    house.gate.touch()
+    house.wait_for(state="unknown")
+    until(lambda: not is_alive(int(left.read_text())))
+
+
+def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_heeds_no_sigterm(house):
+    house.daemon.settings["monitor.grace_s"] = 1
+    house.job.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
+    with house.daemon.connect() as qm:
+        qm.call(Alter(object_type="PROCESS", name="P", attributes={"time_limit_s": 4}))
+    house.start_monitor()
+    house.put()
+    (run,) = house.wait_for(state="started")
+    os.kill(house.keeper(), signal.SIGKILL)
+    (unknown,) = house.wait_for(state="unknown")
+    assert 4000 <= unknown["end_ms"] - run["start_ms"] < 9000
+
+
 def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_ended_by_its_stop(house):
     house.start_monitor()
     house.put()
@@ -288,6 +315,21 @@ def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(house, tmp_path)
     house.gate.touch()
     assert house.wait_for(3, state="exited")[0]["run_id"] == first["run_id"]
     assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 3
+
+
+def test_the_runs_of_a_gone_monitor_of_another_queue_are_taken_over_and_take_no_place_for_ever(house):
+    with house.daemon.connect() as qm:
+        define(qm, "OTHER.INITQ")
+        qm.call(Alter(object_type="QLOCAL", name="Q", attributes={"initiation_q_name": "OTHER.INITQ"}))
+    house.start_monitor("--initq", "OTHER.INITQ")
+    house.put()
+    (run,) = house.wait_for(state="started")
+    house.end_monitor(signal.SIGKILL)
+    house.start_monitor()
+    until(lambda: f":{INITQ}:" in house.runs()[0]["monitor"])
+    house.gate.touch()
+    (ended,) = house.wait_for(state="exited")
+    assert (ended["run_id"], ended["exit_status"]) == (run["run_id"], 0)
 
 
 def test_a_killed_daemons_monitor_ends_at_once_and_the_next_has_its_number_and_its_runs(daemon, tmp_path):

@@ -12,6 +12,7 @@ from trigmon.mq.calls import (
     Close,
     Commit,
     Controls,
+    Delete,
     Get,
     Pauses,
     Put,
@@ -23,6 +24,7 @@ from trigmon.mq.calls import (
     Runs,
     Settle,
     StartRuns,
+    Status,
 )
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
@@ -154,6 +156,31 @@ def test_held_runs_start_oldest_first_over_all_queues_and_no_line_holds_another_
     ledger.exit(running)
     ids, answer = ledger.start()
     assert (ids, answer.waiting) == (line[:1], 2)
+
+
+def test_a_held_run_whose_initiation_queue_nobody_reads_says_so_and_who_would_start_it(ledger):
+    for _ in range(2):
+        run_id, _ = ledger.come(caps=Caps(1), q_name="Q2")
+    said = f"nobody reads its initiation queue: trigmon monitor --initq {INITQ}"
+    assert ledger.run(run_id)["why"] == said
+    ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    assert ledger.run(run_id)["why"] == "1 of P run, and 1 may run at a time"
+    ledger.lose("monitor")
+    assert ledger.run(run_id)["why"] == said
+    assert ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))[1].state == "held"
+    (newest, *_) = ledger.did(Runs()).rows
+    assert newest["why"] == "nobody reads its initiation queue: trigmon monitor --initq GONE"
+
+
+def test_status_counts_what_is_under_way_and_what_is_held_by_initiation_queue_also_where_none_names_it(ledger):
+    for _ in range(3):
+        ledger.come(q_name="Q2", caps=Caps(1))
+    ledger.come(q_name="Q2", initiation_q="GONE", caps=Caps(1))
+    status = ledger.did(Status()).values
+    assert status["runs_under_way"] == 1
+    gone, common = status["initiation_queues"]
+    assert (gone["name"], gone["monitors"], gone["queues"], gone["runs_held"]) == ("GONE", 0, 0, 1)
+    assert (common["name"], common["queues"], common["runs_held"]) == (INITQ, 2, 2)
 
 
 def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(ledger):
@@ -320,6 +347,20 @@ def test_a_queue_on_which_something_is_reserved_is_not_drained(ledger):
     assert ledger.run(run_id)["state"] == "drained"
 
 
+def test_another_users_connection_cannot_speak_for_a_run(ledger):
+    ledger.users["monitor"] = "trigmon-monitor"
+    run_id, _ = ledger.come()
+    ledger.users["mallory"], ledger.runs["mallory"] = "mallory", run_id
+    ledger.open("Q", OpenOption.INPUT_SHARED, as_="mallory")
+    assert ledger.run(run_id)["state"] == "due"
+    ledger.exit(run_id, 0)
+    ledger.process(run_as="etl")
+    again, _ = ledger.come()
+    ledger.users[f"of {again}"] = "etl"
+    ledger.program(again)
+    assert ledger.run(again)["state"] == "serving"
+
+
 def test_what_a_program_does_elsewhere_is_not_counted(ledger):
     run_id, _ = ledger.come()
     ledger.put("Q2")
@@ -449,6 +490,25 @@ def test_a_trigger_message_joins_the_further_try_that_waits(ledger):
     assert (stands.state, ledger.run(joined)["joins"]) == ("joined", waits["run_id"])
 
 
+def test_a_failure_of_every_leaves_the_others_side_by_side(ledger):
+    ledger.put("Q2", 3)
+    first, second, third = (ledger.come(q_name="Q2")[0] for _ in range(3))
+    ledger.exit(first, 1)
+    ledger.clock.advance(60_000)
+    assert len(ledger.start()[0]) == 1
+    assert {ledger.run(second)["state"], ledger.run(third)["state"]} == {"due"}
+
+
+def test_what_joins_a_further_try_is_tried_for_from_the_first_time_on(ledger):
+    ledger.process(coalesce="yes", retry=2)
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.exit(run_id, 1)
+    assert ledger.next()["attempt"] == 2
+    assert ledger.come(q_name="Q2")[1].state == "joined"
+    assert ledger.next()["attempt"] == 1
+
+
 def test_each_trigger_message_of_every_stands_for_itself(ledger):
     ledger.put("Q2")
     run_id, _ = ledger.come(q_name="Q2")
@@ -482,6 +542,27 @@ def test_progress_begins_the_count_of_tries_anew(ledger):
         assert ledger.start()[0] == [run_id]
 
 
+@pytest.mark.parametrize(("object_type", "name"), [("QLOCAL", "Q2"), ("PROCESS", "P")])
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_what_was_counted_goes_with_the_queue_and_with_the_process(ledger, object_type, name, is_restarted):
+    ledger.put("Q2")
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.exit(run_id, 1)
+    assert ledger.come(q_name="Q2")[1].why.startswith("failed 1 time in a row")
+    ledger.did(Delete(object_type=object_type, name=name, purge=object_type == "QLOCAL"))
+    if is_restarted:
+        ledger.restart()
+    assert ledger.come(q_name="Q2")[1].state == "due"
+
+
+def test_a_run_that_ends_when_its_queue_is_deleted_counts_for_nothing(ledger):
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.did(Delete(object_type="QLOCAL", name="Q2"))
+    ledger.exit(run_id, 1)
+    ledger.define("Q2")
+    assert ledger.come(q_name="Q2")[1].state == "due"
+
+
 # -- the breaker --------------------------------------------------------------------------------------------
 
 
@@ -507,7 +588,7 @@ def test_runs_that_remove_nothing_open_the_breaker_and_it_says_what_they_met(led
     (pause,) = ledger.did(Pauses()).rows
     assert (pause["what"], pause["name"], pause["by"]) == ("queue", "Q", "the breaker")
     assert pause["paused"].startswith("queue Q held since ")
-    why = "does not drain: 3 runs of P in a row removed no message, the last ended with status 0; 2 wait, the first is"
+    why = "does not drain: 3 runs of P in a row removed no message, the last ended with status 0; 2 messages wait"
     assert why in pause["paused"]
     help_ = "backed out 3 times, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"
     assert pause["paused"].endswith(help_)
@@ -552,6 +633,23 @@ def test_the_last_of_the_tries_opens_the_breaker_where_each_end_triggers_the_nex
     assert "2 runs of P in a row removed no message, the last ended with status 1 without having opened" in str(pause)
 
 
+@pytest.mark.parametrize("retry", [0, 1, 3])
+def test_what_was_resumed_and_fails_is_tried_again_until_the_breaker_holds_it_again(ledger, retry):
+    ledger.process(retry=retry, retry_wait_s=1)
+    ledger.put()
+    run_id, _ = ledger.come()
+    for _ in range(3):
+        for _ in range(1 + retry):
+            assert ledger.did(Pauses()).rows == []
+            ledger.exit(run_id, 1)
+            ledger.clock.advance(60_000)
+            run_id = ledger.next()["run_id"]
+            ledger.start()
+        assert [pause["by"] for pause in ledger.did(Pauses()).rows] == ["the breaker"]
+        ledger.did(Resume(what="queue", name="Q"), "operator")
+        assert ledger.start()[0] == [run_id]
+
+
 @pytest.mark.parametrize("breaker", [0, 5])
 def test_a_queue_of_type_every_has_no_breaker_and_one_may_be_without(ledger, breaker):
     ledger.process(breaker=breaker, retry=0)
@@ -577,6 +675,21 @@ def test_a_removed_message_or_an_empty_queue_is_no_step_towards_the_breaker(ledg
     ledger.exit(run_id)
     loop(ledger, 1)
     assert ledger.did(Pauses()).rows == []
+
+
+def test_a_program_whose_connections_do_not_name_its_run_does_not_open_the_breaker_by_working(ledger):
+    ledger.process(breaker=2)
+    ledger.put(count=9)
+    loop(ledger, 1)
+    for _ in range(4):
+        run_id, stands = ledger.come()
+        assert stands.state == "due"
+        ledger.did(Get(handle=ledger.open("Q", OpenOption.INPUT_SHARED, as_="unnamed")), "unnamed")
+        ledger.disconnect("unnamed")
+        ledger.exit(run_id)
+    assert ledger.did(Pauses()).rows == []
+    loop(ledger, 1)
+    assert len(ledger.did(Pauses()).rows) == 1
 
 
 def test_poison_put_aside_is_progress(ledger):

@@ -79,6 +79,7 @@ def said(world, name):
     ],
 )
 def test_a_run_that_a_pause_concerns_does_not_become_due_until_it_is_resumed(world, what, name, subject):
+    world.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
     assert pause(world, what, name).warning == 0
     held = record(world)
     assert (held.state, held.why.split(" since")[0]) == ("held", f"{subject} paused by alice")
@@ -100,6 +101,7 @@ def test_what_a_pause_does_not_concern_is_started(world):
 
 
 def test_a_held_run_says_who_paused_it_whatever_it_was_held_for_before(world):
+    world.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
     record(world, state="held", why="4 of P are running or held, and 4 may run at a time")
     pause(world)
     assert run(world)["why"].startswith("queue Q paused by alice since ")

@@ -8,14 +8,7 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Explain,
-    Get,
-    ReadReserved,
-    RecordRun,
-    Reserve,
-    Runs,
-)
+from trigmon.mq.calls import ChangeRun, Explain, Get, ReadReserved, RecordRun, Reserve, Runs, StartRuns
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
@@ -73,6 +66,25 @@ def test_version_5_gets_reservations_and_its_messages_can_be_reserved(tmp_path):
     assert world.did(ReadReserved(reservation=made.reservation)).messages[0].data == b"kept"
     world.qm.stop()
     assert schema_of(tmp_path) == wanted
+
+
+def test_version_4_starts_its_held_runs_and_tries_its_programs_again_by_the_process_as_it_is(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.define("P", "PROCESS", appl_id="/bin/true", working_directory="/srv")
+    world.define("Q", trigger_type="every")
+    world.put("Q", persistence=1)
+    trigger = {"q_name": "Q", "process_name": "P", "appl_id": "/bin/true", "initiation_q": "I", "monitor": "m:1"}
+    for run_id, state in (("1", "held"), ("2", "started")):
+        world.did(RecordRun(run_id=run_id, record={**trigger, "state": state}))
+    world.qm.stop()
+    set_back(tmp_path, 4, *BEFORE_LINES, "UPDATE run SET record = json_remove(record, '$.process')")
+    world = World("sqlite", tmp_path)
+    held = StartRuns(initiation_q="I", monitor="m:1")
+    (due,) = world.did(held, "monitor").records
+    assert (due["run_id"], due["process"]) == ("1", {"working_directory": "/srv"})
+    world.did(ChangeRun(run_id="2", fields={"state": "exited", "exit_status": 1}))
+    (again,) = world.did(Runs(where={"state": "held"})).rows
+    assert (again["retries"], again["process"]) == ("2", {"working_directory": "/srv"})
 
 
 def test_version_3_learns_when_its_runs_ended_and_keeps_those_that_go_on(tmp_path):

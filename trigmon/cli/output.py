@@ -79,6 +79,8 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return shlex.join(map(str, value))
+    if isinstance(value, Mapping):
+        return shlex.join(f"{key}={cell(inner)}" for key, inner in value.items())
     return str(value)
 
 
@@ -111,6 +113,8 @@ _INSTANTS = {
         "dead",
         "cancelled",
         "settled",
+        "first_open",
+        "first_get",
     )
 }
 

@@ -60,6 +60,8 @@ def show(run: str | None) -> None:
                 f"{row['told']}, since {(time.time_ns() // 1_000_000 - row['since_ms']) / 1000:.1f} s"
                 for row in qm.reservations(str(record["q_name"]))
             )
+    if not invocation().is_json:
+        shown["verdict"] = "\n".join(shown.get("verdict") or ["not known"])
     output.one(shown)
 
 

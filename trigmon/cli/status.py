@@ -50,7 +50,7 @@ def print_initiation_queues(queues: list[dict[str, object]]) -> None:
     from trigmon.cli import output
 
     click.echo()
-    output.listing(queues, ["name", "monitors", "current_q_depth", "queues"])
+    output.listing(queues, ["name", "monitors", "current_q_depth", "queues", "runs_held"])
     for queue in queues:
         if not queue.get("monitors"):
             output.note(f"nobody reads {queue['name']}: trigmon monitor --initq {queue['name']}")

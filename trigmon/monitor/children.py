@@ -38,7 +38,8 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     program's, or -1 when it has ended. ``kept_by`` names the keeper to ask first. ``pid`` is 0 until it is told.
     ``order``, ``plan`` and ``letter`` are what it was started with; of a run that an earlier monitor had there is only
     the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it was
-    told to end, ``opens_by`` is until when it is to open its queue (0: whenever it likes), both by time.monotonic().
+    told to end, ``opens_by`` is until when it is to open its queue (0: whenever it likes), and ``ends_by`` until when a
+    program without a keeper is to end (0: whenever it likes), all by time.monotonic().
     """
 
     order: Order
@@ -52,6 +53,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     pidfd: int = -1
     kill_at: float = 0.0
     opens_by: float = 0.0
+    ends_by: float = 0.0
 
     @property
     def run_id(self) -> str:

@@ -20,6 +20,8 @@ from typing import TextIO
 
 from trigmon import places
 
+_NUMBERED = re.compile(r"(.+)\.([0-9]+)")
+
 
 class Post:
     """The lowest free number of a monitor of this queue, ours until the end of the block.
@@ -37,7 +39,7 @@ class Post:
         self._number, self._file = self._take()
         self.name = self._name_of(self._number)
         self.keeper = keeper_of(self.name)
-        _write(self._file, f"{os.getpid()}\n")
+        _write(self._file, f"{os.getpid()}\n{self.name}\n")
 
     def __enter__(self) -> Post:
         return self
@@ -48,23 +50,26 @@ class Post:
         self._file.close()
 
     def gone(self) -> Iterator[str]:
-        """The names of monitors that ended and whose runs nobody has taken over.
+        """The names of monitors, of this initiation queue or another, that ended and whose runs nobody has taken over.
 
+        The programs of one whose queue nobody serves any more would count as running for ever.
         Nobody else can take a name up while the caller has it; going on to the next says that its runs were taken
         over, and an exception that they were not.
         """
-        numbered = re.compile(re.escape(self._stem) + r"\.([0-9]+)")
         for entry in sorted(self._directory.iterdir()):
-            found = numbered.fullmatch(entry.name)
-            if not found or int(found[1]) == self._number:
+            found = _NUMBERED.fullmatch(entry.name)
+            if not found or (found[1], int(found[2])) == (self._stem, self._number):
                 continue
             file = _locked(entry)
             if file is None:
                 continue
             with file:
                 file.seek(0)
-                if file.read():
-                    yield self._name_of(int(found[1]))
+                said = file.read().splitlines()
+                # An earlier version wrote no name: then only one of this queue can be told.
+                name = said[1] if len(said) > 1 else self._name_of(int(found[2])) if found[1] == self._stem else ""
+                if said and name:
+                    yield name
                     _write(file, "")
 
     def _take(self) -> tuple[int, TextIO]:

@@ -40,7 +40,7 @@ from trigmon.mq.run_states import DUE
 
 log = logger()
 
-# How soon a program whose keeper has died is looked at again while it is to end, in seconds.
+# How soon a program whose keeper has died is looked at again, in seconds: what is to end it has to be seen to here.
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
@@ -72,6 +72,8 @@ class Programs:
         self._starter = Starter(books, launchers, limits, q_mgr_name, address)
         self._keepers = keepers
         self._lock = threading.Lock()
+        # Held while due runs come into these hands: one that is just being started is not to be looked for.
+        self.taking = threading.Lock()
         self._children: dict[str, Child] = {}
         self._strays: dict[int, Child] = {}
         self._polled: tuple[Keeper, ...] = ()
@@ -130,6 +132,9 @@ class Programs:
 
         ``kept_by`` is the keeper of the monitor that had it.
         """
+        if not self._starter.can_read(record):
+            self.wake()
+            return
         order = self._starter.order_of(record)
         child = Child(
             order=order,
@@ -211,9 +216,10 @@ class Programs:
             # What has happened is written in one turn; by then the ledger knows what may be started.
             is_written = self._books.write(all_of_it=self._stop_at is not None)
             if is_written and self._stop_at is None:
-                for order, plan, letter in self._starter.due():
-                    with self._lock:
-                        self._ask_for(order, plan, letter)
+                with self.taking:
+                    for order, plan, letter in self._starter.due():
+                        with self._lock:
+                            self._ask_for(order, plan, letter)
             self._starter.write_off()
 
     def _wait(self) -> None:
@@ -246,11 +252,10 @@ class Programs:
         now = time.monotonic()
         is_behind = self._books.behind or self._starter.is_writing_off
         pauses = [self._books.writes_in_s] if is_behind else []
+        pauses += [_LOOK_AGAIN_S] if self._strays else []
         if self._stop_at is not None:
             pauses.append(self._stop_at - now)
-            pauses += [_LOOK_AGAIN_S] if self._strays else []
         else:
-            pauses += [_LOOK_AGAIN_S] if self._strays and self._cancel else []
             pauses += [max(at - now, self._books.pause_s) for at in self._starter.asks_at()]
             with self._lock:
                 pauses += [child.opens_by - now for child in self._children.values() if child.opens_by]
@@ -355,6 +360,7 @@ class Programs:
             case Stray(pid, pidfd, start_ms, argv):
                 child.pidfd = pidfd
                 self._strays[pidfd] = child
+                child.ends_by = self._ends_by(child, start_ms or now_ms())
                 self._runs_on(child, pid, start_ms or now_ms(), argv)
             case NotStarted():
                 with self._lock:
@@ -372,11 +378,18 @@ class Programs:
             log.error("a keeper cannot be asked", keeper=name, error=str(error))
             return None
 
+    def _ends_by(self, child: Child, start_ms: int) -> float:
+        """When the time limit of a program is over whose keeper had died, which would have seen to it."""
+        limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
+        return time.monotonic() + limit_s - (now_ms() - start_ms) / 1000 if limit_s else 0.0
+
     def _runs_on(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         self._runs(child, pid, start_ms, argv)
         log.info("program found running", run=child.run_id, pid=pid)
 
     def _stray_ended(self, child: Child) -> None:
+        with suppress(OSError):  # what it left behind in its group; its keeper would have ended that
+            os.killpg(child.pid, signal.SIGTERM)
         os.close(child.pidfd)
         child.pidfd = -1
         self._lose_sight(child, "its keeper had ended before it", now_ms())
@@ -399,6 +412,8 @@ class Programs:
                 self._end(child, talk.STOPPED, now)
             elif child.run_id in self._cancel:
                 self._end(child, talk.CANCELLED, now)
+            elif child.ends_by and child.ends_by <= now:
+                self._end(child, talk.TIME_LIMIT, now)
             elif child.kill_at or (0 < child.opens_by <= now and not self._has_opened(child)):
                 self._end(child, talk.NOT_OPENED, now)
 

@@ -22,11 +22,12 @@ def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> Non
     What became of each is found out then. ``of`` names another monitor, which is gone: its runs become this one's.
     Raises LinkDown.
     """
-    for state in sorted(WITH_PROGRAM):
-        for record in reversed(list(recorded(link.call, {"monitor": of or monitor, "state": state}))):
-            run_id = str(record["run_id"])
-            if programs.knows(run_id):
-                continue
-            if of:
-                link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
-            programs.take_up(record, keeper_of(of or monitor))
+    with programs.taking:
+        for state in sorted(WITH_PROGRAM):
+            for record in reversed(list(recorded(link.call, {"monitor": of or monitor, "state": state}))):
+                run_id = str(record["run_id"])
+                if programs.knows(run_id):
+                    continue
+                if of:
+                    link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
+                programs.take_up(record, keeper_of(of or monitor))

@@ -76,12 +76,9 @@ class Starter:
             pauses = [_LOOK_AGAIN_S] + [(reply.again_ms - reply.now_ms) / 1000] * bool(reply.again_ms)
             self._ask_at = now if reply.records else now + min(pauses)
         for record in reply.records:
-            try:
-                letter = AS_WRITTEN, pack_tm(ledger.trigger_of(record))
-            except (KeyError, TypeError, ValueError, MQError):  # an administrator may have written it
-                why = "its record does not hold what it was to be started by"
-                self._books.note(str(record["run_id"]), ledger.failed(why, time.time_ns() // 1_000_000))
+            if not self.can_read(record):
                 continue
+            letter = AS_WRITTEN, pack_tm(ledger.trigger_of(record))
             if (planned := self.planned(record, letter)) is not None:
                 yield *planned, letter
 
@@ -92,6 +89,16 @@ class Starter:
         self._ask_at = time.monotonic() + _LOOK_AGAIN_S
 
     # -- what -----------------------------------------------------------------------------------------------
+
+    def can_read(self, record: ledger.Fields) -> bool:
+        """Whether a run could be started from its record; one from which it could not has failed."""
+        try:
+            pack_tm(ledger.trigger_of(record))
+        except (KeyError, TypeError, ValueError, MQError):  # an administrator may have written it
+            why = "its record does not hold what it was to be started by"
+            self._books.note(str(record["run_id"]), ledger.failed(why, time.time_ns() // 1_000_000))
+            return False
+        return True
 
     def order_of(self, record: ledger.Fields) -> Order:
         """What a run's record says is to be started."""

@@ -53,8 +53,9 @@ log = logger()
 # How long one get waits. A message ends the wait at once; the interval only bounds how late a stop is noticed.
 _WAIT_MS: Final = 500
 # So many trigger messages are taken at a time, and so many runs held, before the rest stays on the initiation queue.
+# Behind that bound every queue waits for the one that brought it there, so it is far off: a held run is a row, no more.
 _AT_ONCE: Final = 32
-MOST_HELD: Final = 10_000
+MOST_HELD: Final = 100_000
 _GET: Final = int(GetOption.WAIT | GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
 _OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
 _PAUSE_S: Final = 1.0

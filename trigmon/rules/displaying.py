@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
@@ -93,7 +94,6 @@ def _input(handle: HandleFacts) -> str:
 def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """The queue manager at a glance; the manager adds what only it knows."""
     world = _world(facts)
-    initiation = {q.definition.initiation_q_name for q in world.queues} - {""}
     values: dict[str, Any] = {
         **shown(ObjectType.QMGR, facts.q_mgr),
         "q_mgr_name": facts.q_mgr.name,
@@ -109,18 +109,26 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "reservations": sum(1 for reservation in world.reservations if reservation.left),
         "reserved": [{**row, "age_ms": now - row["since_ms"]} for row in reserved_rows(world.reservations)],
         "pauses": pause_rows(facts.pauses),
-        "initiation_queues": [
-            {
-                "name": q.definition.name,
-                "monitors": q.open_input_count,
-                "current_q_depth": q.depth,
-                "queues": sum(o.definition.initiation_q_name == q.definition.name for o in world.queues),
-            }
-            for q in world.queues
-            if q.definition.name in initiation
-        ],
+        "runs_under_way": len(facts.serves),
+        "initiation_queues": _initiation_queues(world),
     }
     return Decision(Values(values=values))
+
+
+def _initiation_queues(world: World) -> list[dict[str, Any]]:
+    """Those that queues name, or from which runs are held: who reads each, and what waits there."""
+    named = Counter(queue.definition.initiation_q_name for queue in world.queues)
+    there = {queue.definition.name: queue for queue in world.queues}
+    return [
+        {
+            "name": name,
+            "monitors": there[name].open_input_count if name in there else 0,
+            "current_q_depth": there[name].depth if name in there else 0,
+            "queues": named[name],
+            "runs_held": world.held.get(name, 0),
+        }
+        for name in sorted((named.keys() & there.keys()) | world.held.keys())
+    ]
 
 
 def decide_ping(call: Ping, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

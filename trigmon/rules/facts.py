@@ -381,6 +381,7 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     handles for input. Messages it got are ``taken``; then ``committed`` or ``backed_out``. ``put_aside`` were moved
     out of its way as poison. ``batches`` are reservations that it settled to their end, the last at ``settled_ms``.
     Times are 0 until it happened. ``is_over``: it has ended, and its connections have not.
+    ``user`` is as whom it runs, "" where that is not known: no other user's connection is its program's.
     """
 
     run_id: str
@@ -397,6 +398,7 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     is_over: bool = False
     batches: int = 0
     settled_ms: int = 0
+    user: str = ""
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -435,7 +437,7 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 class World(msgspec.Struct, frozen=True):
-    """Every object and every handle, for the verbs that list."""
+    """Every object and every handle, for the verbs that list; ``held`` counts held runs by initiation queue."""
 
     queues: tuple[QueueFacts, ...]
     aliases: tuple[AliasQueue, ...]
@@ -446,6 +448,7 @@ class World(msgspec.Struct, frozen=True):
     remotes: tuple[RemoteQueue, ...] = ()
     models: tuple[ModelQueue, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    held: dict[str, int] = {}
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -456,7 +459,7 @@ class Facts(msgspec.Struct, frozen=True):
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
     many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
-    and what held when its queue ``fired``.
+    and what held when its queue ``fired``. ``unread`` are initiation queues of the listed ``runs`` that nobody reads.
     """
 
     q_mgr: QueueManagerDefinition
@@ -494,5 +497,6 @@ class Facts(msgspec.Struct, frozen=True):
     waiting: dict[str, object] | None = None
     lines: tuple[Line, ...] = ()
     fired: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     reservation: Reservation | None = None
     reservations: tuple[Reservation, ...] = ()

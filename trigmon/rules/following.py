@@ -5,6 +5,7 @@ Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -13,7 +14,16 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.run_states import HELD, WITH_PROGRAM
 from trigmon.rules import changes as c
-from trigmon.rules.facts import HandleFacts, HeldTrigger, QueueFacts, Serving, StoredMessage, UnitFacts, with_place
+from trigmon.rules.facts import (
+    ConnectionFacts,
+    HandleFacts,
+    HeldTrigger,
+    QueueFacts,
+    Serving,
+    StoredMessage,
+    UnitFacts,
+    with_place,
+)
 from trigmon.rules.reserved import Reservation
 
 if TYPE_CHECKING:
@@ -233,6 +243,8 @@ def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
     pause = pause_of(change)
     if pause in standing.pauses:
         standing.drop(standing.pauses, pause)
+    for cause in causes_of(change, standing.causes):
+        standing.drop(standing.causes, cause)
     for reservation in [r for r in standing.reservations.values() if r.q_name == change.name]:
         if change.object_type is ObjectType.QLOCAL:
             _stand_behind(standing, reservation.number, reservation.behind, ())
@@ -249,8 +261,17 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
 
 
 def _connect(standing: Standing, change: c.Connect) -> None:
-    standing.write(standing.connections, change.connection.connection, change.connection)
-    _connected(standing, change.connection.run_id, 1)
+    connection = change.connection
+    serving = standing.running.get(connection.run_id)
+    if serving is not None and not may_speak_for(connection, serving):
+        connection = replace(connection, run_id="")
+    standing.write(standing.connections, connection.connection, connection)
+    _connected(standing, connection.run_id, 1)
+
+
+def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
+    """Whether a connection that names a run may be its program's: another user's is not, as far as users are known."""
+    return connection.user in ("", "root", serving.user) or not serving.user
 
 
 def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
@@ -389,6 +410,12 @@ def _stand_behind(standing: Standing, number: int, before: tuple[int, ...], afte
 def pause_of(change: c.DropDefinition) -> tuple[str, str]:
     """The pause that goes with an object, if there is one: what is defined by its name later begins anew."""
     return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
+
+
+def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was counted for slots and queues and goes with an object, for the same reason."""
+    what, name = pause_of(change)
+    return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
 
 
 FOLLOW: dict[type[c.Change], Any] = {

@@ -21,9 +21,8 @@ from trigmon.rules.decision import Decision, Ids, QueueHeld, Told
 from trigmon.rules.errands import JudgeRun
 from trigmon.rules.facts import BREAKER, Cause, Facts, Found, Paused, QueueFacts, Selection, Serving, StoredMessage
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import pause_ms
+from trigmon.rules.starting import pause_ms, process_of
 
-_LOOPS = (TriggerType.FIRST, TriggerType.DEPTH)
 _ON_ITS_OWN = Process(name="")
 _KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
 _BLANK = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0, "exit_status": None}
@@ -34,7 +33,7 @@ _Record = dict[str, Any]
 def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
     """The message that the next program would get, where the breaker may open: the diagnosis names it."""
     queue = facts.queue
-    if queue is None or queue.definition.trigger_type not in _LOOPS or not _is_left(facts):
+    if queue is None or not _loops(queue) or not _is_left(facts):
         return None
     return Selection(queue.definition.name, now)
 
@@ -50,7 +49,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         return Decision(Done(), changes)
     record = {**record, **counts(serving)}
     changes.append(WriteRun(call.run_id, record, _ended_ms(record, now), before=facts.run))
-    if not _tells_something(record):
+    if facts.queue is None or not _tells_something(record):
         return Decision(Done(), changes)
     cause = _judged(record, serving, facts, now)
     changes.append(SetCause(cause))
@@ -61,7 +60,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         why = _diagnosis(cause, record, facts, found)
         changes.append(SetPause(Paused("queue", cause.q_name, BREAKER, now, why)))
         told = (QueueHeld(cause.q_name, why),)
-    tries = opens or (has_failed(record) and _tries_again(cause, process, record))
+    tries = opens or (has_failed(record) and _tries_again(cause, process, record, facts))
     if tries and not facts.held and _is_left(facts):
         changes.append(_next_try(record, process, serving, facts, now, ids))
     return Decision(Done(), changes, told=told)
@@ -78,12 +77,16 @@ def _tells_something(record: _Record) -> bool:
 
 
 def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
-    """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left."""
+    """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left.
+
+    A success that was never seen on the queue tells neither: its connections may not have named the run.
+    """
     before = facts.cause or Cause(serving.slot, serving.q_name)
     is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside
     fruitless = before.fruitless + 1 if is_fruitless else 0
     if not has_failed(record):
-        return replace(before, failed=0, fruitless=fruitless, until_ms=0)
+        is_unseen = is_fruitless and not serving.first_open_ms
+        return replace(before, failed=0, fruitless=before.fruitless if is_unseen else fruitless, until_ms=0)
     failed = before.failed + 1
     wait_s = (facts.process or _ON_ITS_OWN).retry_wait_s
     return replace(before, failed=failed, fruitless=fruitless, until_ms=now + pause_ms(failed, wait_s))
@@ -95,16 +98,24 @@ def _is_left(facts: Facts) -> bool:
     return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.uncommitted_puts
 
 
+def _loops(queue: QueueFacts | None) -> bool:
+    """Whether a program's end can bring the next one's start."""
+    return queue is not None and queue.definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
+
+
 def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
     """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
-    queue = facts.queue
-    if not process.breaker or queue is None or queue.definition.trigger_type not in _LOOPS:
+    if not process.breaker or not _loops(facts.queue):
         return False
     return cause.fruitless >= process.breaker or (has_failed(record) and cause.fruitless > process.retry)
 
 
-def _tries_again(cause: Cause, process: Process, record: _Record) -> bool:
-    return (0 if cause.fruitless == 0 else _attempt(record)) <= process.retry and process.retry > 0
+def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
+    """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed."""
+    if not cause.fruitless:
+        return process.retry > 0
+    tries = min(_attempt(record), cause.fruitless) if _loops(facts.queue) else _attempt(record)
+    return tries <= process.retry
 
 
 def _attempt(record: _Record) -> int:
@@ -125,7 +136,7 @@ def _next_try(record: _Record, process: Process, serving: Serving, facts: Facts,
         "retries": record["run_id"],
         "attempt": attempt,
         "recorded_ms": now,
-        "process": record.get("process"),
+        "process": process_of(record, facts),
     }
     return WriteRun(run_id, again, is_news=True)
 
@@ -146,7 +157,8 @@ def _diagnosis(cause: Cause, record: _Record, facts: Facts, found: Found | None)
 def _met(queue: QueueFacts, message: StoredMessage) -> str:
     definition, count = queue.definition, message.descriptor.backout_count
     threshold, by = definition.backout_threshold, definition.backout_requeue
-    said = f"{queue.depth} wait, the first is message {message.descriptor.msg_id.hex()}, backed out {count} times"
+    wait = "1 message waits, and it" if queue.depth == 1 else f"{queue.depth} messages wait, and the first"
+    said = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {count} time{'s' if count != 1 else ''}"
     if not count:
         return said
     if not threshold:

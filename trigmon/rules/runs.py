@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import Process
 from trigmon.mq.calls import (
     Call,
     CancelRun,
@@ -41,11 +40,11 @@ from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, S
 from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
 from trigmon.rules.decision import Asked, Decision, Ids
 from trigmon.rules.errands import Deliver, JudgeRun, Prune
-from trigmon.rules.facts import SLICE, Facts, Found, Serving
+from trigmon.rules.facts import SLICE, Cause, Facts, Found
 from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import applicant, hindrance, pause_of
+from trigmon.rules.starting import applicant, as_recorded, hindrance, pause_of, served_run
 from trigmon.rules.triggers.effects import trigger_descriptor
 
 LARGEST_RECORD = 65_536
@@ -54,7 +53,6 @@ WAITS = "waits for its turn"
 
 MOST_RECORDS = 64
 _SAME = ("q_name", "process_name", "trigger_data", "appl_type", "appl_id", "env_data", "user_data")
-_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
 
 NOT_STARTED = "its trigger message was not started"
 
@@ -74,11 +72,12 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
     record["verdict"] = list(facts.fired)
     errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
     why = ""
+    more: list[AnyChange] = []
     if record.get("state") == DUE:
-        joined = _joined(record, facts, now)
+        joined, more = _joined(record, facts, now)
         why = "" if joined else hindrance(applicant(record, facts), facts, call.caps, now)
         record = joined or (_held(record, why, facts) if why else record)
-    changes: list[AnyChange] = [_written(record, now)]
+    changes: list[AnyChange] = [_written(record, now), *more]
     if record.get("state") in WITH_PROGRAM:
         changes.append(_served(record, facts))
     return Decision(replace(_recorded(record, why), process=record["process"]), changes, errands)
@@ -137,11 +136,19 @@ def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Id
     for run in facts.runs[:limit]:
         row = {**run, **doing.get(str(run.get("run_id", "")), {})}
         if row.get("state") == HELD:
-            why = paused(facts, row.get("q_name"), row.get("process_name"))
-            why = why or pause_of(causes.get((slot_of(row), str(row.get("q_name", "")))), now)
-            row["why"] = why or row.get("why", "")
+            row["why"] = _keeps(row, causes.get((slot_of(row), str(row.get("q_name", "")))), facts, now)
         listed.append(row)
     return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
+
+
+def _keeps(held: _Record, cause: Cause | None, facts: Facts, now: int) -> str:
+    """What keeps a held run from being started now, or did when it was held."""
+    if why := paused(facts, held.get("q_name"), held.get("process_name")) or pause_of(cause, now):
+        return why
+    initiation_q = str(held.get("initiation_q", ""))
+    if initiation_q in facts.unread:
+        return f"nobody reads its initiation queue: trigmon monitor --initq {initiation_q}"
+    return str(held.get("why", ""))
 
 
 def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -240,31 +247,26 @@ def fired_by(record: _Record) -> tuple[str, str]:
     return str(record.get("q_name", "")), str(record.get("occasion", ""))
 
 
-def as_recorded(process: Process | None) -> _Record | None:
-    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
-    if process is None:
-        return None
-    kept: _Record = msgspec.to_builtins(process)
-    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
-
-
-def _joined(record: _Record, facts: Facts, now: int) -> _Record | None:
+def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, list[AnyChange]]:
     """The record of a run that another one which waits does the work of; None where each is started for itself.
 
-    A further try that waits is joined by the trigger message that the failed program's own close has brought.
+    A further try that waits is joined by the trigger message that the failed program's own close has brought. Where
+    the definition has others join it too, it is tried for them from the first time on.
     """
     waiting = facts.waiting
     if waiting is None:
-        return None
+        return None, []
     queue = facts.queue
     loops = queue is not None and queue.definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
     coalesces = facts.process is not None and facts.process.coalesce is Coalesce.YES
     if not (coalesces or (loops and waiting.get("retries"))):
-        return None
+        return None, []
     if any(waiting.get(name) != record.get(name) for name in _SAME):
-        return None
+        return None, []
     why = f"run {waiting['run_id']}, which waits, does the same: {waiting.get('why', '')}".rstrip(": ")
-    return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}
+    begins_anew = waiting.get("retries") and not loops
+    more: list[AnyChange] = [_written({**waiting, "attempt": 1}, now, waiting)] if begins_anew else []
+    return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}, more
 
 
 def _held(record: _Record, why: str, facts: Facts) -> _Record:
@@ -286,7 +288,7 @@ def _as_cancelled(record: _Record, wanted: object, now: int) -> _Record:
 
 def _served(record: _Record, facts: Facts) -> Serve:
     """A run that has, or may have, a program from now on, and whose it is."""
-    itself = facts.itself or Serving(str(record["run_id"]), str(record.get("q_name", "")), slot_of(record))
+    itself = facts.itself or served_run(record, facts)
     return Serve(replace(itself, monitor=str(record.get("monitor", ""))))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
@@ -27,6 +28,7 @@ from trigmon.rules.pausing import paused
 MOST_AT_ONCE = 64
 LONGEST_PAUSE_S = 60
 _ONE_PROGRAM = (TriggerType.FIRST, TriggerType.DEPTH)
+_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
 
 
 class Applicant(NamedTuple):
@@ -54,6 +56,20 @@ def applicant(record: dict[str, Any], facts: Facts) -> Applicant:
         process=facts.process,
         cause=facts.cause,
     )
+
+
+def as_recorded(process: Process | None) -> dict[str, Any] | None:
+    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
+    if process is None:
+        return None
+    kept: dict[str, Any] = msgspec.to_builtins(process)
+    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
+
+
+def process_of(record: dict[str, Any], facts: Facts) -> dict[str, Any] | None:
+    """What its record says of a run's process; of one written before records said it, the definition of today."""
+    known: dict[str, Any] | None = record["process"] if "process" in record else as_recorded(facts.process)
+    return known
 
 
 def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
@@ -93,8 +109,8 @@ def _elsewhere(running: list[Serving], monitor: str) -> str:
 
 
 def _tried_by_another(who: Applicant, running: list[Serving]) -> str:
-    """After a failure one at a time tries again: a trigger message can come before the end of the run it came by."""
-    if who.cause is None or not who.cause.failed:
+    """After a failure one at a time tries again: a close's trigger message can come before the end of its run."""
+    if who.cause is None or not who.cause.failed or not _is_for_one(who.queue):
         return ""
     same = (each.run_id for each in running if (each.slot, each.q_name) == (who.slot, who.q_name))
     other = next(same, "")
@@ -105,9 +121,13 @@ def _times(cause: Cause) -> str:
     return f"{cause.failed} time{'s' if cause.failed > 1 else ''}"
 
 
+def _is_for_one(queue: QueueFacts | None) -> bool:
+    return queue is not None and queue.definition.trigger_type in _ONE_PROGRAM
+
+
 def _not_opened(who: Applicant, running: list[Serving]) -> str:
     """A queue of FIRST or DEPTH wants one program at a time, until that has begun to read."""
-    if who.queue is None or who.queue.definition.trigger_type not in _ONE_PROGRAM:
+    if not _is_for_one(who.queue):
         return ""
     coming = next((each for each in running if each.q_name == who.q_name and not each.first_open_ms), None)
     return f"run {coming.run_id} was started for {who.q_name} and has not opened it yet" if coming is not None else ""
@@ -136,9 +156,19 @@ def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int
         return Decision(ToStart(records=[]))
     if hindrance(applicant({**record, "monitor": call.monitor}, facts), facts, call.caps, now):
         return Decision(ToStart(records=[]))
-    due = {**record, "state": DUE, "monitor": call.monitor, "why": ""}
-    serving = Serving(call.run_id, str(record.get("q_name", "")), slot_of(record), call.monitor)
-    return Decision(ToStart(records=[due]), [WriteRun(call.run_id, due, before=record), Serve(serving)])
+    due = {**record, "state": DUE, "monitor": call.monitor, "why": "", "process": process_of(record, facts)}
+    return Decision(ToStart(records=[due]), [WriteRun(call.run_id, due, before=record), Serve(served_run(due, facts))])
+
+
+def served_run(record: dict[str, Any], facts: Facts) -> Serving:
+    """A run that has, or may have, a program from now on: as its definition's user, or the asking monitor's."""
+    return Serving(
+        run_id=str(record["run_id"]),
+        q_name=str(record.get("q_name", "")),
+        slot=slot_of(record),
+        monitor=str(record.get("monitor", "")),
+        user=(facts.process.run_as if facts.process is not None else "") or facts.connection.user,
+    )
 
 
 def _first(line: Line, monitor: str) -> Applicant:

@@ -6,7 +6,8 @@ Messages themselves are the store's. Each change is noted, so that :meth:`Standi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
 from typing import Any
 
@@ -22,6 +23,7 @@ from trigmon.mq.attributes import (
     RemoteQueue,
 )
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
 from trigmon.rules.facts import (
     Cause,
@@ -216,6 +218,12 @@ class Standing:
         queue, process = self.queues.get(q_name), self.processes.get(slot)
         return Line(initiation_q, slot, q_name, count, tuple(run_ids), queue, process, self.causes.get((slot, q_name)))
 
+    def unread(self, runs: Iterable[dict[str, object]]) -> tuple[str, ...]:
+        """The initiation queues of held runs that nobody has open for input: no monitor asks for those runs."""
+        names = {line_of(run)[0] for run in runs if run.get("state") == HELD}
+        queues = {name: self.queues.get(name) for name in names}
+        return tuple(name for name, queue in queues.items() if queue is None or not queue.open_input_count)
+
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
         """The definition of this name, whatever kind of queue it is when a queue is asked for."""
         if object_type is ObjectType.QMGR:
@@ -253,6 +261,9 @@ class Standing:
 
     def world(self) -> World:
         """Everything that stands, for the verbs that list."""
+        held: Counter[str] = Counter()
+        for (initiation_q, _, _), count in self.held.items():
+            held[initiation_q] += count
         return World(
             tuple(self.queues.values()),
             tuple(self.aliases.values()),
@@ -263,6 +274,7 @@ class Standing:
             tuple(self.remotes.values()),
             tuple(self.models.values()),
             tuple(self.reservations.values()),
+            dict(held),
         )
 
     # -- moving -------------------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ class BaseStore(ABC):
             facts = replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
         elif wants.limit:
             runs = tuple(self._runs(wants.where or {}, wants.before, wants.limit))
-            facts = replace(facts, runs=runs, serves=self._serves(), causes=tuple(self.standing.causes.values()))
+            causes, unread = tuple(self.standing.causes.values()), self.standing.unread(runs)
+            facts = replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
         if wants.keep_count >= 0:
             facts = replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
         return facts

@@ -24,7 +24,7 @@ from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, Paused, QueueFacts, Selection
-from trigmon.rules.following import pause_of
+from trigmon.rules.following import causes_of, pause_of
 from trigmon.rules.order.wholeness import START
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -475,6 +475,8 @@ class SqliteStore(BaseStore):
     def _drop_definition(self, change: c.DropDefinition) -> None:
         self._execute(sql.DROP_OBJECT, (change.object_type.name, change.name))
         self._execute(sql.DROP_PAUSE, pause_of(change))
+        for cause in causes_of(change, self.standing.causes):
+            self._execute(sql.DROP_CAUSE, cause)
         if change.object_type is ObjectType.QLOCAL:
             number = self._numbers.pop(change.name)
             self._execute(sql.CLEAR_QUEUE, (number,))
