@@ -202,3 +202,17 @@ def test_a_checkpoint_of_another_consumer_is_told_and_settles_nothing(qm, q_name
     with pytest.raises(Exception, match="which is first's and not second's"):
         run(q_name, lambda rows, number: None, consumer="second")
     assert depth(qm, q_name) == 5
+
+
+def test_a_batch_that_an_operator_gives_back_while_it_is_written_fails_the_query_with_that_reason(
+    qm, q_name, run, shared_daemon
+):
+    fill(qm, q_name, 5)
+
+    def interfered(rows, number):
+        with shared_daemon.connect() as operator:
+            operator.release(operator.reservations(q_name)[0]["reservation"])
+
+    with pytest.raises(Exception, match=f"was given back to {q_name} while its batch was being written"):
+        run(q_name, interfered)
+    assert depth(qm, q_name) == 5
