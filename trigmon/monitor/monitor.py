@@ -145,7 +145,8 @@ def _stopping(stop: threading.Event | None) -> Iterator[threading.Event]:
     event = threading.Event()
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        event.set()
+        # Not here: the signal may have come in the middle of this thread's own wait, which has the event's lock.
+        threading.Thread(target=event.set, daemon=True).start()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
