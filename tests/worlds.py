@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from trigmon.mq.calls import (
-    Call,
-    Define,
-    Disconnect,
-    Display,
-    Open,
-    Put,
-)
+from trigmon.mq.calls import Call, Define, Disconnect, Display, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply

@@ -66,14 +66,7 @@ from trigmon.client.words import Data, GetWords, Match, PutWords
 from trigmon.definitions.models import long_name
 from trigmon.definitions.plan import plan
 from trigmon.definitions.read import read_files
-from trigmon.mq.calls import (
-    Alter,
-    Call,
-    Define,
-    Display,
-    Get,
-    Open,
-)
+from trigmon.mq.calls import Alter, Call, Define, Display, Get, Open
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, OpenOption
 from trigmon.mq.errors import MQError

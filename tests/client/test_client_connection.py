@@ -7,15 +7,7 @@ import pytest
 
 import trigmon
 from tests.daemons import define
-from trigmon.mq.calls import (
-    Backout,
-    Close,
-    Commit,
-    Open,
-    Ping,
-    RecordRun,
-    Runs,
-)
+from trigmon.mq.calls import Backout, Close, Commit, Open, Ping, RecordRun, Runs
 from trigmon.mq.enums import OpenOption, UnitOutcome
 from trigmon.mq.replies import Done
 

@@ -5,12 +5,7 @@ import pytest
 from tests.in_process import InProcess
 from trigmon.definitions.plan import Change, plan
 from trigmon.definitions.read import DefinitionError, read_text
-from trigmon.mq.calls import (
-    Alter,
-    Define,
-    Delete,
-    Open,
-)
+from trigmon.mq.calls import Alter, Define, Delete, Open
 
 FILE = """
 - qlocal: A

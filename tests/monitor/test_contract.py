@@ -10,16 +10,7 @@ import time
 import pytest
 
 from tests.waiting import until
-from trigmon.mq.calls import (
-    Alter,
-    Delete,
-    Display,
-    Pause,
-    Pauses,
-    RecordRun,
-    Resume,
-    Runs,
-)
+from trigmon.mq.calls import Alter, Delete, Display, Pause, Pauses, RecordRun, Resume, Runs
 from trigmon.mq.descriptors import unpack_dlh
 
 DRAIN = """\

@@ -7,13 +7,7 @@ import time
 
 from tests.waiting import until
 from trigmon.monitor.sweeping import SLICE, Sweep
-from trigmon.mq.calls import (
-    CancelRun,
-    Pause,
-    RecordRun,
-    Resume,
-    RetryRun,
-)
+from trigmon.mq.calls import CancelRun, Pause, RecordRun, Resume, RetryRun
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
 from trigmon.mq.replies import Listing
 

@@ -19,13 +19,7 @@ from trigmon.monitor.books import Books
 from trigmon.monitor.children import Limits
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.programs import Programs
-from trigmon.mq.calls import (
-    Alter,
-    ChangeRun,
-    Put,
-    RecordRun,
-    Runs,
-)
+from trigmon.mq.calls import Alter, ChangeRun, Put, RecordRun, Runs
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
 from trigmon.mq.enums import ApplType
 

@@ -22,14 +22,7 @@ from trigmon.launch.keeping import Keepers
 from trigmon.launch.port import LaunchPlan
 from trigmon.monitor import ledger, monitor
 from trigmon.monitor.posts import own_id
-from trigmon.mq.calls import (
-    Alter,
-    CancelRun,
-    ChangeRun,
-    Display,
-    RecordRun,
-    Runs,
-)
+from trigmon.mq.calls import Alter, CancelRun, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run_states import DUE, HELD, STARTED
 

@@ -2,16 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trigmon.mq.calls import (
-    Alter,
-    Clear,
-    Define,
-    Delete,
-    Display,
-    DisplayHandles,
-    Ping,
-    Refresh,
-)
+from trigmon.mq.calls import Alter, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
 from trigmon.mq.errors import (
     AttrValueError,
     AttrValueFixed,

@@ -20,12 +20,7 @@ from tests.mutations.planting import (
     replaced,
     with_store,
 )
-from trigmon.mq.calls import (
-    Alter,
-    Define,
-    Open,
-    Set,
-)
+from trigmon.mq.calls import Alter, Define, Open, Set
 from trigmon.mq.enums import Inhibit, ObjectType, OpenOption, TriggerControl, TriggerType
 from trigmon.rules import altering, defining, opening
 from trigmon.rules import attributes as setting

@@ -63,8 +63,10 @@ def _lost(message: Any, *_: Any) -> Decision:
 
 
 def _cleaned(change: Callable[[Any, Any], Any]) -> Callable[[Patches], None]:
-    right = poison._clean
-    return lambda patches: patches.setattr(poison, "_clean", lambda descriptor: change(descriptor, right(descriptor)))
+    right = poison.counted_anew
+    return lambda patches: patches.setattr(
+        poison, "counted_anew", lambda descriptor: change(descriptor, right(descriptor))
+    )
 
 
 FAULTS = [

@@ -18,13 +18,7 @@ from tests.mutations.planting import (
     of_queue,
     replaced,
 )
-from trigmon.mq.calls import (
-    Backout,
-    Close,
-    Commit,
-    Disconnect,
-    LostConnection,
-)
+from trigmon.mq.calls import Backout, Close, Commit, Disconnect, LostConnection
 from trigmon.qmgr.manager import QueueManager
 from trigmon.rules import closing
 from trigmon.rules.errands import Forget

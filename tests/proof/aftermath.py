@@ -7,25 +7,9 @@ from typing import Any
 
 from tests.proof.clients import LOADED, OUTCOMES, REPORTS
 from tests.proof.history import BACKED_OUT, UNKNOWN, Event, Left
-from trigmon.mq.calls import (
-    Call,
-    Display,
-    GetMany,
-    Open,
-    Outcome,
-    Release,
-    Reservations,
-    Runs,
-)
+from trigmon.mq.calls import Call, Display, GetMany, Open, Outcome, Release, Reservations, Runs
 from trigmon.mq.enums import OpenOption
-from trigmon.mq.replies import (
-    Listing,
-    Opened,
-    OutcomeWas,
-    Reply,
-    WasGot,
-    WereGot,
-)
+from trigmon.mq.replies import Listing, Opened, OutcomeWas, Reply, WasGot, WereGot
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 

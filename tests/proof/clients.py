@@ -16,27 +16,10 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from tests.proof.history import BACKED_OUT, COMMITTED, UNKNOWN
-from trigmon.mq.calls import (
-    Backout,
-    Call,
-    Commit,
-    Disconnect,
-    Get,
-    GetMany,
-    Open,
-    Outcome,
-    Put,
-)
+from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany, Open, Outcome, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, Persistence, ReportOption, UnitOutcome
-from trigmon.mq.replies import (
-    Opened,
-    OutcomeWas,
-    Refused,
-    Reply,
-    WasGot,
-    WereGot,
-)
+from trigmon.mq.replies import Opened, OutcomeWas, Refused, Reply, WasGot, WereGot
 
 LINK, CUT = "link", "cut"
 QUEUES = ("A", "B")

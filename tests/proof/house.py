@@ -29,14 +29,7 @@ from tests.proof.disk import Disk, Op
 from tests.proof.history import Event
 from tests.proof.steps import STEPS
 from tests.proof.vfs import VFS
-from trigmon.mq.calls import (
-    Alter,
-    Call,
-    Define,
-    Disconnect,
-    Display,
-    Open,
-)
+from trigmon.mq.calls import Alter, Call, Define, Disconnect, Display, Open
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Listing, Refused, Reply

@@ -6,13 +6,7 @@ from collections.abc import Callable
 
 from tests.proof.clients import SYNCPOINT, Client, Gone, Talk
 from tests.proof.history import COMMITTED
-from trigmon.mq.calls import (
-    Commit,
-    Disconnect,
-    Get,
-    Open,
-    Set,
-)
+from trigmon.mq.calls import Commit, Disconnect, Get, Open, Set
 from trigmon.mq.descriptors import unpack_tm
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.replies import Opened, Refused, WasGot

@@ -12,18 +12,7 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import (
-    Alter,
-    Call,
-    Caps,
-    Clear,
-    Get,
-    GetMany,
-    Open,
-    Put,
-    Reserve,
-    Sieve,
-)
+from trigmon.mq.calls import Alter, Call, Caps, Clear, Get, GetMany, Open, Put, Reserve, Sieve
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply

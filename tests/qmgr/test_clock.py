@@ -2,12 +2,7 @@
 
 import pytest
 
-from trigmon.mq.calls import (
-    Define,
-    Disconnect,
-    Get,
-    Open,
-)
+from trigmon.mq.calls import Define, Disconnect, Get, Open
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import WasGot

@@ -3,13 +3,7 @@
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Close,
-    Disconnect,
-    Get,
-    GetMany,
-    Move,
-)
+from trigmon.mq.calls import Close, Disconnect, Get, GetMany, Move
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.replies import WasGot
 

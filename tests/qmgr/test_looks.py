@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trigmon.mq.calls import (
-    Alter,
-    Backout,
-    Close,
-    Delete,
-    Explain,
-    Get,
-    LostConnection,
-    Move,
-    Open,
-    Put,
-    PutMany,
-    Set,
-)
+from trigmon.mq.calls import Alter, Backout, Close, Delete, Explain, Get, LostConnection, Move, Open, Put, PutMany, Set
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.rules.explaining import MOST_EXPIRED

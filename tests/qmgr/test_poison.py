@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Backout,
-    Commit,
-    Get,
-    GetMany,
-)
+from trigmon.mq.calls import Alter, Backout, Commit, Get, GetMany
 from trigmon.mq.descriptors import DLH_LENGTH, MessageDescriptor, padded_id, unpack_dlh
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason

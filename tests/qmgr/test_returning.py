@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Backout,
-    DeadLetters,
-    DiscardDeadLetters,
-    Get,
-    GetMany,
-    RetryDeadLetters,
-    Sieve,
-)
+from trigmon.mq.calls import Alter, Backout, DeadLetters, DiscardDeadLetters, Get, GetMany, RetryDeadLetters, Sieve
 from trigmon.mq.descriptors import DeadLetterHeader, date_and_time, pack_dlh, pack_tm
 from trigmon.mq.descriptors import TriggerMessage as Tm
 from trigmon.mq.enums import GetOption, OpenOption, ReportOption

@@ -3,15 +3,7 @@
 import pytest
 
 from tests.worlds import STORES, World
-from trigmon.mq.calls import (
-    Alter,
-    Delete,
-    Get,
-    GetMany,
-    Put,
-    PutMany,
-    Refresh,
-)
+from trigmon.mq.calls import Alter, Delete, Get, GetMany, Put, PutMany, Refresh
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason

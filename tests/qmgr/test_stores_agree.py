@@ -47,14 +47,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import DLH_LENGTH, FORMAT_DEAD_LETTER, MessageDescriptor
 from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence, ReportOption
-from trigmon.mq.replies import (
-    Opened,
-    Refused,
-    Reserved,
-    Settled,
-    WasGot,
-    WereGot,
-)
+from trigmon.mq.replies import Opened, Refused, Reserved, Settled, WasGot, WereGot
 from trigmon.store.memory import MemoryStore
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")

@@ -1,12 +1,7 @@
 """Waiting gets: whoever waits, however often and until the same moment, is answered in order."""
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Commit,
-    Get,
-    Put,
-)
+from trigmon.mq.calls import Alter, Commit, Get, Put
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused

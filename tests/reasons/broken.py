@@ -14,12 +14,7 @@ import apsw
 
 from tests.daemons import Daemon, Raw, define
 from tests.reasons.stories import Stories
-from trigmon.mq.calls import (
-    Get,
-    Open,
-    Ping,
-    Status,
-)
+from trigmon.mq.calls import Get, Open, Ping, Status
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply

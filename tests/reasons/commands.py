@@ -6,19 +6,7 @@ from functools import partial
 
 from tests.reasons.stories import COMPLETED, TOLD, WARNING, Stories
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Backout,
-    Clear,
-    Define,
-    Delete,
-    Get,
-    Inquire,
-    Pause,
-    Ping,
-    RetryDeadLetters,
-    Set,
-)
+from trigmon.mq.calls import Alter, Backout, Clear, Define, Delete, Get, Inquire, Pause, Ping, RetryDeadLetters, Set
 from trigmon.mq.descriptors import DeadLetterHeader, unpack_dlh
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from tests.reasons.stories import WARNING, Stories
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Get,
-    Release,
-    Reserve,
-    Settle,
-)
+from trigmon.mq.calls import Get, Release, Reserve, Settle
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from tests.reasons.stories import Stories
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Close,
-    Open,
-    Put,
-)
+from trigmon.mq.calls import Alter, Close, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason

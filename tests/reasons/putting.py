@@ -6,12 +6,7 @@ from functools import partial
 
 from tests.reasons.stories import WARNING, Stories
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Commit,
-    Put,
-    PutMany,
-)
+from trigmon.mq.calls import Alter, Commit, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import MsgFlag, MsgType, OpenOption, Persistence, PutOption
 from trigmon.mq.reasons import Reason

@@ -3,13 +3,7 @@
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Close,
-    Get,
-    GetMany,
-    Open,
-    Put,
-)
+from trigmon.mq.calls import Close, Get, GetMany, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import ApplType, OpenOption, PutOption
 from trigmon.mq.reasons import Reason

@@ -4,16 +4,7 @@ import pytest
 
 from tests.worlds import World
 from trigmon.mq.attributes import ATTRIBUTES
-from trigmon.mq.calls import (
-    Alter,
-    Backout,
-    Close,
-    Get,
-    Inquire,
-    Open,
-    Put,
-    Set,
-)
+from trigmon.mq.calls import Alter, Backout, Close, Get, Inquire, Open, Put, Set
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused

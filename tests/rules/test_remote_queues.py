@@ -5,17 +5,7 @@ import struct
 import pytest
 
 from tests.worlds import STORES, World
-from trigmon.mq.calls import (
-    Alter,
-    DisplayHandles,
-    Get,
-    Inquire,
-    Move,
-    Open,
-    Put,
-    PutMany,
-    Set,
-)
+from trigmon.mq.calls import Alter, DisplayHandles, Get, Inquire, Move, Open, Put, PutMany, Set
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor, date_and_time
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason

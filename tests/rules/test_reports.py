@@ -3,13 +3,7 @@
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Get,
-    GetMany,
-    Put,
-    PutMany,
-)
+from trigmon.mq.calls import Alter, Get, GetMany, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor, padded_id, unpack_dlh
 from trigmon.mq.enums import Feedback, GetOption, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason

@@ -9,17 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from trigmon.mq.calls import (
-    Alter,
-    Clear,
-    Close,
-    Delete,
-    Disconnect,
-    Display,
-    Get,
-    Open,
-    Status,
-)
+from trigmon.mq.calls import Alter, Clear, Close, Delete, Disconnect, Display, Get, Open, Status
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, FORMAT_TRIGGER, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, OpenOption
 from trigmon.mq.errors import GetInhibited, NoMsgAvailable, QDeleted

@@ -17,12 +17,7 @@ from hypothesis import strategies as st
 from tests.mutations.every import FAULTS
 from tests.scenarios.retelling_groups import Message, Person, Queue
 from tests.worlds import STORES, World
-from trigmon.mq.calls import (
-    Backout,
-    Commit,
-    Get,
-    Put,
-)
+from trigmon.mq.calls import Backout, Commit, Get, Put
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption, PutOption
 from trigmon.mq.reasons import Reason

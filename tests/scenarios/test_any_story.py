@@ -14,15 +14,7 @@ import pytest
 from tests.mutations.every import FAULTS
 from tests.scenarios.retelling import INTERVAL, QUEUES, Retelling
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Alter,
-    Backout,
-    Close,
-    Commit,
-    Get,
-    LostConnection,
-    Put,
-)
+from trigmon.mq.calls import Alter, Backout, Close, Commit, Get, LostConnection, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption, TriggerControl
 from trigmon.mq.replies import Refused

@@ -14,16 +14,7 @@ from tests.daemons import define
 from tests.strangers import NOBODY, as_nobody
 from trigmon import places, settings
 from trigmon.cli.main import cli
-from trigmon.mq.calls import (
-    CancelRun,
-    ChangeRun,
-    Pause,
-    Pauses,
-    RecordRun,
-    Resume,
-    RetryRun,
-    Runs,
-)
+from trigmon.mq.calls import CancelRun, ChangeRun, Pause, Pauses, RecordRun, Resume, RetryRun, Runs
 from trigmon.server.authority import Authority
 
 

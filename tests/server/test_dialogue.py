@@ -7,14 +7,7 @@ import pytest
 
 import trigmon
 from tests.daemons import Raw, define
-from trigmon.mq.calls import (
-    Display,
-    Get,
-    Open,
-    Ping,
-    Put,
-    Status,
-)
+from trigmon.mq.calls import Display, Get, Open, Ping, Put, Status
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.wire.codec import encode_request
 from trigmon.wire.frames import frame

@@ -9,14 +9,7 @@ import pytest
 
 import trigmon
 from tests.daemons import Raw, define, queue_managers
-from trigmon.mq.calls import (
-    Display,
-    Get,
-    Open,
-    Ping,
-    PutMany,
-    Status,
-)
+from trigmon.mq.calls import Display, Get, Open, Ping, PutMany, Status
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.wire.codec import encode_request
 from trigmon.wire.frames import frame

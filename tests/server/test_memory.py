@@ -2,13 +2,7 @@
 
 import pytest
 
-from trigmon.mq.calls import (
-    Get,
-    GetMany,
-    Ping,
-    Put,
-    PutMany,
-)
+from trigmon.mq.calls import Get, GetMany, Ping, Put, PutMany
 from trigmon.server import memory
 from trigmon.server.inbox import LITTLE, LONG_FRAME, Inbox
 from trigmon.server.memory import Intake, Room, longest_reply, messages_of, to_be_cut

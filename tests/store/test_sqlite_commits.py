@@ -6,14 +6,7 @@ import pytest
 from tests.proof.disk import Disk
 from tests.proof.vfs import VFS
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Backout,
-    Commit,
-    Get,
-    Outcome,
-    Put,
-    PutMany,
-)
+from trigmon.mq.calls import Backout, Commit, Get, Outcome, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
 from trigmon.mq.replies import Refused

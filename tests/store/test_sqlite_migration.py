@@ -8,16 +8,7 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    ChangeRun,
-    Explain,
-    Get,
-    ReadReserved,
-    RecordRun,
-    Reserve,
-    Runs,
-    StartRuns,
-)
+from trigmon.mq.calls import ChangeRun, Explain, Get, ReadReserved, RecordRun, Reserve, Runs, StartRuns
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew

@@ -4,17 +4,7 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import (
-    Clear,
-    Display,
-    Get,
-    GetMany,
-    Move,
-    ReadReserved,
-    Release,
-    Reserve,
-    Settle,
-)
+from trigmon.mq.calls import Clear, Display, Get, GetMany, Move, ReadReserved, Release, Reserve, Settle
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.manager import QueueManager

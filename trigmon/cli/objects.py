@@ -11,12 +11,7 @@ import msgspec
 from trigmon.cli import output
 from trigmon.cli.command import invocation, nearest
 from trigmon.mq.attributes import ATTRIBUTES, find_attribute, read_attributes
-from trigmon.mq.calls import (
-    Alter,
-    Define,
-    Delete,
-    Display,
-)
+from trigmon.mq.calls import Alter, Define, Delete, Display
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import MQError, SelectorError, UnknownObjectName
 from trigmon.mq.replies import Listing

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from trigmon.cli import output
 from trigmon.cli.command import invocation
-from trigmon.mq.calls import (
-    Pause,
-    Pauses,
-    Resume,
-    Runs,
-)
+from trigmon.mq.calls import Pause, Pauses, Resume, Runs
 from trigmon.mq.replies import Listing
 from trigmon.mq.run_states import HELD, WITH_PROGRAM
 

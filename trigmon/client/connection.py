@@ -34,15 +34,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
-from trigmon.mq.replies import (
-    Explained,
-    Listing,
-    Opened,
-    OutcomeWas,
-    Refused,
-    Reply,
-    Settled,
-)
+from trigmon.mq.replies import Explained, Listing, Opened, OutcomeWas, Refused, Reply, Settled
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)

@@ -12,17 +12,7 @@ from trigmon.client.fields import whole
 from trigmon.client.message import Message, Receipt, receipt
 from trigmon.client.reservation import Reservation, reserve
 from trigmon.client.words import Data, GetWords, Match, PutWords
-from trigmon.mq.calls import (
-    Call,
-    Close,
-    Get,
-    GetMany,
-    Inquire,
-    Put,
-    PutMany,
-    Reserve,
-    Set,
-)
+from trigmon.mq.calls import Call, Close, Get, GetMany, Inquire, Put, PutMany, Reserve, Set
 from trigmon.mq.enums import CloseOption, GetOption
 from trigmon.mq.errors import (
     BufferLengthError,
@@ -34,14 +24,7 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Reply,
-    Values,
-    WasGot,
-    WasPut,
-    WereGot,
-    WerePut,
-)
+from trigmon.mq.replies import Reply, Values, WasGot, WasPut, WereGot, WerePut
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection

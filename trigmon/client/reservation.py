@@ -9,13 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trigmon.client.message import Message
-from trigmon.mq.calls import (
-    ReadReserved,
-    Reject,
-    Release,
-    Reserve,
-    Settle,
-)
+from trigmon.mq.calls import ReadReserved, Reject, Release, Reserve, Settle
 from trigmon.mq.replies import Reserved, Settled, WereReserved
 
 if TYPE_CHECKING:

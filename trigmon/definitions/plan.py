@@ -11,12 +11,7 @@ from typing import Any
 
 from trigmon.definitions.read import DefinitionError, Wanted
 from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, is_dynamic
-from trigmon.mq.calls import (
-    Alter,
-    Call,
-    Define,
-    Delete,
-)
+from trigmon.mq.calls import Alter, Call, Define, Delete
 from trigmon.mq.enums import ObjectType
 
 Row = dict[str, Any]

@@ -14,12 +14,7 @@ from trigmon.monitor import ledger
 from trigmon.monitor.dead_letters import put_dead_letter
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import DeadLetter
-from trigmon.mq.calls import (
-    Caps,
-    ChangeRun,
-    Runs,
-    StartRuns,
-)
+from trigmon.mq.calls import Caps, ChangeRun, Runs, StartRuns
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing, ToStart

@@ -5,15 +5,15 @@ Held runs belong to no monitor: whoever serves their initiation queue is given t
 
 from __future__ import annotations
 
-from trigmon.log import logger
+from collections.abc import Callable, Iterator
+
+from trigmon.monitor import ledger
 from trigmon.monitor.link import Link
 from trigmon.monitor.posts import keeper_of
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.reading import recorded
-from trigmon.mq.calls import ChangeRun
+from trigmon.mq.calls import Call, ChangeRun, Runs
+from trigmon.mq.replies import Listing, Reply
 from trigmon.mq.run_states import WITH_PROGRAM
-
-log = logger()
 
 
 def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> None:
@@ -24,10 +24,20 @@ def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> Non
     """
     with programs.taking:
         for state in sorted(WITH_PROGRAM):
-            for record in reversed(list(recorded(link.call, {"monitor": of or monitor, "state": state}))):
+            for record in reversed(list(_recorded(link.call, {"monitor": of or monitor, "state": state}))):
                 run_id = str(record["run_id"])
                 if programs.knows(run_id):
                     continue
                 if of:
                     link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
                 programs.take_up(record, keeper_of(of or monitor))
+
+
+def _recorded(call: Callable[[Call], Reply], where: ledger.Fields) -> Iterator[ledger.Fields]:
+    """Every run with these values, newest first. Raises what ``call`` raises."""
+    before, more = "", True
+    while more:
+        reply = call(Runs(where=where, before=before))
+        assert isinstance(reply, Listing)
+        yield from reply.rows
+        before, more = str(reply.rows[-1]["run_id"]) if reply.rows else "", reply.more

@@ -26,25 +26,13 @@ from trigmon.monitor.plan import (
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
 from trigmon.monitor.resuming import resume
-from trigmon.mq.calls import (
-    Backout,
-    Display,
-    GetMany,
-    Open,
-    RecordRuns,
-)
+from trigmon.mq.calls import Backout, Display, GetMany, Open, RecordRuns
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Listing,
-    Opened,
-    WasGot,
-    WereGot,
-    WereRecorded,
-)
+from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
 from trigmon.mq.run_states import DUE, HELD
 from trigmon.rules.runs import repeated
 

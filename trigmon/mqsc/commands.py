@@ -11,17 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_attributes
-from trigmon.mq.calls import (
-    Alter,
-    Call,
-    Clear,
-    Define,
-    Delete,
-    Display,
-    DisplayHandles,
-    Ping,
-    Refresh,
-)
+from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
 from trigmon.mqsc import elsewhere, words

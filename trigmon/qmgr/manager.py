@@ -29,14 +29,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Counted,
-    Explained,
-    Listing,
-    Refused,
-    Reply,
-    Values,
-)
+from trigmon.mq.replies import Counted, Explained, Listing, Refused, Reply, Values
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.looks import Looks

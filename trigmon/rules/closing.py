@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import (
-    Call,
-    Close,
-    Commit,
-    Disconnect,
-    LostConnection,
-)
+from trigmon.mq.calls import Call, Close, Commit, Disconnect, LostConnection
 from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
 from trigmon.mq.reasons import Reason

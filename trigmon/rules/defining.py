@@ -8,14 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, read_attributes
-from trigmon.mq.calls import (
-    Alter,
-    Call,
-    Clear,
-    Define,
-    Delete,
-    Move,
-)
+from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Move
 from trigmon.mq.enums import DefinitionType, ObjectType
 from trigmon.mq.errors import (
     LikeObjectWrongType,

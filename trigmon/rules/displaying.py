@@ -6,12 +6,7 @@ from collections import Counter
 from typing import Any
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
-from trigmon.mq.calls import (
-    Display,
-    DisplayHandles,
-    Ping,
-    Status,
-)
+from trigmon.mq.calls import Display, DisplayHandles, Ping, Status
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Done, Listing, Values

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.calls import (
-    Call,
-    Caps,
-    Get,
-    GetMany,
-)
+from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import SetPlace

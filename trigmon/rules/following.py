@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
-from trigmon.mq.run_states import HELD, WITH_PROGRAM
+from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
 from trigmon.rules.facts import (
     ConnectionFacts,
@@ -24,6 +24,7 @@ from trigmon.rules.facts import (
     UnitFacts,
     with_place,
 )
+from trigmon.rules.records import is_being_cancelled, line_of
 from trigmon.rules.reserved import Reservation
 
 if TYPE_CHECKING:
@@ -294,16 +295,6 @@ def _add(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
         standing.drop(table, key)
 
 
-def line_of(record: dict[str, object]) -> tuple[str, str, str]:
-    """The line a run waits in: its initiation queue, its slot, its queue."""
-    return str(record.get("initiation_q", "")), slot_of(record), str(record.get("q_name", ""))
-
-
-def slot_of(record: dict[str, object]) -> str:
-    """What instances are counted by: the process, or the program where a trigger message names no process."""
-    return str(record.get("process_name") or record.get("appl_id") or "")
-
-
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
     """Runs are rows of the store; here stands how many are held, and which are to be ended."""
     for record, by in ((change.before, -1), (change.record, 1)):
@@ -313,11 +304,6 @@ def _write_run(standing: Standing, change: c.WriteRun) -> None:
         standing.write(standing.cancelling, change.run_id, str(change.record.get("monitor", "")))
     elif change.run_id in standing.cancelling:
         standing.drop(standing.cancelling, change.run_id)
-
-
-def is_being_cancelled(record: dict[str, object]) -> bool:
-    """Whether a run's monitor is still to end it."""
-    return record.get("state") in WITH_PROGRAM and bool(record.get("cancelled_by"))
 
 
 def _drop_run(standing: Standing, change: c.DropRun) -> None:

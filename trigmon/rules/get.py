@@ -25,12 +25,7 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Refused,
-    Reply,
-    WasGot,
-    WereGot,
-)
+from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
 from trigmon.mq.transmission import aged
 from trigmon.rules.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.context import saved, shown

@@ -13,15 +13,16 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import BackoutRequeue, TriggerType
+from trigmon.mq.enums import BackoutRequeue
 from trigmon.mq.replies import Done
 from trigmon.mq.run_states import EXITED, HELD, UNKNOWN
 from trigmon.rules.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.decision import Decision, Ids, QueueHeld, Told
 from trigmon.rules.errands import JudgeRun
 from trigmon.rules.facts import BREAKER, Cause, Facts, Found, Paused, QueueFacts, Selection, Serving, StoredMessage
+from trigmon.rules.records import written
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import pause_ms, process_of
+from trigmon.rules.starting import is_for_one, pause_ms, process_of
 
 _ON_ITS_OWN = Process(name="")
 _KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
@@ -33,7 +34,7 @@ _Record = dict[str, Any]
 def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
     """The message that the next program would get, where the breaker may open: the diagnosis names it."""
     queue = facts.queue
-    if queue is None or not _loops(queue) or not _is_left(facts):
+    if queue is None or not is_for_one(queue) or not _is_left(facts):
         return None
     return Selection(queue.definition.name, now)
 
@@ -48,7 +49,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
     if record is None:
         return Decision(Done(), changes)
     record = {**record, **counts(serving)}
-    changes.append(WriteRun(call.run_id, record, _ended_ms(record, now), before=facts.run))
+    changes.append(written(record, now, facts.run))
     if facts.queue is None or not _tells_something(record):
         return Decision(Done(), changes)
     cause = _judged(record, serving, facts, now)
@@ -98,14 +99,9 @@ def _is_left(facts: Facts) -> bool:
     return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.uncommitted_puts
 
 
-def _loops(queue: QueueFacts | None) -> bool:
-    """Whether a program's end can bring the next one's start."""
-    return queue is not None and queue.definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
-
-
 def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
     """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
-    if not process.breaker or not _loops(facts.queue):
+    if not process.breaker or not is_for_one(facts.queue):
         return False
     return cause.fruitless >= process.breaker or (has_failed(record) and cause.fruitless > process.retry)
 
@@ -114,7 +110,7 @@ def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) 
     """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed."""
     if not cause.fruitless:
         return process.retry > 0
-    tries = min(_attempt(record), cause.fruitless) if _loops(facts.queue) else _attempt(record)
+    tries = min(_attempt(record), cause.fruitless) if is_for_one(facts.queue) else _attempt(record)
     return tries <= process.retry
 
 
@@ -166,8 +162,3 @@ def _met(queue: QueueFacts, message: StoredMessage) -> str:
     if by is not BackoutRequeue.QMGR:
         return f"{said}; BOTHRESH({threshold}) is the program's to heed: BOREQ(QMGR) would put it aside"
     return f"{said} of BOTHRESH({threshold})"
-
-
-def _ended_ms(record: _Record, now: int) -> int:
-    end = record.get("end_ms")
-    return end if isinstance(end, int) and 0 < end < 2**63 else now

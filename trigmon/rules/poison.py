@@ -148,6 +148,16 @@ def moved(
     return replace(delivered, changes=[RemoveMessage(message), *delivered.changes])
 
 
+def counted_anew(descriptor: MessageDescriptor) -> MessageDescriptor:
+    """As it is put aside: its count begins at 0, and what that was stands in ApplOriginData, if that was blank."""
+    mark = descriptor.appl_origin_data
+    return replace(
+        descriptor,
+        backout_count=0,
+        appl_origin_data=mark if mark.strip() else f"BO{min(descriptor.backout_count, 99)}",
+    )
+
+
 def backouts_before(descriptor: MessageDescriptor) -> int | None:
     """How often a message had been backed out when it was put aside (99: that often or more), None where nothing says.
 
@@ -215,16 +225,9 @@ def _look_again() -> Refused:
     return Refused(reason=Reason.NO_MSG_AVAILABLE.value)
 
 
-def _clean(descriptor: MessageDescriptor) -> MessageDescriptor:
-    mark = (
-        descriptor.appl_origin_data if descriptor.appl_origin_data.strip() else f"BO{min(descriptor.backout_count, 99)}"
-    )
-    return replace(descriptor, backout_count=0, appl_origin_data=mark)
-
-
 def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: int, ids: Ids) -> Decision | str:
     """The message onto the queue, or what hinders that. One may ask to be no dead letter (MQRO_DISCARD_MSG)."""
-    descriptor = _clean(message.descriptor)
+    descriptor = counted_anew(message.descriptor)
     try:
         if to_q_name:
             done = moved(message, to_q_name, descriptor, message.data, facts, now, ids)

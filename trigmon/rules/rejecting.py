@@ -10,17 +10,17 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Call, Reject
-from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, FORMAT_DEAD_LETTER, MessageDescriptor
+from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import ReportOption, UnitOutcome
 from trigmon.mq.errors import AttrValueError, CommandFailed, MQError, OptionsError, UnknownObjectName
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply, Settled
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
-from trigmon.rules.dead_letter import header, why_not
-from trigmon.rules.decision import Aside, Decision, Dropped, Ids
+from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.decision import Aside, Decision, Ids
 from trigmon.rules.errands import PutOff
 from trigmon.rules.facts import Facts, Found, Selection, StoredMessage
-from trigmon.rules.poison import moved
+from trigmon.rules.poison import counted_anew, moved
 from trigmon.rules.reports import exception_report
 from trigmon.rules.reserved import Due, ended
 from trigmon.rules.reserving import check_stretches, named, open_one
@@ -64,7 +64,7 @@ def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids
 def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """From the queue, or out of the reservation, onto another queue, one way after the other."""
     message = call.message
-    descriptor = _as_put_off(message.descriptor)
+    descriptor = counted_anew(message.descriptor)
     try:
         if call.to_q_name:
             done = moved(message, call.to_q_name, descriptor, message.data, facts, now, ids)
@@ -106,22 +106,10 @@ def _dead_letter(message: StoredMessage, descriptor: MessageDescriptor, facts: F
     data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + message.data
     if hindered := why_not(facts, len(data)):
         raise CommandFailed(f"the dead-letter queue: {hindered}")
-    dead = replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
     to_q_name = facts.q_mgr.dead_letter_q_name
-    done = moved(message, to_q_name, dead, data, facts, now, ids)
-    dropped = tuple(Dropped(to_q_name, "a dead letter has no dead letter") for _ in done.errands)
-    return replace(done, errands=_reports(message, facts, now), told=(*done.told, *dropped))
+    done = moved(message, to_q_name, dead_descriptor(descriptor), data, facts, now, ids)
+    return replace(ends_here(done, to_q_name), errands=_reports(message, facts, now))
 
 
 def _reports(message: StoredMessage, facts: Facts, now: int) -> list[Call]:
     return exception_report(message, _REACHED.value, facts, now)
-
-
-def _as_put_off(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """A new put, whose count begins at 0; what the count was stands in ApplOriginData, if that was blank."""
-    mark = descriptor.appl_origin_data
-    return replace(
-        descriptor,
-        backout_count=0,
-        appl_origin_data=mark if mark.strip() else f"BO{min(descriptor.backout_count, 99)}",
-    )

@@ -14,14 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import (
-    Call,
-    ReadReserved,
-    Release,
-    Reservations,
-    Reserve,
-    Settle,
-)
+from trigmon.mq.calls import Call, ReadReserved, Release, Reservations, Reserve, Settle
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import BackoutRequeue, DefinitionType, Inhibit, OpenOption, UnitOutcome
 from trigmon.mq.errors import (
@@ -42,16 +35,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import matches
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Counted,
-    Done,
-    Listing,
-    Refused,
-    Reply,
-    Reserved,
-    Settled,
-    WereReserved,
-)
+from trigmon.mq.replies import Counted, Done, Listing, Refused, Reply, Reserved, Settled, WereReserved
 from trigmon.rules.changes import (
     AnyChange,
     ReserveMessages,

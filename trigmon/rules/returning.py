@@ -13,14 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from trigmon.mq.calls import (
-    AnySift,
-    Call,
-    DeadLetters,
-    DiscardDeadLetters,
-    RetryDeadLetters,
-    Sieve,
-)
+from trigmon.mq.calls import AnySift, Call, DeadLetters, DiscardDeadLetters, RetryDeadLetters, Sieve
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, moment_of, unpack_dlh
 from trigmon.mq.enums import Feedback, Persistence, word
 from trigmon.mq.errors import DlhError, MQError, OptionsError, QWrongType, UnknownObjectName

@@ -13,38 +13,21 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.calls import (
-    Call,
-    CancelRun,
-    ChangeRun,
-    Commit,
-    Controls,
-    RecordRun,
-    RecordRuns,
-    RetryRun,
-    Runs,
-)
+from trigmon.mq.calls import Call, CancelRun, ChangeRun, Commit, Controls, RecordRun, RecordRuns, RetryRun, Runs
 from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import ApplType, Coalesce, MsgType, Persistence, TriggerType
+from trigmon.mq.enums import ApplType, Coalesce, MsgType, Persistence
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
-from trigmon.mq.replies import (
-    Counted,
-    Done,
-    Listing,
-    Recorded,
-    Values,
-    WereRecorded,
-)
+from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRecorded
 from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, SERVING, STARTED, WITH_PROGRAM
-from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve, WriteRun
+from trigmon.rules.changes import AnyChange, DropRun, Serve, Unserve
 from trigmon.rules.decision import Asked, Decision, Ids
 from trigmon.rules.errands import Deliver, JudgeRun, Prune
 from trigmon.rules.facts import SLICE, Cause, Facts, Found
-from trigmon.rules.following import is_being_cancelled, slot_of
 from trigmon.rules.pausing import checked_reason, paused, rows, who
+from trigmon.rules.records import has_ended, is_being_cancelled, slot_of, written
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import applicant, as_recorded, hindrance, pause_of, served_run
+from trigmon.rules.starting import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.triggers.effects import trigger_descriptor
 
 LARGEST_RECORD = 65_536
@@ -77,7 +60,7 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
         joined, more = _joined(record, facts, now)
         why = "" if joined else hindrance(applicant(record, facts), facts, call.caps, now)
         record = joined or (_held(record, why, facts) if why else record)
-    changes: list[AnyChange] = [_written(record, now), *more]
+    changes: list[AnyChange] = [written(record, now), *more]
     if record.get("state") in WITH_PROGRAM:
         changes.append(_served(record, facts))
     return Decision(replace(_recorded(record, why), process=record["process"]), changes, errands)
@@ -103,7 +86,7 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
         raise UnknownObjectName(f"run {call.run_id}")
     before: _Record = facts.run
     fields = _checked_record(call.fields)
-    if _has_ended(before) and fields.get("state") in OPEN:
+    if has_ended(before) and fields.get("state") in OPEN:
         return Decision(_recorded(before))  # cancelled, while its monitor was about to start it
     if fields.get("state") == STARTED and before.get("state") in (SERVING, DRAINED):
         fields = {name: value for name, value in fields.items() if name != "state"}
@@ -112,7 +95,7 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
         after = _held(after, why, facts)
     else:
         why = ""
-    changes: list[AnyChange] = [_written(after, now, before)]
+    changes: list[AnyChange] = [written(after, now, before)]
     errands: list[Call] = []
     itself = facts.itself
     if after.get("state") in WITH_PROGRAM:
@@ -154,7 +137,7 @@ def _keeps(held: _Record, cause: Cause | None, facts: Facts, now: int) -> str:
 def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A held run ends here and now; one that has, or may have, a process is for its monitor to end."""
     run = _found(call.run_id, facts)
-    if _has_ended(run):
+    if has_ended(run):
         raise CommandFailed(f"RUN({call.run_id}) has ended: {run['state']}")
     if is_being_cancelled(run):
         raise CommandFailed(f"RUN({call.run_id}) is being {_cancelled(run)}")
@@ -163,13 +146,13 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
     if run["state"] == HELD:
         run |= {"state": CANCELLED, "end_ms": now, "why": f"{_cancelled(run)}; {NOT_STARTED}"}
     told = Asked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
-    return Decision(_recorded(run), [replace(_written(run, now, facts.run), is_news=True)], told=(told,))
+    return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], told=(told,))
 
 
 def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """The same trigger message on the same initiation queue: any monitor there takes it, as it takes every other."""
     run = _found(call.run_id, facts)
-    if not _has_ended(run):
+    if not has_ended(run):
         raise CommandFailed(f"RUN({call.run_id}) has not ended: {run['state']}")
     fields = {name: run.get(name) for name in (*TriggerMessage.__struct_fields__, "occasion", "initiation_q")}
     correl_id = (REPEATS + call.run_id.encode()).ljust(ID_LENGTH, b"\0")
@@ -238,10 +221,6 @@ def _found(run_id: str, facts: Facts) -> _Record:
     return facts.run
 
 
-def _has_ended(record: _Record) -> bool:
-    return bool(record.get("state")) and record["state"] not in OPEN
-
-
 def fired_by(record: _Record) -> tuple[str, str]:
     """For which queue a run is, and on which occasion that fired."""
     return str(record.get("q_name", "")), str(record.get("occasion", ""))
@@ -256,8 +235,7 @@ def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, li
     waiting = facts.waiting
     if waiting is None:
         return None, []
-    queue = facts.queue
-    loops = queue is not None and queue.definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
+    loops = is_for_one(facts.queue)
     coalesces = facts.process is not None and facts.process.coalesce is Coalesce.YES
     if not (coalesces or (loops and waiting.get("retries"))):
         return None, []
@@ -265,7 +243,7 @@ def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, li
         return None, []
     why = f"run {waiting['run_id']}, which waits, does the same: {waiting.get('why', '')}".rstrip(": ")
     begins_anew = waiting.get("retries") and not loops
-    more: list[AnyChange] = [_written({**waiting, "attempt": 1}, now, waiting)] if begins_anew else []
+    more: list[AnyChange] = [written({**waiting, "attempt": 1}, now, waiting)] if begins_anew else []
     return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}, more
 
 
@@ -281,7 +259,7 @@ def _as_cancelled(record: _Record, wanted: object, now: int) -> _Record:
         return record
     if wanted in (DUE, HELD):
         return {**record, "state": CANCELLED, "end_ms": now, "why": f"{_cancelled(record)}; {NOT_STARTED}"}
-    if _has_ended(record) and record["state"] != CANCELLED:
+    if has_ended(record) and record["state"] != CANCELLED:
         return {**record, "state": CANCELLED, "why": f"{_cancelled(record)}; {record.get('why') or 'it ended'}"}
     return record
 
@@ -297,13 +275,6 @@ def _cancelled(record: _Record) -> str:
     at = record.get("cancelled_ms")
     said = f"cancelled by {record.get('cancelled_by')}" + (f" at {moment(at)}" if isinstance(at, int) else "")
     return f"{said}: {record['cancel_reason']}" if record.get("cancel_reason") else said
-
-
-def _written(record: _Record, now: int, before: _Record | None = None) -> WriteRun:
-    """The change. Where nobody saw when it ended, it ended when that was written down."""
-    end = record.get("end_ms")
-    ended_ms = (end if isinstance(end, int) and 0 < end < 2**63 else now) if _has_ended(record) else 0
-    return WriteRun(str(record["run_id"]), record, ended_ms, before=before)
 
 
 def _recorded(record: _Record, why: str = "") -> Recorded:

@@ -11,22 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import (
-    Call,
-    Disconnect,
-    LostConnection,
-    Reject,
-    Release,
-    Settle,
-)
+from trigmon.mq.calls import Call, Disconnect, LostConnection, Reject, Release, Settle
 from trigmon.mq.enums import OpenOption, UnitOutcome
-from trigmon.mq.replies import (
-    Done,
-    Reserved,
-    Settled,
-    WasGot,
-    WereGot,
-)
+from trigmon.mq.replies import Done, Reserved, Settled, WasGot, WereGot
 from trigmon.mq.run_states import DRAINED, SERVING, WITH_PROGRAM
 from trigmon.rules.changes import (
     AnyChange,

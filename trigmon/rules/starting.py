@@ -22,8 +22,8 @@ from trigmon.rules.changes import Serve, WriteRun
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import StartRun
 from trigmon.rules.facts import Cause, Facts, Found, Line, QueueFacts, Serving
-from trigmon.rules.following import slot_of
 from trigmon.rules.pausing import paused
+from trigmon.rules.records import slot_of
 
 MOST_AT_ONCE = 64
 LONGEST_PAUSE_S = 60
@@ -110,7 +110,7 @@ def _elsewhere(running: list[Serving], monitor: str) -> str:
 
 def _tried_by_another(who: Applicant, running: list[Serving]) -> str:
     """After a failure one at a time tries again: a close's trigger message can come before the end of its run."""
-    if who.cause is None or not who.cause.failed or not _is_for_one(who.queue):
+    if who.cause is None or not who.cause.failed or not is_for_one(who.queue):
         return ""
     same = (each.run_id for each in running if (each.slot, each.q_name) == (who.slot, who.q_name))
     other = next(same, "")
@@ -121,13 +121,14 @@ def _times(cause: Cause) -> str:
     return f"{cause.failed} time{'s' if cause.failed > 1 else ''}"
 
 
-def _is_for_one(queue: QueueFacts | None) -> bool:
+def is_for_one(queue: QueueFacts | None) -> bool:
+    """Whether a queue wants one program at a time, whose end can bring the next one's start."""
     return queue is not None and queue.definition.trigger_type in _ONE_PROGRAM
 
 
 def _not_opened(who: Applicant, running: list[Serving]) -> str:
     """A queue of FIRST or DEPTH wants one program at a time, until that has begun to read."""
-    if not _is_for_one(who.queue):
+    if not is_for_one(who.queue):
         return ""
     coming = next((each for each in running if each.q_name == who.q_name and not each.first_open_ms), None)
     return f"run {coming.run_id} was started for {who.q_name} and has not opened it yet" if coming is not None else ""

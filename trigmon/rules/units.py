@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import (
-    Backout,
-    Call,
-    Commit,
-    Outcome,
-)
+from trigmon.mq.calls import Backout, Call, Commit, Outcome
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import OptionsError, SyncpointLimitReached, UnitOfWorkNotStarted
 from trigmon.mq.replies import Done, OutcomeWas

@@ -40,7 +40,8 @@ from trigmon.rules.facts import (
     Wants,
     World,
 )
-from trigmon.rules.following import FOLLOW, line_of
+from trigmon.rules.following import FOLLOW
+from trigmon.rules.records import line_of
 from trigmon.rules.reserved import Reservation
 
 _GONE = object()

@@ -9,20 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol, cast
 
-from trigmon.mq.calls import (
-    Call,
-    Disconnect,
-    Get,
-    GetMany,
-)
+from trigmon.mq.calls import Call, Disconnect, Get, GetMany
 from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Refused,
-    Reply,
-    WasGot,
-    WereGot,
-)
+from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
 from trigmon.qmgr.sessions import Session
 from trigmon.server.authority import Peer
 from trigmon.server.inbox import Inbox

@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from trigmon.mq.calls import (
-    Call,
-    Get,
-    GetMany,
-    PutMany,
-)
+from trigmon.mq.calls import Call, Get, GetMany, PutMany
 from trigmon.rules.get import MOST_BYTES, MOST_MESSAGES
 
 INTAKE_BYTES = 64 * 1024 * 1024

@@ -9,14 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from trigmon.mq.calls import (
-    Backout,
-    Call,
-    Commit,
-    Disconnect,
-    Get,
-    GetMany,
-)
+from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.mq.replies import Refused, Reply

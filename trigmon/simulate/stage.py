@@ -10,13 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trigmon.mq.calls import (
-    Backout,
-    Call,
-    Commit,
-    Get,
-    Put,
-)
+from trigmon.mq.calls import Backout, Call, Commit, Get, Put
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType, GetOption, PutOption
 from trigmon.mq.replies import Reply

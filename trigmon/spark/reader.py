@@ -23,12 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import reserve
-from trigmon.mq.calls import (
-    Get,
-    ReadReserved,
-    Reserve,
-    Settle,
-)
+from trigmon.mq.calls import Get, ReadReserved, Reserve, Settle
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName

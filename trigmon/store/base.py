@@ -13,7 +13,7 @@ from trigmon.rules import changes as c
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.displaying import outcome_of
 from trigmon.rules.facts import Facts, Line, Serving, Wants
-from trigmon.rules.following import line_of
+from trigmon.rules.records import line_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
 

@@ -17,9 +17,10 @@ from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
 from trigmon.rules.facts import SLICE, Found, QueueFacts, Selection, StoredMessage, fits, follows
-from trigmon.rules.following import after_restart, line_of
+from trigmon.rules.following import after_restart
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import Item, Whole, has_message, reach
+from trigmon.rules.records import line_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore

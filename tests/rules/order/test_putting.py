@@ -15,24 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.worlds import STORES, World
-from trigmon.mq.calls import (
-    Backout,
-    Close,
-    Commit,
-    Get,
-    Put,
-    PutMany,
-)
+from trigmon.mq.calls import Backout, Close, Commit, Get, Put, PutMany
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import GetOption, MsgFlag, OpenOption, PutOption
 from trigmon.mq.errors import MsgFlagsError
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import (
-    Refused,
-    WasGot,
-    WasPut,
-    WerePut,
-)
+from trigmon.mq.replies import Refused, WasGot, WasPut, WerePut
 from trigmon.rules.order.putting import check_flags
 
 LOGICAL, SYNCPOINT = PutOption.LOGICAL_ORDER, PutOption.SYNCPOINT

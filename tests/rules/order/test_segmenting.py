@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from tests.worlds import STORES, World
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
-from trigmon.mq.calls import (
-    Alter,
-    Explain,
-    Get,
-    Move,
-)
+from trigmon.mq.calls import Alter, Explain, Get, Move
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import MsgFlag, OpenOption, TriggerType
 from trigmon.mq.errors import MsgTooBigForQ

@@ -12,7 +12,8 @@ import msgspec
 from trigmon.mq.run_states import HELD
 from trigmon.rules import changes as c
 from trigmon.rules.facts import SLICE, Cause, Serving
-from trigmon.rules.following import after_restart, is_being_cancelled, line_of
+from trigmon.rules.following import after_restart
+from trigmon.rules.records import is_being_cancelled, line_of
 from trigmon.rules.world import Standing
 from trigmon.store.port import StoreBroken
 from trigmon.store.sqlite import statements as sql
