@@ -36,10 +36,12 @@ WRONG = [
     ("unix", "appl_id", "APPLICID", "bash -o pipefail -ec 'load {queue}' x", SCRIPT_FROM_OUTSIDE),
     ("unix", "appl_id", "APPLICID", "sh {trigdata}", SCRIPT_FROM_OUTSIDE),
     ("unix", "appl_id", "APPLICID", "/bin/sh -c", SCRIPT_FROM_OUTSIDE),
-    *((kind, "run_as", "RUNAS", user, USER) for kind in ("unix", "spark") for user in BAD_USERS),
+    ("unknown", "spark_conf", "SPKCONF", "it's", OPEN_QUOTE),
+    ("unknown", "spark_arguments", "SPKARGS", "--{userdata}", f"{OPTION}'--{{userdata}}'"),
+    *((kind, "run_as", "RUNAS", user, USER) for kind in ("unix", "spark", "unknown") for user in BAD_USERS),
     *(
         (kind, "secrets", "SECRETS", text, f"{SECRETS} ({bad!r} is no name of a secret)")
-        for kind in ("unix", "spark")
+        for kind in ("unix", "spark", "unknown")
         for text, bad in BAD_SECRETS
     ),
 ]
@@ -70,10 +72,10 @@ def test_what_could_not_be_started_is_refused_when_it_is_defined_or_altered(kind
     [
         ("unix", {"appl_id": ""}),
         ("unix", {"appl_id": "load.sh 'two words' {trigdata}", "env_data": "tail &"}),
-        ("unix", {"appl_id": "awk '{print}'", "spark_conf": "it's no matter"}),
+        ("unix", {"appl_id": "awk '{print}'", "spark_conf": "a='it is no matter'"}),
         ("spark", {"appl_id": "load.py --queue {queue}", "spark_conf": "a=1 b='2 3'"}),
         ("WINDOWSNT", {"appl_id": "C:\\it's mine.exe", "env_data": "'"}),
-        (70000, {"appl_id": "{queue}", "run_as": "root", "secrets": "/"}),
+        (70000, {"appl_id": "{queue}", "run_as": "load", "secrets": "a"}),
         (
             "unix",
             {
@@ -99,6 +101,14 @@ def test_a_new_type_looks_at_everything_anew():
     qm(Alter(object_type="PROCESS", name="P", attributes={"user_data": "u"}))
     with pytest.raises(AttrValueError, match="APPLICID"):
         qm(Alter(object_type="PROCESS", name="P", attributes={"appl_type": "unix"}))
+
+
+def test_a_default_process_spoils_no_script_that_says_nothing_of_what_is_ours():
+    """A script leaves out attributes of ours, so that MQ can read it: what fills them there must fit every type."""
+    qm = InProcess()
+    with pytest.raises(AttrValueError, match="SECRETS"):
+        default = {"appl_type": "unknown", "secrets": "it's"}
+        qm(Alter(object_type="PROCESS", name="SYSTEM.DEFAULT.PROCESS", attributes=default))
 
 
 def test_what_is_taken_from_another_process_is_looked_at_too():

@@ -1,7 +1,8 @@
 """What a process definition says to start: its texts as words, lexed like a shell's and run by none.
 
-Pure, and the one copy: a definition is held to it when it is made or altered, and a launch cuts its words by it. Only
-application types that a monitor of ours starts are held to it; what others mean by their texts is theirs.
+Pure, and the one copy: a definition is held to it when it is made or altered, and a launch cuts its words by it.
+APPLICID and ENVRDATA mean what the application type makes of them, so they are held to it only for types that a
+monitor of ours starts. Attributes of ours mean one thing, and are held to it whatever the type.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
 
     A blank APPLICID is none: MQ allows a process that starts nothing yet.
     """
-    for name, check in _CHECKS.get(process.appl_type, {}).items():
+    for name, check in (_CHECKS.get(process.appl_type, {}) | _OURS).items():
         try:
             wanted = check(getattr(process, name))
         except ValueError as error:
@@ -170,8 +171,13 @@ def _secrets(text: str) -> str:
     return ""
 
 
-_BOTH: dict[str, Callable[[str], str]] = {"env_data": _after, "run_as": _user, "secrets": _secrets}
+_OURS: dict[str, Callable[[str], str]] = {
+    "run_as": _user,
+    "secrets": _secrets,
+    "spark_conf": _settings,
+    "spark_arguments": _plain,
+}
 _CHECKS: dict[int, dict[str, Callable[[str], str]]] = {
-    ApplType.UNIX: {"appl_id": _program, **_BOTH},
-    ApplType.SPARK: {"appl_id": _script, "spark_conf": _settings, "spark_arguments": _plain, **_BOTH},
+    ApplType.UNIX: {"appl_id": _program, "env_data": _after},
+    ApplType.SPARK: {"appl_id": _script, "env_data": _after},
 }
