@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.launch.houses import House
 from trigmon.launch.port import LaunchError, Order
 from trigmon.launch.process import ProcessLauncher, arguments, environment
-from trigmon.launch.spark_submit import command
+from trigmon.launch.spark.submit import command
 from trigmon.launch.words import control_character
 from trigmon.monitor.plan import DeadLetter, believed, process_for
 from trigmon.mq.attributes import Process

@@ -14,7 +14,7 @@ import pytest
 
 from tests.daemons import define
 from tests.spark.conftest import depth, spark_environment
-from trigmon.launch.spark_submit import spark_home
+from trigmon.launch.spark.submit import spark_home
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 JOB = Path(__file__).with_name("whole_job.py")

@@ -7,7 +7,7 @@ from pathlib import Path
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import Launcher
 from trigmon.launch.process import ProcessLauncher
-from trigmon.launch.spark_submit import SparkSubmitLauncher
+from trigmon.launch.spark.submit import SparkSubmitLauncher
 from trigmon.mq.enums import ApplType
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from trigmon.launch.port import LaunchError
-from trigmon.launch.spark_submit import SparkSubmitLauncher, command, spark_home
+from trigmon.launch.spark.submit import SparkSubmitLauncher, command, spark_home
 from trigmon.mq.enums import ApplType
 
 DIRECTORY = "/srv/jobs"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
-from trigmon.launch.java import find_java
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
+from trigmon.launch.spark.java import find_java
 from trigmon.rules.programs import has_placeholder
 
 # As a standalone master, YARN and Kubernetes name applications; a local one is named nowhere but in its driver.
