@@ -13,7 +13,7 @@ from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.store.sqlite import looking
+from trigmon.store.sql import looking
 
 G = padded_id("g")
 IN_GROUP, LAST = MsgFlag.MSG_IN_GROUP.value, MsgFlag.LAST_MSG_IN_GROUP.value

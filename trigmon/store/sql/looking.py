@@ -15,8 +15,8 @@ from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import START, Whole, has_message, reach
-from trigmon.store.sqlite import statements as sql
-from trigmon.store.sqlite.grouping import Place, items_from
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.grouping import Place, items_from
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]
