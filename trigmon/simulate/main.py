@@ -25,9 +25,9 @@ def play_files(
 ) -> int:
     """Plays the scenarios of all files, which are read before the first is played.
 
-    ``store`` is ``memory``, ``sqlite`` or ``postgres``, a database that ``postgres`` leads to; ``output`` is ``table`` or
-    ``json``; the echoes take a line each. Returns 0 when every expectation held, 1 when some did not, 2 when a file is no
-    scenario or the store cannot be had.
+    ``store`` is ``memory``, ``sqlite`` or ``postgres``, a database that ``postgres`` leads to; ``output`` is ``table``
+    or ``json``; the echoes take a line each. Returns 0 when every expectation held, 1 when some did not, 2 when a file
+    is no scenario or the store cannot be had.
     """
     if store not in STORES:
         echo_err(f"--store is {' or '.join(STORES)}, not {store}")

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from trigmon.store.port import StoreBroken, StoreTooNew
+from trigmon.store.port import StoreBroken, StoreTooNew, Unreachable
 
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, str] = {}
@@ -74,11 +74,16 @@ def connect(place: Place) -> psycopg.Connection[Any]:
         said = conninfo_to_dict(place.dsn)
         conninfo = make_conninfo(place.dsn, **{key: value for key, value in _LINK.items() if key not in said})
         connection = psycopg.connect(conninfo, autocommit=True, application_name=f"trigmon {place.schema}")
+    except psycopg.OperationalError as error:
+        raise Unreachable(f"{place}: {error}") from error
     except psycopg.Error as error:
         raise StoreBroken(f"{place}: {error}") from error
     try:
         _prepare(connection, place)
         _migrate(connection, place)
+    except psycopg.OperationalError as error:
+        connection.close()
+        raise Unreachable(f"{place}: {error}") from error
     except psycopg.Error as error:
         connection.close()
         raise StoreBroken(f"{place}: {error}") from error

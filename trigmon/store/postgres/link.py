@@ -14,7 +14,7 @@ import psycopg
 from psycopg.pq import DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
-from trigmon.store.port import StoreBroken
+from trigmon.store.port import Fenced, StoreBroken
 
 FENCED = "TM001"
 """The SQLSTATE of the schema's function ``fence``."""
@@ -29,10 +29,6 @@ class Failed(StoreBroken):
     def __init__(self, why: str, state: str = "") -> None:
         super().__init__(why)
         self.state = state
-
-
-class Fenced(StoreBroken):
-    """Another process has taken the queue manager over: nothing of this one counts any more."""
 
 
 class Array(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from trigmon.store.port import StoreBroken
+from trigmon.store.port import StoreBroken, Unreachable
 
 # Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
 # that has lost it stops. A session of another role shows no time of its start.
@@ -48,6 +48,8 @@ def take(connection: psycopg.Connection[Any], name: str, lease_ms: int) -> int |
             row = connection.execute(TAKE, values).fetchone()
     except psycopg.errors.LockNotAvailable:
         return None
+    except psycopg.OperationalError as error:
+        raise Unreachable(f"taking over {name}: {error}") from error
     except psycopg.Error as error:
         raise StoreBroken(f"taking over {name}: {error}") from error
     return None if row is None else int(row[0])
@@ -58,5 +60,5 @@ def holder(connection: psycopg.Connection[Any], name: str) -> str:
     try:
         row = connection.execute(HOLDER, (name,)).fetchone()
     except psycopg.Error as error:
-        raise StoreBroken(f"who serves {name}: {error}") from error
+        raise Unreachable(f"who serves {name}: {error}") from error
     return f"process {row[1]} on {row[0]}" if row else "nobody"

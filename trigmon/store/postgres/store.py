@@ -19,7 +19,7 @@ from trigmon.store.port import DirectoryInUse, StoreBroken
 from trigmon.store.postgres import member
 from trigmon.store.postgres.ahead import Ahead
 from trigmon.store.postgres.connection import Place, connect
-from trigmon.store.postgres.link import Link, Row
+from trigmon.store.postgres.link import Failed, Link, Row
 from trigmon.store.postgres.writes import Writes
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.looking import message_of
@@ -41,7 +41,7 @@ _AGAIN_S = 0.02
 class PostgresStore(RowStore):
     """One schema, one session. It serves nobody before :meth:`take` succeeded; :meth:`open` takes by itself."""
 
-    error = StoreBroken
+    error = Failed
 
     def __init__(self, place: Place) -> None:
         self._place = place

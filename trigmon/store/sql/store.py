@@ -117,6 +117,10 @@ class RowStore(BaseStore):
             standing.follow(c.SetReservation(_reservation(text)))
         standing.mark()
 
+    def is_new(self) -> bool:
+        """Whether no queue manager had it before. Asked before :meth:`open`."""
+        return self._meta("q_mgr_name") is None
+
     def kept_time(self) -> str:
         """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
         return str(self._meta("own_time") or "")
