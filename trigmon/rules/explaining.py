@@ -13,6 +13,7 @@ from trigmon.rules.pausing import pauses_of, rows
 from trigmon.rules.put import put_situation
 from trigmon.rules.reserving import rows as reservation_rows
 from trigmon.rules.resolving import base_queue
+from trigmon.rules.triggers.sharing import in_group
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations, what_time_will_bring
 
@@ -36,7 +37,7 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
     if call.priority < -1:
         raise PriorityError(f"priority {call.priority}: 0 to 9, or -1 for the queue's own")
     priority = opened.def_priority if call.priority < 0 else min(call.priority, facts.q_mgr.max_priority)
-    situation = put_situation(facts, queue, priority, now)
+    situation = in_group(put_situation(facts, queue, priority, now))
     verdict = judge(situation)
     definition = queue.definition
     expired = min(found.expired_count if found is not None else 0, queue.depth)
@@ -46,7 +47,7 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
         "priority": priority,
         "counted_priority": situation.priority,
         "current_q_depth": queue.depth,
-        "available_msgs": max(0, queue.depth - queue.uncommitted_puts - expired - spoken_for),
+        "available_msgs": max(0, queue.depth - queue.unseen - expired - spoken_for),
         "expired_msgs": expired,
         "expired_is_capped": expired >= MOST_EXPIRED,
         "qualifying_depth": queue.waiting(definition.trigger_msg_priority),

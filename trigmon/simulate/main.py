@@ -38,5 +38,5 @@ def play_files(
         return NO_SCENARIO
     report = Report(output == "json", echo_out, echo_err)
     for scenario in scenarios:
-        report.tell(play(scenario, InProcess(scenario.q_mgrs[0], store)))
+        report.tell(play(scenario, InProcess(scenario.q_mgrs, store)))
     return HELD if report.end() else DID_NOT_HOLD

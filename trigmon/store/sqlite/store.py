@@ -91,6 +91,11 @@ class SqliteStore(BaseStore):
         self._execute("BEGIN IMMEDIATE")
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         changed = self._groups.start()
+        for each in self.decided:
+            changed += self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,))
+            self._execute(sql.COMMIT_GETS, (each.unit_id,))
+            self._execute(sql.COMMIT_PUTS, (each.unit_id,))
+            self._execute(sql.RECORD_OUTCOME, (each.client_id, each.number, int(UnitOutcome.COMMITTED), now))
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
         for group in changed:
@@ -154,6 +159,13 @@ class SqliteStore(BaseStore):
         """See the port. The savepoint itself is set before the first write of a call that can be undone."""
         self._release()
         self.standing.mark()
+
+    def prepare(self) -> None:
+        """Commits what was written so far, with a sync; units of work in flight stay in flight."""
+        self._release()
+        if self._in_turn:
+            self._must_sync = True
+            self._commit()
 
     def undo(self) -> None:
         """See the port."""
