@@ -105,12 +105,15 @@ class _Connection:
 
 
 class InProcess:
-    """Queue managers by name, several as one queue-sharing group. ``store`` is one of STORES, for what is their own."""
+    """Queue managers by name, several as one queue-sharing group. ``store`` is one of STORES, for what is their own.
 
-    def __init__(self, q_mgrs: Sequence[str], store: str) -> None:
+    ``in_group``: one is in a group as well, of its own.
+    """
+
+    def __init__(self, q_mgrs: Sequence[str], store: str, *, in_group: bool = False) -> None:
         self._clock = VirtualClock()
         self._listener = _Listener()
-        self._group = MemoryGroup() if len(q_mgrs) > 1 else None
+        self._group = MemoryGroup() if in_group or len(q_mgrs) > 1 else None
         self._connections: dict[tuple[str, str], _Connection] = {}
         self._operators: dict[str, Session] = {}
         self._sequence = 0
