@@ -88,10 +88,11 @@ class Keeper:
         """Has it keep a fork server ready. Raises KeeperGone."""
         self._say(talk.line("warm", argv=argv, environment=dict(environment)))
 
-    def close(self) -> None:
-        """Goes; a keeper that keeps nothing ends then."""
+    def close(self, *, for_good: bool = True) -> None:
+        """Goes; a keeper that keeps nothing ends then, unless this monitor comes again (not ``for_good``)."""
         with suppress(KeeperGone):
-            self._say(talk.line("bye"))
+            if for_good:
+                self._say(talk.line("bye"))
         self._link.close()
 
     def wait_for_hello(self) -> None:
@@ -201,10 +202,10 @@ class Keepers:
         """One that has gone."""
         self._known.pop(keeper.name, None)
 
-    def close(self) -> None:
-        """Ends all connections."""
+    def close(self, *, for_good: bool = True) -> None:
+        """Ends all connections; not ``for_good``: another monitor comes and wants what is kept."""
         for keeper in self.all():
-            keeper.close()
+            keeper.close(for_good=for_good)
         self._known.clear()
 
     def _made(self, name: str) -> Keeper:

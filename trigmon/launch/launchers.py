@@ -7,15 +7,24 @@ from pathlib import Path
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import Launcher
 from trigmon.launch.process import ProcessLauncher
+from trigmon.launch.spark.connect import SparkConnectLauncher
 from trigmon.launch.spark.launcher import SparkLauncher
+from trigmon.launch.spark.serving import Serving
 from trigmon.launch.spark.submit import SparkSubmitLauncher
 from trigmon.mq.enums import ApplType, SparkStart
 
 
-def launchers(data_directory: Path, grants: Grants | None = None) -> dict[int, Launcher]:
+def launchers(
+    data_directory: Path, grants: Grants | None = None, serving: Serving | None = None
+) -> dict[int, Launcher]:
     """The application types this machine can start; ``data_directory`` holds what launching writes once."""
     grants = grants or Grants()
+    cold = SparkSubmitLauncher(data_directory, grants)
+    ways: dict[SparkStart, Launcher] = {
+        SparkStart.SUBMIT: cold,
+        SparkStart.CONNECT: SparkConnectLauncher(cold, grants, serving or Serving()),
+    }
     return {
         ApplType.UNIX: ProcessLauncher(grants),
-        ApplType.SPARK: SparkLauncher({SparkStart.SUBMIT: SparkSubmitLauncher(data_directory, grants)}),
+        ApplType.SPARK: SparkLauncher(ways),
     }

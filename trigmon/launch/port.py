@@ -34,10 +34,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     remote: str = ""
     master: str = ""
+    name: str = ""
     conf: dict[str, str] = {}
     py_files: list[str] = []
     files: list[str] = []
     archives: list[str] = []
+    jars: list[str] = []
 
 
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,9 +1,9 @@
 """A PySpark script run with its session of a Spark Connect server already there, in a process made for it.
 
 ``python -m trigmon.spark.warm.running SCRIPT [ARGUMENT ...]``: ``SPARK_REMOTE`` says which session, ``TRIGMON_RUN``
-what its queries are tagged with, and ``TRIGMON_SPARK`` (a JSON object) what the session is made of: ``conf``,
-``py_files``, ``files``, ``archives``. ``SparkSession.builder.getOrCreate()`` in the script then is that session. The
-fork server's children run scripts in the same way (:mod:`trigmon.spark.warm.forking`).
+what its queries are tagged with, and ``TRIGMON_SPARK`` (a JSON object) of what the session is made: ``name``, ``conf``,
+``py_files``, ``files``, ``archives``, ``jars``. ``SparkSession.builder.getOrCreate()`` in the script then is that
+session. The fork server's children run scripts in the same way (:mod:`trigmon.spark.warm.forking`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ def open_session() -> None:
     spark = SparkSession.builder.getOrCreate()
     # At its exit the client would tidy up by a query, for minutes where the server is gone. The whole session goes.
     atexit.unregister(getattr(spark.client, "_on_exit", open_session))
-    if run := os.environ.get("TRIGMON_RUN"):
-        spark.addTag(run)
+    for tag in (os.environ.get("TRIGMON_RUN"), wanted.get("name", "").replace(",", " ")):
+        if tag:
+            spark.addTag(tag)
     for name, value in wanted.get("conf", {}).items():
         spark.conf.set(name, value)
     for file in wanted.get("py_files", []):
         sys.path.insert(1, file)
         spark.addArtifacts(file, pyfile=True)
-    for kind in ("files", "archives"):
+    for kind, how in (("files", {"file": True}), ("archives", {"archive": True}), ("jars", {})):
         if named := wanted.get(kind):
-            spark.addArtifacts(*named, **{kind.removesuffix("s"): True})
+            spark.addArtifacts(*named, **how)
 
 
 def run(argv: Sequence[str]) -> int:
