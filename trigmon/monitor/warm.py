@@ -181,7 +181,8 @@ class Warm:
     def is_over(self, server: Server, why: str) -> None:
         """A server is gone: its sessions are gone with it, and the runs that work in them are to end."""
         with self._lock:
-            if self._warm.get(server.master) is server:
+            current = self._warm.get(server.master)
+            if current is not None and current.server_id == server.server_id:
                 del self._warm[server.master]
             self._troubles[server.master] = why
             for run_id, given in self._active.items():
