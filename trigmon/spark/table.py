@@ -1,6 +1,6 @@
-"""A Parquet table that takes each batch once: a directory a batch, moved into its place by one rename.
+"""A table of files that takes each batch once: a directory a batch, moved into its place by one rename.
 
-    flights/batch=ID/       what is in the table
+    flights/batch=ID/       what is in the table: files, or a directory a month, where it is partitioned so
     flights.staging/ID/     what is being written
 
 A batch that comes again is found by its name and not written a second time; one that was not written to its end was
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +31,26 @@ def batch_of(table: str | Path, name: str) -> Path:
     return Path(table) / f"batch={name}"
 
 
-def write_batch(frame: DataFrame, table: str | Path, name: str) -> bool:
-    """Writes a batch as Parquet, safe from a power cut when this returns; False when the table has it already."""
+def write_batch(
+    frame: DataFrame,
+    table: str | Path,
+    name: str,
+    *,
+    partition_by: Sequence[str] = (),
+    form: str = "parquet",
+    options: Mapping[str, str] | None = None,
+) -> bool:
+    """Writes a batch, safe from a power cut when this returns; False when the table has it already.
+
+    Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is what Spark
+    calls a format of files, ``options`` are its own.
+    """
     final, staged = batch_of(table, name), staging_of(table) / name
     if final.exists():
         return False
     shutil.rmtree(staged, ignore_errors=True)
-    frame.write.parquet(f"file:{staged.absolute()}")  # not as_uri: Spark decodes nothing in a path
+    where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
+    frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
     publish(staged, final)
     return True
 
