@@ -26,10 +26,10 @@ spark_test = [
 
 class TestOptions:
     def test_a_queue_alone_goes_with_all_its_fields_into_parquet_below_the_home(self, monkeypatch):
-        monkeypatch.setenv("HOME", "/home/of/ours")
+        monkeypatch.setenv("HOME", "/users/ours")
         plan = parsed(["--queue", "A/B"])
         assert (plan.queue, plan.to, plan.form, plan.columns) == ("A/B", "parquet", "raw", tuple(COLUMNS))
-        assert plan.path == Path("/home/of/ours/queues/A&B")
+        assert plan.path == Path("/users/ours/queues/A&B")
         assert (plan.batch, plan.wait_interval_ms, plan.groups) == (10_000, 1000, False)
 
     def test_the_queue_is_that_of_the_trigger_where_none_is_named(self, monkeypatch):
