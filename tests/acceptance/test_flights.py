@@ -21,7 +21,7 @@ from trigmon.mq.calls import Clear, Display, Runs
 
 PROCESS_DEFS = places.shipped("process_defs")
 PUT = PROCESS_DEFS / "flights_put.py"
-JOB_S = 1500
+JOB_S = 3000
 
 
 class Pipeline:
