@@ -23,7 +23,7 @@ import flights_delays
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - every Spark program calls it so
 
-from trigmon.spark import Batch, drain, write_batch
+from trigmon.spark import Batch, Drained, drain, write_batch
 
 SCHEMA = """
     year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int, sched_arr_time int,
@@ -35,9 +35,16 @@ LARGEST_GROUP = 10  # an aircraft leaves New York five times a day at most
 
 
 def main() -> None:
-    """Drains the queue and writes the table and the delays."""
+    """The job, in a Spark of its own."""
     options = parsed()
     spark = SparkSession.builder.appName("flights_load").getOrCreate()
+    done = run(spark, options)
+    print(f"{done.rows} messages in {done.batches} batches, {len(done.rejected)} set aside", flush=True)
+    spark.stop()
+
+
+def run(spark: SparkSession, options: argparse.Namespace) -> Drained:
+    """Drains the queue and writes the table and the delays."""
     load = Load(spark, options)
     done = drain(
         spark,
@@ -49,9 +56,8 @@ def main() -> None:
         progress=lambda batch: print(f"{batch.count} flights written", flush=True),
         options={"columns": MESSAGE},
     )
-    print(f"{done.rows} messages in {done.batches} batches, {len(done.rejected)} set aside", flush=True)
     load.end()
-    spark.stop()
+    return done
 
 
 def parsed() -> argparse.Namespace:
