@@ -13,6 +13,7 @@ once, wherever the program is killed: started again, it goes on behind the last 
 from __future__ import annotations
 
 import argparse
+import datetime
 import sys
 import time
 from contextlib import suppress
@@ -32,7 +33,8 @@ def main() -> None:
             qm.open(options.status, "input_exclusive", "browse", "output") as status,
         ):
             last = "" if options.again else noted(status)
-            put_days(qm, flights, status, {day: days[day] for day in days if last < day <= options.until})
+            wanted = {name: rows for name, rows in days.items() if last < name <= options.until}
+            put_days(qm, flights, status, wanted)
     except FileNotFoundError as error:
         sys.exit(f"flights_put: {error}")
     except trigmon.MQError as error:
@@ -44,9 +46,14 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The flights of 2013 from New York, a message each.")
     parser.add_argument("--queue", default="FLIGHTS.IN", help="where the flights go")
     parser.add_argument("--status", default="FLIGHTS.PUT.STATUS", help="which day was the last one put")
-    parser.add_argument("--until", default="2013-12-31", metavar="DAY", help="the last day to put")
+    parser.add_argument("--until", type=day, default="2013-12-31", metavar="DAY", help="the last day to put")
     parser.add_argument("--again", action="store_true", help="begin with the first day, though it was put already")
     return parser.parse_args()
+
+
+def day(text: str) -> str:
+    """A day as it is written here. Raises ValueError."""
+    return datetime.date.fromisoformat(text).isoformat()
 
 
 def put_days(
@@ -57,15 +64,15 @@ def put_days(
     total = sum(map(len, days.values()))
     began = time.monotonic()
     done = groups = 0
-    for day, rows in days.items():
+    for name, rows in days.items():
         messages = list(data.grouped(rows))
         flights.put_each(messages, syncpoint=True, format="MQSTR", persistence="persistent")
-        note(status, day)
+        note(status, name)
         qm.commit()
         done += len(messages)
         groups += sum(own.get("msg_flags") == "last_msg_in_group" for _, own in messages)
         rate = done / (time.monotonic() - began)
-        screen.progress(f"{day}, {rate:.0f} flights a second", done, total)
+        screen.progress(f"{name}, {rate:.0f} flights a second", done, total)
     took = time.monotonic() - began
     screen.line(f"{done} flights of {len(days)} days put, {groups} groups, in {took:.1f} s: {done / took:.0f} a second")
 
@@ -78,11 +85,11 @@ def noted(status: trigmon.Queue) -> str:
         return ""
 
 
-def note(status: trigmon.Queue, day: str) -> None:
+def note(status: trigmon.Queue, name: str) -> None:
     """Replaces the note, in the unit of work that puts the day."""
     with suppress(trigmon.NoMsgAvailable):
         status.get(syncpoint=True)
-    status.put(day, syncpoint=True, persistence="persistent")
+    status.put(name, syncpoint=True, persistence="persistent")
 
 
 if __name__ == "__main__":

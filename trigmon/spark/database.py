@@ -152,18 +152,17 @@ def _columns(connection: Any, table: str) -> list[str]:
 
 
 def _has_index(connection: Any, table: str) -> bool:
-    """Whether a unique index lies over the two columns, or over one of them."""
-    schema, _, name = table.rpartition(".")
-    bare = [part.strip('"`[]') for part in (schema, name)]
-    for fold in (str, str.upper, str.lower):
-        of_schema, of_name = (fold(part) or None for part in bare)
-        found = connection.getMetaData().getIndexInfo(None, of_schema, of_name, True, True)
+    """Whether a unique index lies over the two columns."""
+    schema, name = (part.strip('"`[]') for part in table.rpartition(".")[::2])
+    for fold in (str, str.upper, str.lower):  # how a database keeps names that were not quoted is its own affair
+        where = (connection.getCatalog(), fold(schema) if schema else connection.getSchema(), fold(name))
+        found = connection.getMetaData().getIndexInfo(*where, True, True)
         indexes: dict[str, set[str]] = {}
         while found.next():
             if column := found.getString("COLUMN_NAME"):
                 indexes.setdefault(found.getString("INDEX_NAME"), set()).add(column.lower())
         found.close()
-        if any(columns <= _KEY for columns in indexes.values()):
+        if any(columns == _KEY for columns in indexes.values()):
             return True
     return False
 
