@@ -37,6 +37,8 @@ def main() -> None:
             put_days(qm, flights, status, wanted)
     except FileNotFoundError as error:
         sys.exit(f"flights_put: {error}")
+    except trigmon.UnknownObjectName as error:
+        sys.exit(f"flights_put: {error}. `trigmon apply config/queues.yaml process_defs` makes the queues.")
     except trigmon.MQError as error:
         sys.exit(f"flights_put: {error}. Started again, it goes on behind the last day that was put.")
 
