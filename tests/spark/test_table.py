@@ -65,8 +65,8 @@ def test_a_job_that_still_writes_a_batch_which_another_was_given_adds_nothing_to
         assert write_batch(Frame("the other's"), table, "b1")
 
     class Slow(Frame):
-        def parquet(self, where):
-            super().parquet(where)
+        def save(self, where):
+            super().save(where)
             if when == "while it writes":
                 other()
 
