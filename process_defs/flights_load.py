@@ -23,6 +23,7 @@ import flights_delays
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - every Spark program calls it so
 
+import trigmon
 from trigmon.spark import Batch, Drained, drain, write_batch
 
 SCHEMA = """
@@ -31,7 +32,6 @@ SCHEMA = """
     hour int, minute int, time_hour timestamp
 """
 MESSAGE = "msg_id, put_time, group_id, msg_seq_number, data"
-LARGEST_GROUP = 10  # an aircraft leaves New York five times a day at most
 
 
 def main() -> None:
@@ -45,30 +45,33 @@ def main() -> None:
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Drained:
     """Drains the queue and writes the table and the delays."""
-    load = Load(spark, options)
-    done = drain(
-        spark,
-        load.batch,
-        queue=options.queue,
-        groups=True,
-        max_rows=options.batch,
-        wait_interval_ms=1000,
-        progress=lambda batch: print(f"{batch.count} flights written", flush=True),
-        options={"columns": MESSAGE},
-    )
-    load.end()
+    with trigmon.connect(application="flights_load") as qm, qm.open(options.queue, "inquire") as queue:
+        load = Load(spark, options, queue)
+        done = drain(
+            spark,
+            load.batch,
+            queue=options.queue,
+            groups=True,
+            max_rows=options.batch,
+            wait_interval_ms=1000,
+            progress=lambda batch: print(f"{batch.count} flights written", flush=True),
+            options={"columns": MESSAGE},
+        )
+        load.end()
     return done
 
 
 def parsed() -> argparse.Namespace:
     """The command line."""
-    environ = os.environ
+    environ, cause = os.environ, trigmon.triggered()
     parser = argparse.ArgumentParser(description="Flights from a queue to Parquet, and how late they were.")
-    parser.add_argument("--queue", help="default: the queue whose trigger started this job")
+    parser.add_argument("--queue", default=cause and cause.q_name, help="default: the one whose trigger started it")
     parser.add_argument("--output", type=Path, default=environ.get("FLIGHTS_OUTPUT") or Path.home() / "flights")
     parser.add_argument("--weather", type=Path, default=environ.get("FLIGHTS_WEATHER") or weather_of_package())
     parser.add_argument("--batch", type=int, default=20_000, help="messages a batch")
     options = parser.parse_args()
+    if not options.queue:
+        parser.error("no queue: name one by --queue, for no trigger started this job")
     if options.weather is None:
         parser.error("no weather: name a file by --weather or FLIGHTS_WEATHER, or pip install 'trigmon[demo]'")
     return options
@@ -83,20 +86,20 @@ def weather_of_package() -> Path | None:
 class Load:
     """The table of flights, and what is made of it."""
 
-    def __init__(self, spark: SparkSession, options: argparse.Namespace) -> None:
+    def __init__(self, spark: SparkSession, options: argparse.Namespace, queue: trigmon.Queue) -> None:
         self.spark = spark
+        self.queue = queue
         self.output: Path = options.output
         self.table = self.output / "flights"
         self.weather: Path = options.weather
-        self.nearly_full: int = options.batch - LARGEST_GROUP
         self.is_told = False
         self.failure: Exception | None = None
 
     def batch(self, messages: DataFrame, batch: Batch) -> None:
-        """Adds a batch to the table. One that is not full may be the queue's last."""
+        """Adds a batch to the table, and where nothing else is on the queue, says what is in all of it."""
         write_batch(flights(messages), self.table, batch.id, partition_by=["month"])
         self.is_told = False
-        if batch.count < self.nearly_full:
+        if self.queue.inquire("current_q_depth")["current_q_depth"] <= batch.count:
             try:
                 self.tell()
             except Exception as error:
