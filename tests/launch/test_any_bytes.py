@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.launch.houses import House
 from trigmon.launch.port import LaunchError, Order
 from trigmon.launch.process import ProcessLauncher, arguments, environment
-from trigmon.launch.spark.submit import command
+from trigmon.launch.spark.command import submitted
 from trigmon.launch.words import control_character
 from trigmon.monitor.plan import DeadLetter, believed, process_for
 from trigmon.mq.attributes import Process
@@ -112,13 +112,12 @@ def test_every_word_becomes_one_element_or_the_launch_is_refused(words, q_name, 
 def test_a_spark_jobs_arguments_are_filled_alike(words, q_name, trigger_data, user_data):
     trigger = message("job.py", q_name=q_name, trigger_data=trigger_data, user_data=user_data)
     try:
-        argv = command("spark-submit", order(trigger, spark_arguments=shlex.join(words), spark_conf="a=b"))
+        argv = submitted(order(trigger, spark_arguments=shlex.join(words), spark_conf="a=b"))
     except LaunchError:
         assert is_refusable(words, trigger)
     else:
-        assert argv[:3] == ["spark-submit", "--conf", "a=b"]
-        assert argv[3] == "job.py"
-        check(words, argv[4:], trigger)
+        assert argv[:3] == ["--conf", "a=b", "job.py"]
+        check(words, argv[3:], trigger)
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,64 +1,16 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
+from trigmon.launch.grants import Grants
 from trigmon.launch.port import LaunchError
-from trigmon.launch.spark.submit import SparkSubmitLauncher, command, spark_home
+from trigmon.launch.spark import with_keytab
+from trigmon.launch.spark.submit import SparkSubmitLauncher, spark_home
 from trigmon.mq.enums import ApplType
-
-DIRECTORY = "/srv/jobs"
-
-# APPLICID, what the definition adds -> what stands after spark-submit
-TABLE = {
-    "only a script": ("load.py", {}, ["/srv/jobs/load.py"]),
-    "a master": ("load.py", {"spark_master": "local[2]"}, ["--master", "local[2]", "/srv/jobs/load.py"]),
-    "conf words, quoted ones whole": (
-        "load.py",
-        {"spark_conf": "spark.ui.enabled=false 'spark.driver.extraJavaOptions=-Da=b -Dc=d'"},
-        [
-            "--conf",
-            "spark.ui.enabled=false",
-            "--conf",
-            "spark.driver.extraJavaOptions=-Da=b -Dc=d",
-            "/srv/jobs/load.py",
-        ],
-    ),
-    "py-files beside the definition and elsewhere": (
-        "load.py",
-        {"spark_py_files": "lib.zip, hdfs://nn/more.zip,/opt/x.py"},
-        ["--py-files", "/srv/jobs/lib.zip,hdfs://nn/more.zip,/opt/x.py", "/srv/jobs/load.py"],
-    ),
-    "arguments with placeholders, the script's own words first": (
-        "load.py --table=flights",
-        {"spark_arguments": "--queue {queue} --data {trigdata}", "trigger_data": "a b", "env_data": "last &"},
-        ["/srv/jobs/load.py", "--table=flights", "--queue", "ORDERS", "--data", "a b", "last"],
-    ),
-    "an absolute script": ("/opt/load.py", {}, ["/opt/load.py"]),
-    "a script on a file system of the cluster": ("hdfs://nn/load.py", {}, ["hdfs://nn/load.py"]),
-    "a script on every worker": ("local:/opt/load.py", {}, ["local:/opt/load.py"]),
-    "no mqtmc2 unless asked for": ("load.py", {"spark_arguments": "x"}, ["/srv/jobs/load.py", "x"]),
-}
-
-REFUSED = {
-    "no script": ("", {}, "must begin with the PySpark file"),
-    "an option instead of a script": ("--master=x load.py", {}, "must begin with the PySpark file"),
-    "a script from outside": ("{userdata}", {}, "must begin with the PySpark file"),
-    "a conf without a value": ("load.py", {"spark_conf": "spark.ui.enabled"}, "form key=value"),
-    "an option from outside": ("load.py {trigdata}", {"trigger_data": "--jars=x"}, "may not begin an option"),
-    "an open quote": ("load.py", {"spark_arguments": "'a"}, "SPKARGS cannot be split"),
-}
-
-
-@pytest.mark.parametrize(("appl_id", "definition", "expected"), TABLE.values(), ids=TABLE)
-def test_the_command_line_of(order, appl_id, definition, expected):
-    made = command("spark-submit", order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition))
-    assert made == ["spark-submit", *expected]
-
-
-@pytest.mark.parametrize(("appl_id", "definition", "why"), REFUSED.values(), ids=REFUSED)
-def test_refused_is(order, appl_id, definition, why):
-    with pytest.raises(LaunchError, match=why):
-        command("spark-submit", order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition))
 
 
 def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
@@ -66,6 +18,51 @@ def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
     (tmp_path / "bin" / "spark-submit").touch()
     assert spark_home({"SPARK_HOME": str(tmp_path)}) == tmp_path
     assert (spark_home({"SPARK_HOME": str(tmp_path / "gone")}) / "bin" / "spark-submit").is_file()
+
+
+@pytest.fixture
+def job(order, tmp_path):
+    """An order for a job that is there."""
+    (tmp_path / "job.py").touch()
+    return lambda **said: order("job.py", appl_type=ApplType.SPARK, working_directory=str(tmp_path), **said)
+
+
+def test_the_definitions_variables_reach_the_job_and_choose_its_spark(job, tmp_path):
+    home = tmp_path / "spark"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "spark-submit").touch()
+    said = f"DAY='a b' PYSPARK_PYTHON=/opt/py SPARK_HOME={home}"
+    plan = SparkSubmitLauncher(tmp_path).plan(job(spark_environment=said))
+    assert plan.argv[0] == f"{home}/bin/spark-submit"
+    told = {"DAY": "a b", "PYSPARK_PYTHON": "/opt/py", "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_HOME": str(home)}
+    assert {name: plan.environment[name] for name in told} == told
+
+
+def test_a_keytab_is_the_runs_own_copy_of_a_secret(job, tmp_path):
+    safe = tmp_path / "safe"
+    safe.mkdir()
+    for name in ("db", "load.keytab"):
+        (safe / name).write_text("a value")
+        (safe / name).chmod(0o600)
+    launcher = SparkSubmitLauncher(tmp_path, Grants(secrets_directory=safe))
+    plan = launcher.plan(job(spark_principal="load@R", spark_keytab="load.keytab", secrets="db"))
+    assert plan.secrets == {"db": str(safe / "db"), "load.keytab": str(safe / "load.keytab")}
+    assert plan.argv[:3] == [sys.executable, "-I", with_keytab.__file__]
+    assert plan.argv[-5:] == ["--principal", "load@R", "--keytab", "load.keytab", str(tmp_path / "job.py")]
+    assert "a value" not in str(plan)
+
+
+def test_the_program_is_told_where_its_keytab_lies_when_it_runs(tmp_path):
+    said = ["/bin/echo", "--principal", "p", "--keytab", "load.keytab", "job.py", "--keytab", "its own"]
+    run = [sys.executable, "-I", with_keytab.__file__, *said]
+    environment = os.environ | {"CREDENTIALS_DIRECTORY": "/run/x"}
+    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+    assert told == "--principal p --keytab /run/x/load.keytab job.py --keytab its own\n"
+
+
+def test_a_keytab_this_monitor_has_not_is_told_with_the_remedy(job, tmp_path):
+    with pytest.raises(LaunchError, match=r"SECRETS\(load\): this monitor has no secrets; give"):
+        SparkSubmitLauncher(tmp_path).plan(job(spark_principal="p", spark_keytab="load"))
 
 
 def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):

@@ -1,4 +1,4 @@
-"""APPLTYPE SPARK: the command line of spark-submit, as a pure function, and what it needs on this machine."""
+"""SPKSTART(SUBMIT): a job is started cold, by spark-submit, and what that needs on this machine."""
 
 from __future__ import annotations
 
@@ -9,49 +9,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
+from trigmon.launch.spark import command, with_keytab
 from trigmon.launch.spark.java import find_java
-from trigmon.rules.programs import has_placeholder
+from trigmon.mq.attributes import Process
 
 # As a standalone master, YARN and Kubernetes name applications; a local one is named nowhere but in its driver.
 _APPLICATION = re.compile(rb"\b(?:app-[0-9]{14}-[0-9]{4}|application_[0-9]{13}_[0-9]{4,}|spark-[0-9a-f]{32})\b")
 _FIRST_BYTES = 1 << 18
-
-
-def command(spark_submit: str, order: Order) -> list[str]:
-    """spark-submit's argument list: master, conf, py-files, then the script and its arguments.
-
-    APPLICID is the script (further words go before the definition's arguments), ENVRDATA's words come last, and
-    placeholders are filled in all of them. Pure; raises LaunchError.
-    """
-    words.check_characters(order)
-    process = order.process
-    script, *first = words.split_words(order.trigger.appl_id, "APPLICID") or [""]
-    if not script or has_placeholder([script]) or script.startswith("-"):
-        raise LaunchError(f"APPLICID must begin with the PySpark file to run, not {script!r}")
-    argv = [spark_submit]
-    if process.spark_master:
-        argv += ["--master", process.spark_master]
-    for setting in words.split_words(process.spark_conf, "SPKCONF"):
-        if "=" not in setting.lstrip("="):
-            raise LaunchError(f"SPKCONF must hold words of the form key=value, not {setting!r}")
-        argv += ["--conf", setting]
-    files = [located(name.strip(), process.working_directory) for name in process.spark_py_files.split(",")]
-    if any(files):
-        argv += ["--py-files", ",".join(name for name in files if name)]
-    after = (
-        first + words.split_words(process.spark_arguments, "SPKARGS") + words.environment_words(order.trigger.env_data)
-    )
-    return [*argv, located(script, process.working_directory), *words.filled(after, order)]
-
-
-def located(name: str, working_directory: str) -> str:
-    """A file's name as Spark will find it: relative ones lie beside the definition, URLs stay as they are."""
-    if not name or "://" in name or name.startswith("local:"):
-        return name
-    return str(Path(working_directory, name))
 
 
 def spark_home(environ: Mapping[str, str]) -> Path:
@@ -66,7 +35,7 @@ def spark_home(environ: Mapping[str, str]) -> Path:
 
 
 class SparkSubmitLauncher:
-    """Plans APPLTYPE SPARK.
+    """Plans what is started cold.
 
     ``data_directory`` is where the bundled Java's launcher is written when it is needed, ``grants`` what the
     administrator lets a definition ask for.
@@ -81,21 +50,24 @@ class SparkSubmitLauncher:
 
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
-        home = spark_home(os.environ)
-        argv = command(str(home / "bin" / "spark-submit"), order)
-        script = located(words.split_words(order.trigger.appl_id, "APPLICID")[0], order.process.working_directory)
-        if "://" not in script and not script.startswith("local:") and not Path(script).is_file():
-            raise LaunchError(f"no PySpark file {script}")
-        java = find_java(self.data_directory / "java")
+        process = order.process
+        said = command.submitted(order, process.spark_keytab)
+        check_program(order)
+        environ = os.environ | command.variables(process)
+        home = spark_home(environ)
+        java = find_java(self.data_directory / "java", environ)
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-            spark[name] = os.environ.get(name, sys.executable)
+            spark[name] = environ.get(name, sys.executable)
+        argv = [str(home / "bin" / "spark-submit"), *said]
+        if process.spark_keytab:
+            argv = [sys.executable, "-I", with_keytab.__file__, *argv]
         plan = LaunchPlan(
             argv=argv,
-            environment=words.environment(order) | spark,
-            working_directory=order.process.working_directory,
+            environment=words.environment(order) | command.variables(process) | spark,
+            working_directory=process.working_directory,
         )
-        return self._grants.completed(plan, order.process)
+        return self._grants.completed(plan, _with_keytab(process))
 
     def told(self, directory: Path) -> dict[str, str]:
         """The id of the Spark application, where the cluster gave it one and Spark's log says it."""
@@ -105,3 +77,17 @@ class SparkSubmitLauncher:
         except OSError:
             return {}
         return {"application_id": found[0].decode()} if found else {}
+
+
+def check_program(order: Order) -> None:
+    """Raises LaunchError when the program is to lie on this machine and does not."""
+    program = command.program(order)
+    if not command.is_elsewhere(program) and not Path(program).is_file():
+        kind = "jar" if order.process.spark_class or program.endswith(".jar") else "PySpark file"
+        raise LaunchError(f"no {kind} {program}")
+
+
+def _with_keytab(process: Process) -> Process:
+    """The keytab is a secret like the others."""
+    said = [text for text in (process.secrets.strip(), process.spark_keytab) if text]
+    return replace(process, secrets=",".join(said)) if process.spark_keytab else process
