@@ -8,6 +8,7 @@ from trigmon.launch.grants import Grants
 from trigmon.launch.port import Launcher
 from trigmon.launch.process import ProcessLauncher
 from trigmon.launch.spark.launcher import SparkLauncher
+from trigmon.launch.spark.rest_start import SparkRestLauncher
 from trigmon.launch.spark.submit import SparkSubmitLauncher
 from trigmon.mq.enums import ApplType, SparkStart
 
@@ -17,5 +18,10 @@ def launchers(data_directory: Path, grants: Grants | None = None) -> dict[int, L
     grants = grants or Grants()
     return {
         ApplType.UNIX: ProcessLauncher(grants),
-        ApplType.SPARK: SparkLauncher({SparkStart.SUBMIT: SparkSubmitLauncher(data_directory, grants)}),
+        ApplType.SPARK: SparkLauncher(
+            {
+                SparkStart.SUBMIT: SparkSubmitLauncher(data_directory, grants),
+                SparkStart.REST: SparkRestLauncher(grants),
+            }
+        ),
     }

@@ -147,7 +147,19 @@ class Tally:
         if not self._first_rows_ms:
             began = [epoch_ms(one.firstTaskLaunchedTime) for one in stages if any(one.sums)]
             self._first_rows_ms = min((ms for ms in began if ms), default=0)
-        return Progress(*self._jobs.take(jobs), *self._stages.take(stages), self._first_rows_ms)
+        count, stages_done, of_stages, tasks_done, tasks, tasks_failed = self._jobs.take(jobs)
+        rows_read, rows_written = self._stages.take(stages)
+        return Progress(
+            jobs=count,
+            stages_done=stages_done,
+            stages=of_stages,
+            tasks_done=tasks_done,
+            tasks=tasks,
+            tasks_failed=tasks_failed,
+            rows_read=rows_read,
+            rows_written=rows_written,
+            first_rows_ms=self._first_rows_ms,
+        )
 
 
 def application(url: str, deadline_s: float, tag: str = "") -> Where | None:
