@@ -77,7 +77,8 @@ class Launcher(Protocol):
     def told(self, directory: Path) -> dict[str, str]:
         """What the run's record is to hold besides, from what its program wrote.
 
-        ``unknown`` among it says why nobody knows how the run ended, though its process did.
+        Two names in it are no fields of the record: ``unknown`` says why nobody knows how the run ended, though its
+        process did; ``status`` is the run's, for where nobody saw its process end.
         """
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:

@@ -25,13 +25,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import credentials, process, talk
+from trigmon.launch import claims, credentials, process, talk
 from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
-from trigmon.launch.port import STDERR, Launcher, LaunchPlan, Order
+from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.books import Books
 from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, find
+from trigmon.monitor.following import Follower
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.starting import Starter
 from trigmon.mq.calls import Caps
@@ -48,6 +49,10 @@ _FLUSH_S = 5.0
 # and of one that ends at once both is written together.
 _MAY_WAIT_S = 0.02
 _SAY_AGAIN_S = 60.0
+# How far an application is may be written together with something else.
+_SEEN_MAY_WAIT_S = 0.2
+# How many processes more a run may have for what a killed one left elsewhere.
+_MOST_AGAIN = 3
 
 
 class Programs:
@@ -84,6 +89,7 @@ class Programs:
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: BaseException | None = None
+        self._follower = Follower(self.wake)
         self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
         self._thread.start()
 
@@ -136,9 +142,11 @@ class Programs:
             self.wake()
             return
         order = self._starter.order_of(record)
+        base = self.directory(order.run_id)
         child = Child(
             order=order,
-            directory=self.directory(order.run_id),
+            directory=claims.all_of(base)[-1],
+            base=base,
             may_be_unstarted=record["state"] == DUE,
             kept_by=kept_by,
         )
@@ -167,6 +175,7 @@ class Programs:
         self._stop_at = time.monotonic() + (patience_s if in_time else 0.0)
         self.wake()
         self._thread.join()
+        self._follower.stop()
         os.close(self._wake)
         return sorted(self._children.values(), key=lambda child: child.run_id)
 
@@ -174,27 +183,32 @@ class Programs:
 
     def _ask_for(self, order: Order, plan: LaunchPlan, letter: Letter) -> bool:
         """Asks the keeper for a start. False: there is no keeper to be had now, and the run is held again."""
-        child = Child(order=order, directory=self.directory(order.run_id), plan=plan, letter=letter)
+        directory = self.directory(order.run_id)
+        child = Child(order=order, directory=directory, base=directory, plan=plan, letter=letter)
         try:
-            child.keeper = self._keepers.own()
             self._children[child.run_id] = child
-            child.keeper.start(
-                child.run_id,
-                plan,
-                process.environment(plan),
-                child.directory,
-                time_limit_s=order.process.time_limit_s or self.limits.time_limit_s,
-                grace_s=self.limits.grace_s,
-            )
-        except KeeperGone:
-            pass  # the reaper hears of that too, and finds what became of the run
+            self._have_started(child, plan, order.process.time_limit_s or self.limits.time_limit_s)
         except OSError as error:
+            del self._children[child.run_id]
             self._seldom.warning("no program can be started", error=str(error))
             self._starter.put_back(order, str(error))
             return False
         if child.keeper not in self._polled:
             self.wake()
         return True
+
+    def _have_started(self, child: Child, plan: LaunchPlan, time_limit_s: float) -> None:
+        """Asks the keeper for a start. Raises OSError when there is none to be had now."""
+        child.keeper = self._keepers.own()
+        with suppress(KeeperGone):  # the reaper hears of that too, and finds what became of the run
+            child.keeper.start(
+                child.run_id,
+                plan,
+                process.environment(plan),
+                child.directory,
+                time_limit_s=time_limit_s,
+                grace_s=self.limits.grace_s,
+            )
 
     # -- the reaper's thread --------------------------------------------------------------------------------
 
@@ -210,6 +224,9 @@ class Programs:
     def _reap(self) -> None:
         while not self._is_over():
             self._wait()
+            for run_id, seen in self._follower.notes():
+                if run_id in self._children:
+                    self._books.note(run_id, seen, _SEEN_MAY_WAIT_S)
             while self._to_find:
                 self._find(self._to_find.popleft())
             self._end_what_is_to_end()
@@ -301,15 +318,24 @@ class Programs:
     def _runs(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         """It has a process: that is written, and from here on it is to open its queue."""
         child.pid = pid
+        launcher = self.launchers.get(child.trigger.appl_type)
+        if launcher is not None:
+            self._follower.follow(child.run_id, lambda: launcher.lead(child.order, child.base, child.pid))
+        if child.directory != child.base:  # it began with its first process
+            self._books.note(child.run_id, {"pid": pid}, _MAY_WAIT_S)
+            return
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
-        known = {"argv": argv, "directory": str(child.directory), "user": child.order.process.run_as or own_user()}
+        known = {"argv": argv, "directory": str(child.base), "user": child.order.process.run_as or own_user()}
         self._books.note(child.run_id, ledger.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
+        if int(said["status"]) < 0 and self._goes_on(child, said, ends=bool(said["why"])):
+            return
+        said = {**said, **(child.ended_as or {})}
         tail = process.tail(child.directory, self._errors_of(child.trigger))
         code, by = int(said["status"]), str(said["why"])
-        begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.directory))
+        begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.base))
         child.pid = said["pid"]
         ended_by = {
             talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
@@ -319,9 +345,41 @@ class Programs:
             talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
         was_stopped = by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED)
+        told, unknown, _ = self._told(child)
+        fields = ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped)
+        if unknown:
+            fields |= ledger.unknown(f"{fields['why']}; {unknown}", tail, said["end_ms"])
+        self._close(child, begun | told | fields)
+
+    def _told(self, child: Child) -> tuple[ledger.Fields, str, str]:
+        """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told = launcher.told(child.directory) if launcher is not None else {}
-        self._close(child, begun | told | ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped))
+        told: ledger.Fields = dict(launcher.told(child.base)) if launcher is not None else {}
+        return told, told.pop("unknown", ""), told.pop("status", "")
+
+    def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
+        """Whether a process more is started for what a killed one has left elsewhere: to go on, or to end that."""
+        launcher = self.launchers.get(child.trigger.appl_type)
+        directory = claims.next_after(child.directory, child.base)
+        if launcher is None or child.ended_as is not None or len(claims.all_of(child.base)) > _MOST_AGAIN:
+            return False
+        ends = ends or child.run_id in self._cancel or self._ends_runs
+        try:
+            plan = launcher.again(child.order, child.base, ends=ends)
+            if plan is None:
+                return False
+            limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
+            start_ms = (claims.read(child.base) or {}).get("start_ms", now_ms())
+            left_s = max(1.0, limit_s - (now_ms() - start_ms) / 1000) if limit_s and not ends else 0.0
+            child.directory, child.plan, child.pid, child.kill_at, child.ends_by = directory, plan, 0, 0.0, 0.0
+            child.ended_as = {name: said[name] for name in ("status", "why") if name in said} if ends else None
+            with self._lock:
+                self._have_started(child, plan, left_s)
+        except (LaunchError, OSError) as error:
+            log.error("what a run left elsewhere is not seen to", run=child.run_id, error=str(error))
+            return False
+        log.warning("its process was killed, and another sees to what it left", run=child.run_id, ends=ends)
+        return True
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
         """No program came of it: the trigger message goes to the dead-letter queue."""
@@ -334,6 +392,7 @@ class Programs:
 
     def _close(self, child: Child, fields: ledger.Fields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
+        self._follower.forget(child.run_id)
         self._books.note(child.run_id, fields)
         self._starter.look_again()
         with self._lock:
@@ -397,8 +456,15 @@ class Programs:
     def _lose_sight(self, child: Child, why: str, end_ms: int = 0) -> None:
         with suppress(OSError):  # no keeper was there to do it
             credentials.remove(child.directory)
+        if self._goes_on(child, {}, ends=bool(child.kill_at)):
+            return
         tail = process.tail(child.directory, self._errors_of(child.trigger))
-        self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms))
+        told, unknown, status = self._told(child)
+        if status:  # its process was not all of it, and the rest was seen to end
+            self._close(child, told | ledger.exited(int(status), tail, end_ms or now_ms()))
+            return
+        said = f"{why}: {unknown or 'how it ended is not known'}"
+        self._close(child, told | ledger.unknown(said, tail, end_ms))
 
     # -- what is to end -------------------------------------------------------------------------------------
 
@@ -430,8 +496,8 @@ class Programs:
     def _end(self, child: Child, why: str, now: float) -> None:
         """SIGTERM to its group, SIGKILL after the grace; without a keeper here: its pidfd says that it is there."""
         is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
-        if child.keeper is None and child.pidfd < 0:
-            return  # it is being looked for
+        if (child.keeper is None and child.pidfd < 0) or child.ended_as is not None:
+            return  # it is being looked for, or being ended
         child.kill_at = child.kill_at or now + self.limits.grace_s
         if child.keeper is None and (is_first or is_due):
             with suppress(OSError):

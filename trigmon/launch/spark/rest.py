@@ -16,7 +16,8 @@ from typing import Any
 
 from trigmon.launch.spark import web
 
-ENDED = ("FINISHED", "FAILED", "KILLED", "ERROR")
+FINISHED = "FINISHED"
+ENDED = (FINISHED, "FAILED", "KILLED", "ERROR")
 """The states a driver does not leave; FINISHED is the good one."""
 
 RUN = "spark.trigmon.run"

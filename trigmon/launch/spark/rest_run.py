@@ -181,12 +181,12 @@ class Supervisor:
             self._say(journal.UI, ui)
 
     def _end(self, driver: str, status: rest.Status) -> None:
-        if status.state != "FINISHED" or self._is_ended:
+        if status.state != rest.FINISHED or self._is_ended:
             self._copy_log(driver)
         said = f"{status.state} {status.message}".strip()
         _note(f"{driver} ended: {said}")
         is_killed = self._is_ended and status.state == "KILLED"
-        raise Over(0 if status.state == "FINISHED" else ENDED if is_killed else FAILED, said)
+        raise Over(0 if status.state == rest.FINISHED else ENDED if is_killed else FAILED, said)
 
     def _copy_log(self, driver: str) -> None:
         """The last of what it wrote, from its worker's page, to our standard error."""

@@ -11,6 +11,7 @@ The file of the program, and all it needs, lie where the workers find them: noth
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,10 +19,10 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon import places
-from trigmon.launch import words
+from trigmon.launch import claims, words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
-from trigmon.launch.spark import command, journal
+from trigmon.launch.spark import command, journal, rest
 from trigmon.mq.enums import SparkDeployMode
 
 _MASTER_PORT, _REST_PORT, _PAGE_PORT = "7077", "6066", "8080"
@@ -108,14 +109,16 @@ class SparkRestLauncher:
         return self._grants.completed(plan, order.process)
 
     def told(self, directory: Path) -> dict[str, str]:
-        """The application's id, and what became of the driver where that is more than its supervisor's status."""
+        """Driver and application, and what became of the driver where that is more than its supervisor's status."""
         known = read(directory)
-        told = {"application_id": known.application} if known.application else {}
-        if known.driver:
-            told["driver_id"] = known.driver
+        told = {"driver_id": known.driver, "application_id": known.application}
         if known.over.startswith(journal.UNKNOWN):
             told["unknown"] = known.over.removeprefix(journal.UNKNOWN).strip()
-        return told
+        elif known.may_run:
+            told["unknown"] = f"its supervisor was killed, and {known.driver or 'its driver'} may run on"
+        elif known.over:
+            told["status"] = "0" if known.over.startswith(rest.FINISHED) else "1"
+        return {name: value for name, value in told.items() if value}
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`."""
@@ -134,12 +137,12 @@ class SparkRestLauncher:
 
 
 def read(directory: Path) -> journal.Told:
-    """What a supervisor has written of its driver in its run's directory."""
-    try:
-        with (directory / STDOUT).open("rb") as file:
-            return journal.Told(file.read(journal.LARGEST).decode(errors="replace"))
-    except OSError:
-        return journal.Told()
+    """What a run's supervisors have written of its driver, the first one first."""
+    said = ""
+    for each in claims.all_of(directory):
+        with suppress(OSError), (each / STDOUT).open("rb") as file:
+            said += file.read(journal.LARGEST).decode(errors="replace")
+    return journal.Told(said)
 
 
 def _argv(options: list[str], there: list[str]) -> list[str]:
