@@ -21,6 +21,8 @@ from tests.spark.conftest import spark_environment
 from trigmon.launch.spark.submit import spark_home
 
 UP_S = 120
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that is to be there soon, and not for long."""
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -95,6 +97,8 @@ class Cluster:
         self.begun = []
         self.environment = os.environ | spark_environment(directory)
         self.environment.pop("PYTHONWARNINGS", None)
+        self.environment["SPARK_DAEMON_JAVA_OPTS"] = QUICK
+        self.environment["SPARK_DAEMON_MEMORY"] = "300m"
 
     def start(self):
         rest = {"rest.enabled": "true", "rest.host": self.host, "rest.port": self.rest}

@@ -10,12 +10,12 @@ import sys
 import pytest
 
 from tests.daemons import define
-from tests.launch.spark.clusters import Cluster
+from tests.launch.spark.clusters import QUICK, Cluster
 from tests.spark.conftest import depth
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun, Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(700)]
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 JOB = """\
@@ -58,6 +58,8 @@ class Job:
             "spark.master.ui.port": cluster.page,
             "spark.cores.max": 1,
             "spark.sql.shuffle.partitions": 2,
+            "spark.driver.extraJavaOptions": QUICK,
+            "spark.executor.extraJavaOptions": QUICK,
         }
         define(
             *(self.qm, "JOB", "PROCESS"),
@@ -69,7 +71,7 @@ class Job:
             spark_driver_memory="600m",
             spark_executor_memory="600m",
             spark_environment=f"PYSPARK_PYTHON={sys.executable}",
-            spark_conf=" ".join(f"{key}={value}" for key, value in conf.items()),
+            spark_conf=" ".join(f"{key}='{value}'" for key, value in conf.items()),
             spark_arguments=f"{self.works} {self.goes} {status} {{queue}}",
             retry=0,
             **attributes,
@@ -82,12 +84,12 @@ class Job:
         (run,) = until(lambda: self.qm.call(Runs()).rows)
         return run
 
-    def ended(self, timeout_s=60):
+    def ended(self, timeout_s=150):
         states = ("exited", "failed", "unknown", "cancelled")
         return until(lambda: run if (run := self.record())["state"] in states else None, timeout_s)
 
     def wait_until_it_works(self):
-        until(lambda: self.works.exists() or self.record()["end_ms"], 150)
+        until(lambda: self.works.exists() or self.record()["end_ms"], 300)
         assert self.works.exists(), self.record()
 
 
@@ -119,7 +121,7 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(daem
 def test_a_driver_that_fails_leaves_the_last_lines_of_its_log_in_the_record(daemon, cluster, tmp_path):
     job = Job(daemon(with_monitor=True), cluster, tmp_path, status=3)
     job.goes.touch()
-    run = job.ended(150)
+    run = job.ended(300)
     assert (run["state"], run["exit_status"]) == ("exited", 1)
     assert "the total is 4950" in run["stderr_tail"]
     assert f"{run['driver_id']} ended: FAILED" in run["stderr_tail"]
@@ -129,7 +131,7 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(daemon, cluster, t
     job = Job(daemon(with_monitor=True), cluster, tmp_path)
     job.wait_until_it_works()
     job.qm.call(CancelRun(run_id=job.record()["run_id"], reason="the wrong day"))
-    run = job.ended(30)
+    run = job.ended()
     assert (run["state"], run["cancel_reason"]) == ("cancelled", "the wrong day")
     assert driver_of(cluster, run)["state"] == "KILLED"
     until(lambda: run["application_id"] not in [app["id"] for app in cluster.told()["activeapps"]], 30)
