@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -26,8 +27,8 @@ from trigmon.client.connecting import connect
 spark = SparkSession.builder.getOrCreate()
 works, goes, status = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
 total = spark.range(100, numPartitions=2).selectExpr("sum(id)").collect()[0][0]
-with connect() as qm:
-    qm.get(sys.argv[4])
+with connect() as qm, qm.open(sys.argv[4], "input_shared") as q:
+    q.get()
 print("the total is", total, flush=True)
 works.touch()
 while not goes.exists():
@@ -45,14 +46,22 @@ def cluster(tmp_path_factory):
         one.close()
 
 
-class Job:
-    """A process and a queue that starts it, on a queue manager with a monitor of its own."""
+@pytest.fixture
+def job(daemon, cluster, tmp_path):
+    """Makes a queue manager with a monitor, and on it a job that has just been triggered."""
+    with ExitStack() as until_end:
+        yield lambda **said: Job(until_end, daemon, cluster, tmp_path, **said)
 
-    def __init__(self, house, cluster, directory, status=0, **attributes):
-        self.house = house
+
+class Job:
+    """A process and a queue that starts it."""
+
+    def __init__(self, until_end, daemon, cluster, directory, status=0, settings=None):
+        self.until_end = until_end
+        self.house = house = daemon(with_monitor=True, settings=settings)
         self.works, self.goes = directory / "works", directory / "goes"
         (directory / "job.py").write_text(JOB)
-        self.qm = house.connect()
+        self.qm = until_end.enter_context(house.connect())
         conf = {
             "spark.master.rest.port": cluster.rest,
             "spark.master.ui.port": cluster.page,
@@ -74,7 +83,6 @@ class Job:
             spark_conf=" ".join(f"{key}='{value}'" for key, value in conf.items()),
             spark_arguments=f"{self.works} {self.goes} {status} {{queue}}",
             retry=0,
-            **attributes,
         )
         define(self.qm, "WORK", process_name="JOB", trigger_control="on", trigger_type="every", initiation_q_name=INITQ)
         house.wait_for_event("monitor serves")
@@ -90,7 +98,7 @@ class Job:
 
     def wait_until_it_works(self):
         until(lambda: self.works.exists() or self.record()["end_ms"], 300)
-        assert self.works.exists(), self.record()
+        assert self.works.exists(), self.record()["stderr_tail"]
 
 
 def driver_of(cluster, run):
@@ -98,9 +106,8 @@ def driver_of(cluster, run):
     return next(one for one in said["activedrivers"] + said["completeddrivers"] if one["id"] == run["driver_id"])
 
 
-def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(daemon, cluster, tmp_path):
-    house = daemon(with_monitor=True)
-    job = Job(house, cluster, tmp_path)
+def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job, cluster):
+    job = job()
     job.wait_until_it_works()
     seen = until(lambda: run if (run := job.record()).get("progress", {}).get("tasks_done") else None, 60)
     assert seen["state"] == "drained"  # the driver's own connections name the run
@@ -108,9 +115,9 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(daem
     assert seen["ui"].startswith("http://127.0.0.1:")
     assert seen["progress"]["stages_done"] == seen["progress"]["stages"] > 0
     assert seen["recorded_ms"] <= seen["start_ms"] <= seen["application_ms"] <= seen["first_get_ms"]
-    shown = json.loads(house.trigmon("runs", "show", "--output", "json").stdout)
+    shown = json.loads(job.house.trigmon("runs", "show", "--output", "json").stdout)
     assert shown["submit_s"] < shown["start_s"] < shown["first_row_s"]
-    assert "tasks" in house.trigmon("status", "--watch", "--count", "1").stdout
+    assert "tasks" in job.house.trigmon("status", "--watch", "--count", "1").stdout
     job.goes.touch()
     run = job.ended()
     assert (run["state"], run["exit_status"], run["committed"]) == ("exited", 0, 1)
@@ -118,8 +125,8 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(daem
     assert depth(job.qm, "WORK") == 0
 
 
-def test_a_driver_that_fails_leaves_the_last_lines_of_its_log_in_the_record(daemon, cluster, tmp_path):
-    job = Job(daemon(with_monitor=True), cluster, tmp_path, status=3)
+def test_a_driver_that_fails_leaves_the_last_lines_of_its_log_in_the_record(job, cluster):
+    job = job(status=3)
     job.goes.touch()
     run = job.ended(300)
     assert (run["state"], run["exit_status"]) == ("exited", 1)
@@ -127,8 +134,8 @@ def test_a_driver_that_fails_leaves_the_last_lines_of_its_log_in_the_record(daem
     assert f"{run['driver_id']} ended: FAILED" in run["stderr_tail"]
 
 
-def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(daemon, cluster, tmp_path):
-    job = Job(daemon(with_monitor=True), cluster, tmp_path)
+def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
+    job = job()
     job.wait_until_it_works()
     job.qm.call(CancelRun(run_id=job.record()["run_id"], reason="the wrong day"))
     run = job.ended()
@@ -137,8 +144,8 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(daemon, cluster, t
     until(lambda: run["application_id"] not in [app["id"] for app in cluster.told()["activeapps"]], 30)
 
 
-def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(daemon, cluster, tmp_path):
-    job = Job(daemon(with_monitor=True), cluster, tmp_path)
+def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(job, cluster):
+    job = job()
     job.wait_until_it_works()
     first = job.record()
     os.kill(first["pid"], signal.SIGKILL)
@@ -151,8 +158,8 @@ def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(daemon, cl
     assert ours == []  # no second driver was submitted
 
 
-def test_a_supervisor_killed_while_it_is_to_end_is_followed_by_one_that_kills_the_driver(daemon, cluster, tmp_path):
-    job = Job(daemon(with_monitor=True, settings={"monitor.grace_s": 0.1}), cluster, tmp_path)
+def test_a_supervisor_killed_while_it_is_to_end_is_followed_by_one_that_kills_the_driver(job, cluster):
+    job = job(settings={"monitor.grace_s": 0.1})
     job.wait_until_it_works()
     run = job.record()
     os.kill(run["pid"], signal.SIGSTOP)  # it can kill nothing: the grace passes, and SIGKILL comes
@@ -162,15 +169,15 @@ def test_a_supervisor_killed_while_it_is_to_end_is_followed_by_one_that_kills_th
     assert driver_of(cluster, run)["state"] == "KILLED"
 
 
-def test_a_monitor_that_was_killed_finds_its_driver_again(daemon, cluster, tmp_path):
-    house = daemon(with_monitor=True)
-    job = Job(house, cluster, tmp_path)
+def test_a_monitor_that_was_killed_finds_its_driver_again(job, cluster):
+    job = job()
     job.wait_until_it_works()
     before = job.record()
-    house.kill()
-    house.launch()
-    until(lambda: len(house.events("program found running")) == 1, 60)
-    job.qm = house.connect()
+    job.qm.drop()
+    job.house.kill()
+    job.house.launch()
+    job.house.wait_for_event("program found running", 60)
+    job.qm = job.until_end.enter_context(job.house.connect())
     job.goes.touch()
     run = job.ended()
     assert (run["state"], run["exit_status"]) == ("exited", 0)
