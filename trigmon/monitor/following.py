@@ -24,6 +24,7 @@ from trigmon.monitor import ledger
 log = logger()
 _DEADLINE_S: Final = 1.0
 _SOON_S, _PERIOD_S, _SELDOM_S = 0.25, 1.0, 15.0
+_GROWTH: Final = 1.3
 # Of an application's time, and of this monitor's, no more than one part in so many goes into asking it.
 _SHARE: Final = 20
 
@@ -35,6 +36,7 @@ class _Followed:
         self.run_id = run_id
         self.lead = lead
         self.tally: status.Tally | None = None
+        self.tallies: dict[str, status.Tally] = {}
         self.noted: ledger.Fields = {}
         self.pause_s = _SOON_S
         self.is_over = False
@@ -119,36 +121,37 @@ class Follower:
 
     def _look(self, followed: _Followed) -> bool:
         """Looks once; whether it is to be looked again, after its pause."""
+        began = time.monotonic()
+        is_there = False
+        try:
+            if followed.tally is None and not self._find(followed):
+                return False
+            is_there = followed.tally is not None and self._see(followed, followed.tally)
+        except (OSError, ValueError) as error:
+            log.debug("a driver does not answer", run=followed.run_id, error=str(error))
+            followed.tally = None  # where it is is asked again
+        least_s = _SHARE * (time.monotonic() - began)
+        wanted_s = _PERIOD_S if is_there else min(_GROWTH * followed.pause_s, _SELDOM_S)
+        followed.pause_s = max(wanted_s, least_s)
+        return True
+
+    def _find(self, followed: _Followed) -> bool:
+        """Looks where its driver is; False when there is nothing to follow."""
         lead = followed.lead()
         if lead is None:
             return False
         self._note(followed, {"application_id": lead.application_id, "ui": lead.url})
-        began = time.monotonic()
-        try:
-            is_there = bool(lead.url) and self._ask(followed, lead)
-        except (OSError, ValueError) as error:
-            log.debug("a driver does not answer", run=followed.run_id, error=str(error))
-            is_there = False
-        took_s = time.monotonic() - began
-        if is_there:
-            followed.pause_s = max(_PERIOD_S, _SHARE * took_s)
-        else:
-            # A driver that has told nothing yet soon will; one that is silent may be busy, or ending.
-            longest_s = _SELDOM_S if followed.tally or lead.url else _PERIOD_S
-            followed.pause_s = min(max(2 * followed.pause_s, _SHARE * took_s), max(longest_s, _SHARE * took_s))
-        return True
-
-    def _ask(self, followed: _Followed, lead: Lead) -> bool:
-        """Asks the driver there; False: it is not ready."""
-        if followed.tally is None or followed.tally.where.url != lead.url:
-            where = status.application(lead.url, _DEADLINE_S, lead.tag)
-            if where is None:
-                return False
-            followed.tally = status.Tally(where)
+        where = status.application(lead.url, _DEADLINE_S, lead.tag) if lead.url else None
+        if where is not None:
+            followed.tally = followed.tallies.setdefault(where.url + where.application_id, status.Tally(where))
             # A server's application is not this run's: its jobs are.
             if not lead.tag:
                 self._note(followed, {"application_id": where.application_id, "application_ms": where.began_ms})
-        seen = followed.tally.look(_DEADLINE_S)
+        return True
+
+    def _see(self, followed: _Followed, tally: status.Tally) -> bool:
+        """Asks the driver how far it is."""
+        seen = tally.look(_DEADLINE_S)
         progress = {name: value for name, value in msgspec.structs.asdict(seen).items() if name != "first_rows_ms"}
         self._note(followed, {"progress": progress if seen.jobs else None, "first_rows_ms": seen.first_rows_ms})
         return True
