@@ -7,7 +7,7 @@ the driver's (0 for FINISHED), and what the driver wrote last stands at the end 
 A supervisor that was killed does not take its driver along. The next one of the same run is told ``--driver`` what the
 first wrote down, or by ``--asked`` when it asked and what came of it is not known: then the driver is looked for among
 those that the master lists, by the run's id in its command line, before another is submitted. ``--kill``: only to kill
-it.
+it, within ``--patience`` seconds.
 
 Standard library only: a launch waits while it starts.
 """
@@ -31,8 +31,6 @@ FAILED, UNKNOWN, ENDED = 1, 75, 143
 
 PATIENCE_S: Final = 600.0
 """How long no master may answer before the driver is given up as unknown."""
-KILL_S: Final = 30.0
-"""How long ``--kill`` tries."""
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _KILL_PAUSE_S = 0.2, 2.0, 0.3
@@ -271,13 +269,12 @@ def _arguments() -> argparse.ArgumentParser:
 
 def supervise(given: argparse.Namespace) -> None:
     """All of it. Raises Over."""
-    patience_s = KILL_S if given.kill else given.patience
-    one = Supervisor(rest.Master(given.rest, given.page, token()), given.run, say, patience_s)
+    one = Supervisor(rest.Master(given.rest, given.page, token()), given.run, say, given.patience)
     driver = given.driver or (one.find(given.asked) if given.asked else "")
     if given.kill:
         if not driver:
             raise Over(ENDED, "KILLED before it was submitted")
-        one.kill(driver, KILL_S)
+        one.kill(driver, given.patience)
     if not driver:
         properties = dict(pair.split("=", 1) for pair in given.property)
         variables = {name: os.environ[name] for name in given.variable if name in os.environ}

@@ -25,6 +25,9 @@ from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, O
 from trigmon.launch.spark import command, journal, rest
 from trigmon.mq.enums import SparkDeployMode
 
+KILL_S = 30
+"""How long a driver is tried to be killed whose supervisor was killed before it could."""
+
 _MASTER_PORT, _REST_PORT, _PAGE_PORT = "7077", "6066", "8080"
 
 
@@ -133,7 +136,10 @@ class SparkRestLauncher:
         plan = self.plan(order)
         at = plan.argv.index("--")
         more = ["--driver", known.driver] if known.driver else ["--asked", str(known.asked_ms)]
-        return replace(plan, argv=[*plan.argv[:at], *more, *(["--kill"] if ends else []), *plan.argv[at:]])
+        return replace(
+            plan,
+            argv=[*plan.argv[:at], *more, *(["--kill", "--patience", str(KILL_S)] if ends else []), *plan.argv[at:]],
+        )
 
 
 def read(directory: Path) -> journal.Told:
