@@ -360,7 +360,7 @@ class Programs:
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
         """Whether a process more is started for what a killed one has left elsewhere: to go on, or to end that."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        directory = claims.next_after(child.directory, child.base)
+        before = child.directory
         if launcher is None or child.ended_as is not None or len(claims.all_of(child.base)) > _MOST_AGAIN:
             return False
         ends = ends or child.run_id in self._cancel or self._ends_runs
@@ -371,12 +371,14 @@ class Programs:
             limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
             start_ms = (claims.read(child.base) or {}).get("start_ms", now_ms())
             left_s = max(1.0, limit_s - (now_ms() - start_ms) / 1000) if limit_s and not ends else 0.0
-            child.directory, child.plan, child.pid, child.kill_at, child.ends_by = directory, plan, 0, 0.0, 0.0
+            child.directory = claims.next_after(before, child.base)
+            child.plan, child.pid, child.kill_at, child.ends_by = plan, 0, 0.0, 0.0
             child.ended_as = {name: said[name] for name in ("status", "why") if name in said} if ends else None
             with self._lock:
                 self._have_started(child, plan, left_s)
         except (LaunchError, OSError) as error:
             log.error("what a run left elsewhere is not seen to", run=child.run_id, error=str(error))
+            child.directory, child.ended_as = before, None
             return False
         log.warning("its process was killed, and another sees to what it left", run=child.run_id, ends=ends)
         return True

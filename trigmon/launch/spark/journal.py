@@ -31,7 +31,7 @@ _LINE = re.compile(r"^[0-9T:.-]{23}Z ([a-z]+) (.*)$", re.M)
 
 
 class Told:
-    """What stands in a journal; what does not is ""."""
+    """What stands in a journal, which begins with the asking; what does not is ""."""
 
     def __init__(self, text: str = "") -> None:
         self.asked_ms = 0
@@ -40,7 +40,10 @@ class Told:
         self.application = ""
         self.ui = ""
         self.over = ""
-        for word, about in _LINE.findall(text):
+        lines = _LINE.findall(text)
+        if not lines or lines[0][0] != ASKING or not _LINE.match(text):
+            return  # a job's own output
+        for word, about in lines:
             self._take(word, about)
 
     @property
