@@ -28,6 +28,7 @@ def driver(stage, master):
         conf = f"spark.master.ui.port={master.address.rpartition(':')[2]}"
         known = {"spark_start": "rest", "spark_master": master.address, "spark_conf": conf, "retry": 0}
         q_name = stage.queue("/jobs/job.py", appl_type="spark", **known | process)
+        stage.q_name = q_name
         stage.qm.put(q_name, b"go")
         return until(lambda: next(iter(master.drivers), ""))
 
@@ -35,7 +36,7 @@ def driver(stage, master):
 
 
 def record(stage):
-    (run,) = stage.wait_for()
+    (run,) = stage.wait_for(q_name=stage.q_name)
     return run
 
 
@@ -61,7 +62,7 @@ def test_a_run_ends_as_its_driver_does_and_names_it(stage, master, driver):
 
 
 def test_the_time_limit_of_a_run_kills_its_driver(stage, master, driver):
-    stage.watch(grace_s=20)
+    stage.watch(grace_s=10)
     submitted = driver(time_limit_s=1)
     run = ended(stage)
     assert "its time limit of 1 s" in run["why"]
