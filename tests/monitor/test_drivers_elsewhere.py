@@ -50,7 +50,8 @@ def keeper_of(pid):
 
 
 def started(stage):
-    return until(lambda: run if (run := record(stage))["pid"] else None)
+    """The run, once its driver is on record: that is noted while it runs."""
+    return until(lambda: run if (run := record(stage))["pid"] and run.get("driver_id") else None)
 
 
 def test_a_run_ends_as_its_driver_does_and_names_it(stage, master, driver):
@@ -133,7 +134,7 @@ def test_what_was_asked_for_without_an_answer_is_found_by_the_next_supervisor(st
     master.lose["create"] = 1
     stage.watch()
     submitted = driver()
-    pid = started(stage)["pid"]
+    pid = until(lambda: record(stage)["pid"])
     os.kill(pid, signal.SIGKILL)
     until(lambda: record(stage)["pid"] != pid)
     master.end(submitted, "FINISHED")

@@ -140,7 +140,8 @@ class Follower:
         lead = followed.lead()
         if lead is None:
             return False
-        self._note(followed, {"application_id": lead.application_id, "ui": lead.url})
+        known = {"driver_id": lead.driver_id, "application_id": lead.application_id, "ui": lead.url}
+        self._note(followed, known)
         where = status.application(lead.url, _DEADLINE_S, lead.tag) if lead.url else None
         if where is not None:
             followed.tally = followed.tallies.setdefault(where.url + where.application_id, status.Tally(where))

@@ -42,6 +42,7 @@ from trigmon.mq.run_states import DUE
 log = logger()
 
 # How soon a program whose keeper has died is looked at again, in seconds: what is to end it has to be seen to here.
+# As soon a start is tried again for what a run left elsewhere.
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
@@ -83,6 +84,7 @@ class Programs:
         self._strays: dict[int, Child] = {}
         self._polled: tuple[Keeper, ...] = ()
         self._to_find: deque[Child] = deque()
+        self._later: list[tuple[float, Child]] = []
         self._cancel: frozenset[str] = frozenset()
         self._ends_runs = False
         self._stop_at: float | None = None
@@ -227,6 +229,9 @@ class Programs:
             for run_id, seen in self._follower.notes():
                 if run_id in self._children:
                     self._books.note(run_id, seen, _SEEN_MAY_WAIT_S)
+            now = time.monotonic()
+            self._to_find.extend(child for at, child in self._later if at <= now)
+            self._later = [(at, child) for at, child in self._later if at > now]
             while self._to_find:
                 self._find(self._to_find.popleft())
             self._end_what_is_to_end()
@@ -270,6 +275,7 @@ class Programs:
         is_behind = self._books.behind or self._starter.is_writing_off
         pauses = [self._books.writes_in_s] if is_behind else []
         pauses += [_LOOK_AGAIN_S] if self._strays else []
+        pauses += [at - now for at, _ in self._later]
         if self._stop_at is not None:
             pauses.append(self._stop_at - now)
         else:
@@ -376,10 +382,14 @@ class Programs:
             child.ended_as = {name: said[name] for name in ("status", "why") if name in said} if ends else None
             with self._lock:
                 self._have_started(child, plan, left_s)
-        except (LaunchError, OSError) as error:
+        except LaunchError as error:
             log.error("what a run left elsewhere is not seen to", run=child.run_id, error=str(error))
-            child.directory, child.ended_as = before, None
             return False
+        except OSError as error:  # no keeper now
+            self._seldom.warning("no program can be started", error=str(error))
+            child.directory, child.ended_as = before, None
+            self._later.append((time.monotonic() + _LOOK_AGAIN_S, child))
+            return True
         log.warning("its process was killed, and another sees to what it left", run=child.run_id, ends=ends)
         return True
 

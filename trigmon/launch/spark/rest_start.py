@@ -126,7 +126,7 @@ class SparkRestLauncher:
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`."""
         known = read(directory)
-        return Lead(known.application, known.ui)
+        return Lead(known.application, known.ui, driver_id=known.driver)
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
         """See :class:`~trigmon.launch.port.Launcher`: a supervisor for the driver that its first one left behind."""
