@@ -181,7 +181,7 @@ def play(kind: str, story: list[tuple[str, str, int, int]]) -> None:
         told = Story(kind, Path(directory))
         for step in story:
             told.tell(*step)
-        told.world.qm.stop()
+        told.world.end()
 
 
 def drawn(seed: int) -> list[tuple[str, str, int, int]]:

@@ -91,3 +91,6 @@ class Launcher(Protocol):
 
         It is to go on with that work, not to do it anew; ``ends``: to end it, for the run is to be over.
         """
+
+    def tend(self) -> None:
+        """Called when a run has ended and that is noted: whatever had better not happen while one starts. Quick."""

@@ -101,6 +101,9 @@ class ProcessLauncher:
         """Its process was all of it."""
         return None
 
+    def tend(self) -> None:
+        """There is nothing to see to."""
+
 
 def environment(plan: LaunchPlan) -> dict[str, str]:
     """All of the environment that a planned program gets."""

@@ -356,6 +356,8 @@ class Programs:
         if unknown:
             fields |= ledger.unknown(f"{fields['why']}; {unknown}", tail, said["end_ms"])
         self._close(child, begun | told | fields)
+        if (launcher := self.launchers.get(child.trigger.appl_type)) is not None:
+            launcher.tend()
 
     def _told(self, child: Child) -> tuple[ledger.Fields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""

@@ -40,6 +40,11 @@ class SparkLauncher:
         way = self._ways.get(_start(order))
         return way.again(order, directory, ends=ends) if way is not None else None
 
+    def tend(self) -> None:
+        """Each way sees to its own."""
+        for way in self._ways.values():
+            way.tend()
+
 
 def _start(order: Order) -> SparkStart:
     """How an order's job is started: warm only where its definition says nothing against it."""

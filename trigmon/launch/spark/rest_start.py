@@ -136,10 +136,12 @@ class SparkRestLauncher:
         plan = self.plan(order)
         at = plan.argv.index("--")
         more = ["--driver", known.driver] if known.driver else ["--asked", str(known.asked_ms)]
-        return replace(
-            plan,
-            argv=[*plan.argv[:at], *more, *(["--kill", "--patience", str(KILL_S)] if ends else []), *plan.argv[at:]],
-        )
+        if ends:
+            more += ["--kill", "--patience", str(KILL_S)]
+        return replace(plan, argv=[*plan.argv[:at], *more, *plan.argv[at:]])
+
+    def tend(self) -> None:
+        """There is nothing to see to."""
 
 
 def read(directory: Path) -> journal.Told:
