@@ -32,7 +32,7 @@ BATCHES = 10
 """Into so many batches the messages fall."""
 Q, INITQ, CONSUMER = "LOADED", "SYSTEM.DEFAULT.INITIATION.QUEUE", "LOADER"
 JOB = Path(__file__).with_name("triggered_job.py")
-COMES_S, DRAINED_S = 120.0, 300.0
+COMES_S = DRAINED_S = 900.0
 _CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -78,6 +78,7 @@ class House:
             "appl_id": str(JOB),
             "spark_master": master,
             "spark_conf": " ".join(f"{name}={value}" for name, value in _CONF.items()),
+            "instances": 1,  # two of one consumer would take the batches from each other
             "spark_arguments": shlex.join([str(self.table), str(count // BATCHES)]),
         }
         trigger = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": INITQ}
@@ -136,8 +137,18 @@ class House:
             time.sleep(0.1)
 
     def end(self) -> None:
+        """The monitor's end in order, which leaves nothing running."""
         self._monitor.terminate()
-        assert self._monitor.wait(20) == 0, self._log.read_text()
+        assert self._monitor.wait(60) == 0, self._log.read_text()
+
+    def clean_up(self) -> None:
+        """Ends whatever still runs, where a test has failed."""
+        home = b"TRIGMON_HOME=" + os.fsencode(self.daemon.home) + b"\0"
+        for pid in _all_pids():
+            with suppress(OSError):
+                if home in Path(f"/proc/{pid}/environ").read_bytes() and pid != self.daemon.process.pid:
+                    os.kill(pid, signal.SIGKILL)
+        self._monitor.wait()
 
     # -- what is so -----------------------------------------------------------------------------------------
 
