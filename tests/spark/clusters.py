@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.spark.conftest import spark_environment
 from tests.waiting import until
-from trigmon.launch.spark_submit import spark_home
+from trigmon.launch.spark.submit import spark_home
 
 READY_S = 90.0
 _DEPLOY = "org.apache.spark.deploy"
