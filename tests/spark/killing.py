@@ -73,11 +73,14 @@ class House:
         self.table = directory / "the table"
         self._log = directory / "monitor.log"
         self._environment = daemon.env | spark_environment(directory) | {"SPARK_LOCAL_IP": "127.0.0.1"}
+        # By this its processes are known from those of every other house, those of a cluster's workers too.
+        self._home = os.fsencode(daemon.home)
+        conf = _CONF | {"spark.executorEnv.TRIGMON_HOME": str(daemon.home)}
         job = {
             "appl_type": "spark",
             "appl_id": str(JOB),
             "spark_master": master,
-            "spark_conf": " ".join(f"{name}={value}" for name, value in _CONF.items()),
+            "spark_conf": " ".join(f"{name}={value}" for name, value in conf.items()),
             "instances": 1,  # two of one consumer would take the batches from each other
             "spark_arguments": shlex.join([str(self.table), str(count // BATCHES)]),
         }
@@ -143,11 +146,9 @@ class House:
 
     def clean_up(self) -> None:
         """Ends whatever still runs, where a test has failed."""
-        home = b"TRIGMON_HOME=" + os.fsencode(self.daemon.home) + b"\0"
-        for pid in _all_pids():
-            with suppress(OSError):
-                if home in Path(f"/proc/{pid}/environ").read_bytes() and pid != self.daemon.process.pid:
-                    os.kill(pid, signal.SIGKILL)
+        for pid in self._own_pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._monitor.wait()
 
     # -- what is so -----------------------------------------------------------------------------------------
@@ -191,12 +192,17 @@ class House:
         if run is None:
             return []
         if victim == EXECUTOR:
-            executors = [pid for pid in _all_pids() if _EXECUTOR in _words(pid) and _name(pid) == "java"]
+            executors = [pid for pid in self._own_pids() if _EXECUTOR in _words(pid) and _name(pid) == "java"]
             return executors if part == "java" else [pid for pid in _all_pids() if _parent(pid) in executors]
         of_run = [pid for pid in _all_pids() if claims.run_of(pid) == run["run_id"]]
         if part == "all":
             return of_run
         return [pid for pid in of_run if _name(pid).startswith(part) and JOB.name.encode() in _words(pid)]
+
+    def _own_pids(self) -> list[int]:
+        """The monitor, its keeper, and what they started."""
+        wanted = b"TRIGMON_HOME=" + self._home
+        return [pid for pid in _all_pids() if wanted in _environment(pid) and pid != self.daemon.process.pid]
 
     def judge(self, count: int) -> None:
         """Each message is once in the table, nothing is left anywhere, and what became of every run is known."""
@@ -222,6 +228,12 @@ def _words(pid: int) -> bytes:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     return b""
+
+
+def _environment(pid: int) -> list[bytes]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return []
 
 
 def _name(pid: int) -> str:
