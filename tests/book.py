@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
+from tests.postgres import shared
+from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.reading import read_files
+from trigmon.simulate.stores import InSchema
 
 FOLDER = Path(__file__).parent / "scenarios"
 
@@ -33,3 +37,13 @@ def places_of(source: str, seed: str = "seed 001") -> list[str]:
     """The places of a seed that a scenario's source names."""
     parts = [part.removeprefix(f"{seed}: ") for part in source.split("; ") if part.startswith(seed)]
     return [place for part in parts for place in part.split(", ")]
+
+
+@functools.cache
+def _schema() -> InSchema:
+    return InSchema(shared().dsn)
+
+
+def stage(q_mgr: str, store: str) -> InProcess:
+    """Where a scenario is played; on PostgreSQL all play in one schema, one after the other."""
+    return InProcess(q_mgr, _schema() if store == "postgres" else store)

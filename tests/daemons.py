@@ -69,6 +69,10 @@ class Daemon:
     def start(self, *arguments, **popen):
         """Starts it and waits until clients can connect."""
         self.launch(*arguments, **popen)
+        return self.wait_until_ready()
+
+    def wait_until_ready(self):
+        """Waits until clients can connect."""
         deadline = time.monotonic() + READY_S
         while not places.answers(self.socket):
             if self.process.poll() is not None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
@@ -19,10 +16,7 @@ from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
 from trigmon.simulate.stage import Available, numbered
-from trigmon.store.memory import MemoryStore
-from trigmon.store.sqlite.store import SqliteStore
-
-STORES = ("memory", "sqlite")
+from trigmon.simulate.stores import STORES, Stores
 
 
 class _Listener(Telling):
@@ -45,14 +39,15 @@ class _Connection:
 
 
 class InProcess:
-    """One queue manager by name, on a store that is thrown away at the end. ``store`` is one of STORES."""
+    """One queue manager by name, on a store that is empty again at the end; a name is that of one in STORES."""
 
-    def __init__(self, q_mgr: str, store: str) -> None:
+    def __init__(self, q_mgr: str, store: str | Stores) -> None:
         self._name = q_mgr
         self._clock = VirtualClock()
         self._listener = _Listener()
-        self._directory = Path(tempfile.mkdtemp(prefix="trigmon-simulate-")) if store == "sqlite" else None
-        self._store = self._new_store()
+        self._is_own = isinstance(store, str)
+        self._stores = STORES[store]("") if isinstance(store, str) else store
+        self._store = self._stores.new()
         self._connections: dict[str, _Connection] = {}
         self._rung: dict[str, int] = {}
         self._sequence = 0
@@ -112,11 +107,9 @@ class InProcess:
     def close(self) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
         self._manager.stop()
-        if self._directory is not None:
-            shutil.rmtree(self._directory)
-
-    def _new_store(self) -> MemoryStore | SqliteStore:
-        return MemoryStore() if self._directory is None else SqliteStore(self._directory)
+        self._stores.empty()
+        if self._is_own:
+            self._stores.end()
 
     def _start(self) -> None:
         self._manager = QueueManager(self._name, self._store, self._clock, telling=self._listener)
@@ -125,9 +118,7 @@ class InProcess:
 
     def _start_again(self) -> None:
         self._connections.clear()
-        # What a store in memory holds outlives its queue manager, as a disk does.
-        if self._directory is not None:
-            self._store = self._new_store()
+        self._store = self._stores.new()
         self._start()
 
     def connect(self, application: str, *, administrator: bool = False) -> Session:
