@@ -31,7 +31,7 @@ JOB_END_S = 5.0
 _SETTINGS = f"""\
 qmgr: {{name: {NAME}, data: null, definitions: []}}
 server: {{tcp: null, socket_group: null}}
-monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT]}}
+monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT], class_archives: false}}
 """
 
 

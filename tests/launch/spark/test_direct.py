@@ -71,6 +71,12 @@ def test_a_short_job_starts_fast_by_choice_and_keeps_its_own_collector(tmp_path,
     assert [word for word in plain if word not in short] == []
 
 
+def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_already():
+    told = direct.short_variables({"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, {"SPARK_SUBMIT_OPTS": "-Da=b"})
+    flags = "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+    assert told == {"SPARK_SUBMIT_OPTS": f"-Da=b {flags}", "SPARK_LAUNCHER_OPTS": flags}
+
+
 @pytest.mark.parametrize(
     ("said", "conf", "environ", "why"),
     [
