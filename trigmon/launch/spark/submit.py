@@ -89,13 +89,10 @@ class SparkSubmitLauncher:
     ) -> tuple[list[str], dict[str, str]]:
         """What is executed before the words that spark-submit is told, and the variables that go with it."""
         settings = command.settings(process)
-        # What the administrator has every program given counts as well.
-        if direct.why_not(home, process, settings, {**environ, **self._grants.variables()}):
-            short = " ".join(direct.short_options([])) if process.spark_short == SparkShort.YES else ""
-            options = {"SPARK_SUBMIT_OPTS": short, "SPARK_LAUNCHER_OPTS": short} if short else {}
-            return [str(home / "bin" / "spark-submit")], {
-                name: f"{environ.get(name, '')} {option}".strip() for name, option in options.items()
-            }
+        given = {**environ, **self._grants.variables()}  # the administrator has every program given those
+        if direct.why_not(home, process, settings, given):
+            is_short = process.spark_short == SparkShort.YES
+            return [str(home / "bin" / "spark-submit")], direct.short_variables(settings, given) if is_short else {}
         key = archive.key(home, java)
         file = self.archives.usable(key)
         if file is None and self._makes_archives:
