@@ -91,6 +91,14 @@ class Server:
             else:
                 return
 
+    def alter(self, name: str, value: str) -> None:
+        """A setting of the server, from now on."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+            while connection.execute(f"SHOW {name}".encode()).fetchone() != (value,):
+                time.sleep(0.01)
+
     def kill(self) -> None:
         """Ends it as a crash would: no process of it is left, and nothing was written at the end."""
         self._signal(signal.SIGQUIT)

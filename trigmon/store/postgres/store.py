@@ -86,10 +86,14 @@ class PostgresStore(RowStore):
             if time.monotonic() > until:
                 raise DirectoryInUse(f"{self._place} is in use by {self.holder(q_mgr_name)}")
             time.sleep(_AGAIN_S)
-        first = self._recover(q_mgr_name, now)
-        self._must_sync = True
-        self._commit()
-        self._load()
+        try:
+            first = self._recover(q_mgr_name, now)
+            self._must_sync = True
+            self._commit()
+            self._load()
+        except BaseException:
+            self.abandon()
+            raise
         return first
 
     def beat(self) -> None:
