@@ -43,9 +43,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (default 5)")
     parser.add_argument("--directory", type=Path, help="where the data lies, for the disk to be measured")
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
-    parser.add_argument(
-        "--postgres", action="store_true", help="only messages on PostgreSQL"
-    )
+    parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
