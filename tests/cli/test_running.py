@@ -29,11 +29,10 @@ def test_a_scenario_is_played_and_its_outcome_is_the_exit_code(tmp_path: Path, d
     assert last in as_json.stderr
 
 
-def test_it_is_played_on_the_postgresql_of_the_settings(tmp_path: Path, monkeypatch):
+def test_it_is_played_on_the_postgresql_of_the_settings(tmp_path: Path):
     file = tmp_path / "s.yaml"
     file.write_text(SCENARIO % 1)
-    monkeypatch.setenv("TRIGMON_STORE_POSTGRES", shared().dsn)
-    result = run_cli("simulate", str(file), "--store", "postgres")
+    result = run_cli("simulate", str(file), "--store", "postgres", env={"TRIGMON_STORE_POSTGRES": shared().dsn})
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 passed, 0 failed")
 
 
