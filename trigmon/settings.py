@@ -100,6 +100,7 @@ class MonitorSettings(_Section):
     grace_s: Seconds
     stop_runs: bool
     launcher: Literal["process", "systemd"]
+    class_archives: bool
     run_as_file: str | None
     secrets_directory: str | None
     environment: list[Variable]

@@ -596,19 +596,19 @@ def check_that_nothing_is_lost_or_doubled(script):
         world.end()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(scripts)
 def test_both_stores_give_the_same_replies_triggers_and_state(script):
     check_that_stores_agree(script, "sqlite")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(scripts)
 def test_postgresql_gives_the_same_as_well(script):
     check_that_stores_agree(script, "postgres")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(scripts)
 def test_what_was_committed_is_got_once_and_nothing_else(script):
     check_that_nothing_is_lost_or_doubled(script)
@@ -643,7 +643,7 @@ def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_set
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("check", [ON_SQLITE, ON_POSTGRES, check_that_nothing_is_lost_or_doubled])
-@settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=700, suppress_health_check=list(HealthCheck))
 @given(script=long_scripts)
 def test_it_holds_for_many_long_scripts(check, script):
     check(script)

@@ -158,7 +158,7 @@ class Story:
             assert serving.opens >= 0
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(steps=st.lists(STEPS, min_size=10, max_size=80))
 def test_stories_are_told_alike_by_all_stores_and_the_counts_hold(steps):
     with tempfile.TemporaryDirectory() as directory:

@@ -339,7 +339,7 @@ def test_without_a_limit_nothing_is_forgotten(world):
     assert run(world, "r")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.sampled_from(["held", "due", "started", "exited", "failed", "unknown"]), st.integers(0, 30))),
     st.integers(0, 12),

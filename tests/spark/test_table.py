@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import trigmon.spark.table
 from trigmon.spark.table import batch_of, publish, staging_of, write_batch
 
 
@@ -45,6 +46,34 @@ def test_what_was_half_written_is_not_in_the_table_and_hinders_nobody(tmp_path):
     assert content(table) == {}
     assert write_batch(Frame("whole"), table, "b1")
     assert content(table) == {"batch=b1": "whole"}
+
+
+@pytest.mark.parametrize("when", ["while it writes", "while it is moved"])
+def test_a_job_that_still_writes_a_batch_which_another_was_given_adds_nothing_to_it(tmp_path, monkeypatch, when):
+    table = tmp_path / "table"
+
+    def other():
+        assert write_batch(Frame("the other's"), table, "b1")
+
+    class Slow(Frame):
+        def parquet(self, where):
+            super().parquet(where)
+            if when == "while it writes":
+                other()
+
+    if when == "while it is moved":
+        exists = iter([other, None])
+        plain = trigmon.spark.table._sync_tree
+
+        def synced(directory):
+            plain(directory)
+            if act := next(exists):
+                act()
+
+        monkeypatch.setattr("trigmon.spark.table._sync_tree", synced)
+    assert not write_batch(Slow("the first's"), table, "b1")
+    assert content(table) == {"batch=b1": "the other's"}
+    assert list(staging_of(table).iterdir()) == []
 
 
 def test_publishing_replaces_nothing(tmp_path):

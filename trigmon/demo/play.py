@@ -21,8 +21,8 @@ from trigmon.definitions.read import read_files
 from trigmon.demo import data
 from trigmon.demo.house import DemoFailed, House, house, queue_row, runs
 from trigmon.demo.screen import Screen
-from trigmon.launch.java import find_java
 from trigmon.launch.port import LaunchError
+from trigmon.launch.spark.java import find_java
 from trigmon.mq.calls import Display
 from trigmon.mq.replies import Explained, Listing
 

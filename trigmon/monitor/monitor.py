@@ -40,6 +40,7 @@ def run(
     data: str | Path | None = None,
     stop_runs: bool = False,
     launcher: str = talk.PROCESS,
+    class_archives: bool = True,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
@@ -49,8 +50,9 @@ def run(
     is what processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
     is called once the initiation queue is open.
     Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
-    because the process that started it has died. ``launcher`` is what programs are started as. Raises MQError when the
-    initiation queue cannot be served, and OSError when there is no systemd to start programs.
+    because the process that started it has died. ``launcher`` is what programs are started as; ``class_archives`` says
+    whether Spark jobs may have archives of classes made. Raises MQError when the initiation queue cannot be served, and
+    OSError when there is no systemd to start programs.
     """
     if launcher == talk.SYSTEMD and (why := systemd.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
@@ -80,7 +82,7 @@ def run(
             keepers = Keepers(directory / "monitors", post.keeper, launcher)
             programs = Programs(
                 books,
-                launchers(directory, grants),
+                launchers(directory, grants, class_archives=class_archives),
                 directory / "runs",
                 keepers,
                 limits or Limits(),

@@ -38,6 +38,15 @@ class TriggerControl(IntEnum):
     ON = 1
 
 
+class QsgDisp(IntEnum):
+    """``MQQSGD_*``: whether an object is one queue manager's own, or its queue-sharing group's."""
+
+    Q_MGR = 0
+    COPY = 1
+    SHARED = 2
+    GROUP = 3
+
+
 class Rearm(IntEnum):
     """Ours: whether the control that DEPTH switches off when it fires comes back on by itself."""
 
@@ -50,6 +59,35 @@ class Coalesce(IntEnum):
 
     NO = 0
     YES = 1
+
+
+class SparkStart(IntEnum):
+    """Ours: how a Spark job is started: cold, on a warm Spark Connect server, or by a cluster's REST server."""
+
+    SUBMIT = 0
+    CONNECT = 1
+    REST = 2
+
+
+class SparkIsolation(IntEnum):
+    """Ours: what a job started by CONNECT has to itself: a session of a shared server, or a whole process."""
+
+    SESSION = 0
+    PROCESS = 1
+
+
+class SparkShort(IntEnum):
+    """Ours: whether a job is so short that its Java machine had better start fast than become fast."""
+
+    NO = 0
+    YES = 1
+
+
+class SparkDeployMode(IntEnum):
+    """Ours, spark-submit's words: where the driver runs."""
+
+    CLIENT = 0
+    CLUSTER = 1
 
 
 class BackoutRequeue(IntEnum):

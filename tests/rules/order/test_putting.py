@@ -235,7 +235,7 @@ class Putter:
         self.unit += 1
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(steps)
 @example(
     [Step(True, SEGMENT | GROUP, False, False, 2, NO_ID, 1, 0), Step(False, MsgFlag(0), False, False, 1, NO_ID, 1, 0)]
