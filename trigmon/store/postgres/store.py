@@ -150,7 +150,7 @@ class PostgresStore(RowStore):
             self._writes.add("RELEASE SAVEPOINT call", ())
             was_written = True
         self.standing.undo()
-        self._ahead.undo()
+        self._ahead.undo(self.standing.units)
         if was_written:
             self._forget_call()
 
