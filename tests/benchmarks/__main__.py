@@ -18,6 +18,7 @@ from tests.benchmarks.draining import draining
 from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
 from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
+from tests.benchmarks.on_postgres import per_second as per_second_there
 from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
@@ -132,9 +133,12 @@ def postgres(directory: Path, rounds: int, scale: int) -> None:
     servers = {"trigmon": TrigmonThere(home, server), "SKIP LOCKED": SkipLocked(server)}
 
     def figures(title: str, work: str, clients: int, each: int) -> None:
-        subjects = {name: partial(per_second, it, work, clients, each) for name, it in servers.items()}
+        subjects = {name: partial(per_second_there, it, server, work, clients, each) for name, it in servers.items()}
         found = in_turns(rounds, subjects, "msg/s")
-        print("\n" + told(f"{title}, {clients} clients", found, against="SKIP LOCKED"), flush=True)
+        print(
+            "\n" + told(f"{title}, {clients} clients", found, against="SKIP LOCKED", note="server CPU us/msg"),
+            flush=True,
+        )
 
     try:
         for clients, each in ((1, 1000 // scale), (16, 400 // scale)):

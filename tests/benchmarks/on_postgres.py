@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 
+from tests.benchmarks.loads import cpu_seconds, seconds
 from tests.benchmarks.servers import BODY, Q, Trigmon
 from tests.daemons import Daemon, define
 from tests.postgres import Server
@@ -27,8 +28,22 @@ DELETE FROM plain WHERE id = (SELECT id FROM plain ORDER BY priority DESC, id LI
 RETURNING data"""
 
 
+def per_second(
+    it: TrigmonThere | SkipLocked, server: Server, work: str, clients: int, each: int
+) -> tuple[float, float]:
+    """Messages a second, and the CPU a message in microseconds of all that serves: PostgreSQL, and our daemon."""
+    before = server.cpu_seconds() + it.cpu_seconds()
+    took = seconds(clients, lambda _, begin: getattr(it, work)(each, begin))
+    spent = server.cpu_seconds() + it.cpu_seconds() - before
+    total = clients * each
+    return total / took, spent / total * 1e6
+
+
 class TrigmonThere(Trigmon):
     """A queue manager that keeps no local file."""
+
+    def cpu_seconds(self) -> float:
+        return cpu_seconds(self.pid)
 
     def __init__(self, home: Path, server: Server) -> None:
         said = {"store.postgres": server.dsn, "store.accept_loss": "true"}
@@ -41,7 +56,7 @@ class TrigmonThere(Trigmon):
             begin()
             for _ in range(count):
                 out.put(BODY)
-                queue.get(wait=60)
+                queue.get(wait_interval_ms=60_000)
 
     @contextlib.contextmanager
     def held_open(self) -> Iterator[None]:
@@ -55,7 +70,8 @@ class TrigmonThere(Trigmon):
 class SkipLocked:
     """A table and its clients, each with a session of its own."""
 
-    pid = 0
+    def cpu_seconds(self) -> float:
+        return 0.0
 
     def __init__(self, server: Server) -> None:
         self._dsn = server.dsn
