@@ -45,6 +45,14 @@ def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
     assert all(done.stdout.count(name) >= 2 for name in WAYS_TO_START)
 
 
+def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--postgres"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "put and get while a unit of work stays open, 16 clients" in done.stdout
+    assert done.stdout.count(" x ") == 12
+
+
 @pytest.mark.spark
 def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--spark"]
