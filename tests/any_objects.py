@@ -19,10 +19,33 @@ texts = st.one_of(
     st.text(st.characters(min_codepoint=32, exclude_categories=("Cs",), exclude_characters="\x7f"), max_size=20),
     st.text("'+-*;(), a", max_size=20),
 )
+_files = st.lists(st.sampled_from(["a.py", "/b/c", "hdfs://n/d.zip#e", "ü.txt"]), max_size=3).map(",".join)
+_memory = st.sampled_from(["", "512m", "2g", "1T"])
+FITTING: dict[str, st.SearchStrategy[str]] = {
+    "run_as": st.sampled_from(["", "load"]),
+    "secrets": st.sampled_from(["", "db", "db, key"]),
+    "spark_master": st.sampled_from(["", "local[2]", "yarn", "spark://m:7077", "sc://c:15002", "k8s://https://k:6443"]),
+    "spark_class": st.sampled_from(["", "org.example.Load"]),
+    "spark_conf": st.sampled_from(["", "a=1", "a=1   'b=2 3'"]),
+    "spark_py_files": _files,
+    "spark_files": _files,
+    "spark_archives": _files,
+    "spark_jars": _files,
+    "spark_packages": st.sampled_from(["", "g:a:1", "g:a:1, h:b:2"]),
+    "spark_driver_memory": _memory,
+    "spark_executor_memory": _memory,
+    "spark_principal": st.sampled_from(["", "load/h@R"]),
+    "spark_keytab": st.sampled_from(["", "load.keytab"]),
+    "spark_environment": st.sampled_from(["", "A=1", "A=  B='two words'"]),
+    "spark_arguments": st.sampled_from(["", "--queue {queue}", "'two words'   x"]),
+}
+"""Values that fit, of attributes in which hardly any text would: a definition of any text would hardly ever be one."""
 
 
 def values(attribute: Attribute) -> st.SearchStrategy[Any]:
     """Any value of one attribute, plain."""
+    if attribute.name in FITTING:
+        return FITTING[attribute.name]
     if attribute.is_name:
         return st.one_of(st.just(""), names)
     if attribute.is_text:

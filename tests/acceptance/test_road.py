@@ -14,7 +14,7 @@ import pytest
 
 from trigmon import places
 from trigmon.demo import data
-from trigmon.launch.java import write_shim
+from trigmon.launch.spark.java import write_shim
 from trigmon.mq.calls import Display, Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

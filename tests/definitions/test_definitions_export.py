@@ -64,6 +64,44 @@ def test_sparks_attributes_are_a_group():
     assert item["spark"] == {"master": "local[2]", "conf": {"a.b": "1"}, "arguments": ["--queue", "{queue}"]}
 
 
+def test_every_attribute_of_spark_is_said_by_its_key_and_loads_back():
+    attributes = {
+        "spark_start": "connect",
+        "spark_isolation": "process",
+        "spark_short": "yes",
+        "spark_master": "yarn",
+        "spark_deploy_mode": "cluster",
+        "spark_name": "n",
+        "spark_class": "A",
+        "spark_conf": "a=1",
+        "spark_py_files": "a.py,b.py",
+        "spark_files": "f",
+        "spark_archives": "z#z",
+        "spark_jars": "j",
+        "spark_packages": "g:a:1",
+        "spark_driver_memory": "2g",
+        "spark_driver_cores": 2,
+        "spark_executor_memory": "1g",
+        "spark_executor_cores": 3,
+        "spark_num_executors": 4,
+        "spark_principal": "p",
+        "spark_keytab": "k",
+        "spark_environment": "A='x y'",
+        "spark_arguments": "x",
+    }
+    qm = InProcess()
+    qm(Define(object_type="PROCESS", name="P", attributes=attributes | {"spark_environment": "'A=x y'"}))
+    text = yaml_text(qm.rows("PROCESS"))
+    (item,) = yaml12.load(text).value
+    assert set(item) == {"process", "working_directory", "spark"}
+    assert {f"spark_{key}" for key in item["spark"]} == set(attributes)
+    assert (item["spark"]["class"], item["spark"]["environment"]) == ("A", {"A": "x y"})
+    there = InProcess()
+    for step in plan(read_text(text), there.rows()):
+        there(step.call)
+    assert there.rows("PROCESS") == qm.rows("PROCESS")
+
+
 def test_what_a_group_could_not_say_to_the_letter_stays_flat():
     qm = InProcess()
     qm(Define(object_type="PROCESS", name="P", attributes={"spark_arguments": "a   b"}))

@@ -5,7 +5,18 @@ from pathlib import Path
 import pytest
 
 from trigmon.definitions.read import DefinitionError, Wanted, read_files, read_text
-from trigmon.mq.enums import ApplType, Persistence, TriggerControl, TriggerType
+from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.mq.enums import (
+    ApplType,
+    ObjectType,
+    Persistence,
+    SparkDeployMode,
+    SparkIsolation,
+    SparkShort,
+    SparkStart,
+    TriggerControl,
+    TriggerType,
+)
 
 
 def one(text: str) -> Wanted:
@@ -103,13 +114,13 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ("qlocal: A", 'q.yaml:1: objects stand in a list: write "- qlocal: A"'),
         ("hello", "q.yaml:1: a definition file is a list"),
         ("- qlocal: A\n  maxdepth: 1.5", "q.yaml:2: QLOCAL A: max_q_depth must be"),
-        ("- process: P\n  spark: {session: warm}", "q.yaml:2: PROCESS P: session comes with a later release"),
-        ("- process: P\n  launch:\n    retry_wait_s: 0", "q.yaml:2: PROCESS P: PROCESS(P) RETRYWAIT(0): "),
+        ("- process: P\n  spark: {reservation: 9}", "q.yaml:2: PROCESS P: reservation comes with a later release"),
+        ("- process: P\n  launch:\n    retry_wait_s: 0", "q.yaml:3: PROCESS P: PROCESS(P) RETRYWAIT(0): "),
         ("- process: P\n  launch: {instance: 3}", "q.yaml:2: PROCESS P: unknown key 'instance'"),
         ("- process: P\n  launch: {instances: many}", "q.yaml:2: PROCESS P: launch.instances: input should be"),
         (
             "- process: P\n  spark: {start: session}",
-            "q.yaml:2: PROCESS P: spark.start: session: submit is what there is",
+            "q.yaml:2: PROCESS P: PROCESS(P) SPKSTART(session): spark_start must be SUBMIT or CONNECT or REST",
         ),
         (
             "- process: P\n  appl_id: a 'b",
@@ -117,9 +128,24 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ),
         ("- process: P\n  appl_id: '{queue}'", "q.yaml:2: PROCESS P: appl_id must be words of which the first is the"),
         ("- process: P\n  SPKCONF: a\n  appl_type: spark", "q.yaml:2: PROCESS P: spark_conf must be words of the form"),
+        (
+            "- process: P\n  spark:\n    driver_memory: 2",
+            "q.yaml:3: PROCESS P: spark_driver_memory must be a whole number",
+        ),
+        ("- process: P\n  spark: {files: ['a,b']}", "spark.files.0: an item is one name, without a comma, not 'a,b'"),
+        ("- process: P\n  spark: {jars: [a.jar, '']}", "spark.jars.1: an item is one name, without a comma, not ''"),
+        (
+            "- process: P\n  spark: {class_: A}",
+            "q.yaml:2: PROCESS P: unknown key 'class_'; the nearest known one is 'class'",
+        ),
+        (
+            "- process: P\n  spark:\n    master: spark://m:7077\n    start: connect",
+            "q.yaml:3: PROCESS P: spark_master must",
+        ),
+        ("- process: P\n  spark:\n    start: rest", "spark_master must be spark://HOST:PORT with SPKSTART(REST)"),
         ("- process: P\n  spark: {conf: [a]}", "q.yaml:2: PROCESS P: spark.conf: input should be"),
         ("- process: P\n  spark: {arguments: [[a]]}", "spark.arguments.0: a word or a number belongs here"),
-        ("- process: P\n  spark: {master: x}\n  spark_master: y", "PROCESS P: spark_master is said twice"),
+        ("- process: P\n  spark: {master: yarn}\n  spark_master: local", "PROCESS P: spark_master is said twice"),
         ("- process: P\n  spark: {arguments: ['a\\nb', \"a\\nb\"]}", "PROCESS(P) SPKARGS"),
         ("- qlocal: [", "q.yaml:"),
     ],
@@ -157,6 +183,7 @@ def test_a_mapping_is_the_process_of_its_files_stem(tmp_path: Path):
         "appl_type": ApplType.SPARK,
         "appl_id": "flights_load.py",
         "user_data": "table=flights",
+        "spark_start": SparkStart.SUBMIT,
         "spark_master": "local[2]",
         "spark_conf": "spark.sql.shuffle.partitions=2 spark.ui.enabled=false",
         "spark_py_files": "a.py,b.zip",
@@ -165,6 +192,65 @@ def test_a_mapping_is_the_process_of_its_files_stem(tmp_path: Path):
         "time_limit_s": 90,
         "working_directory": str(tmp_path),
     }
+
+
+WHOLE_GROUP = """
+- process: P
+  appl_type: spark
+  appl_id: load.jar
+  spark:
+    start: connect
+    isolation: process
+    short: true
+    master: yarn
+    deploy_mode: cluster
+    name: Flights of {queue}
+    class: org.example.Load
+    conf: {spark.ui.enabled: false}
+    py_files: [a.py]
+    files: [b.txt, c.txt]
+    archives: ["d.zip#d"]
+    jars: [e.jar]
+    packages: ["g:f:1.0"]
+    driver_memory: 2g
+    driver_cores: 2
+    executor_memory: 512m
+    executor_cores: 012
+    num_executors: 3
+    principal: load/host@REALM
+    keytab: load.keytab
+    environment: {DAY: 012, WORDS: "two words"}
+    arguments: [one]
+"""
+
+
+def test_the_spark_group_says_every_attribute_of_spark():
+    (wanted,) = read_text(WHOLE_GROUP, "q.yaml")
+    assert {name: value for name, value in wanted.attributes.items() if name.startswith("spark_")} == {
+        "spark_start": SparkStart.CONNECT,
+        "spark_isolation": SparkIsolation.PROCESS,
+        "spark_short": SparkShort.YES,
+        "spark_master": "yarn",
+        "spark_deploy_mode": SparkDeployMode.CLUSTER,
+        "spark_name": "Flights of {queue}",
+        "spark_class": "org.example.Load",
+        "spark_conf": "spark.ui.enabled=false",
+        "spark_py_files": "a.py",
+        "spark_files": "b.txt,c.txt",
+        "spark_archives": "d.zip#d",
+        "spark_jars": "e.jar",
+        "spark_packages": "g:f:1.0",
+        "spark_driver_memory": "2g",
+        "spark_driver_cores": 2,
+        "spark_executor_memory": "512m",
+        "spark_executor_cores": 12,
+        "spark_num_executors": 3,
+        "spark_principal": "load/host@REALM",
+        "spark_keytab": "load.keytab",
+        "spark_environment": "DAY=012 'WORDS=two words'",
+        "spark_arguments": "one",
+    }
+    assert {name for name in ATTRIBUTES[ObjectType.PROCESS] if name.startswith("spark_")} <= set(wanted.attributes)
 
 
 def test_a_working_directory_that_is_named_is_meant_as_it_stands(tmp_path: Path):

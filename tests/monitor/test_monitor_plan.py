@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from trigmon.monitor.plan import DeadLetter, believed, process_for, read_trigger, startable
+from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import ApplType, MsgType
+from trigmon.mq.enums import ApplType, MsgType, SparkShort, SparkStart
+from trigmon.rules.starting import as_recorded
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", appl_type=int(ApplType.UNIX), appl_id="load", user_data="u")
 STARTED_HERE = {ApplType.UNIX, ApplType.SPARK}
@@ -49,6 +52,15 @@ def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_
     process = process_for(TRIGGER, definition)
     assert (process.appl_id, process.user_data, process.instances) == ("load", "u", 3)
     assert process.spark_master == "local[2]"
+
+
+def test_a_run_is_started_as_its_process_was_when_it_was_recorded():
+    said = {"spark_start": SparkStart.CONNECT, "spark_short": SparkShort.YES, "spark_driver_memory": "2g"}
+    defined = Process(name="P", appl_id="load", user_data="u", instances=3, **said)
+    recorded = msgspec.json.decode(msgspec.json.encode(as_recorded(defined)))
+    process = process_for(TRIGGER, recorded)
+    assert {name: getattr(process, name) for name in said} == said
+    assert process.spark_start is SparkStart.CONNECT
 
 
 BY_Q_MGR = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.QMGR))

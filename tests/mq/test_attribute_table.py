@@ -147,7 +147,9 @@ def test_what_a_process_has_beyond_mq_is_marked_as_ours():
     ours = {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values() if a.ours}
     launching = {"INSTANCES", "COALESCE", "OPENWAIT", "RETRY", "RETRYWAIT", "BREAKER", "TIMELIMIT"}
     limits = {"MEMLIMIT", "CPULIMIT", "FILELIMIT", "RUNAS", "SECRETS"}
-    assert ours == launching | limits | {"WORKDIR", "SPKMASTER", "SPKCONF", "SPKPYFILES", "SPKARGS"}
+    spark = {"START", "ISOL", "SHORT", "MASTER", "DEPLOY", "NAME", "CLASS", "CONF", "PYFILES", "FILES", "ARCHS", "JARS"}
+    spark |= {"PKGS", "DRVMEM", "DRVCORES", "EXCMEM", "EXCCORES", "EXECS", "PRINC", "KEYTAB", "ENV", "ARGS"}
+    assert ours == launching | limits | {"WORKDIR"} | {f"SPK{word}" for word in spark}
     assert ours | {row[0] for row in PROCESS} == {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values()}
 
 

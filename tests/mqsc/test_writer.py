@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.any_objects import changed_defaults, commands
 from tests.in_process import InProcess
 from trigmon.mq.attributes import ATTRIBUTES
-from trigmon.mq.calls import Call
+from trigmon.mq.calls import Alter, Call, Define
 from trigmon.mq.errors import MQError
 from trigmon.mqsc.script import run
 from trigmon.mqsc.writer import script
@@ -46,6 +46,19 @@ def test_a_script_means_the_same_where_the_default_objects_say_otherwise(objects
     run(script(here.rows()), there, lambda line: None, "QM1")
     mine, loaded = ([_mqs(row) for row in qm.rows() if row["name"] in names] for qm in (here, there))
     assert all(row in loaded for row in mine if (row["name"], row["object_type"]) not in _taken(there, here))
+
+
+def test_what_a_default_object_says_of_spark_contradicts_no_process_of_a_script():
+    here, there = InProcess(), InProcess()
+    here(Define(object_type="PROCESS", name="P", attributes={"appl_type": "spark", "appl_id": "load.py"}))
+    here(Define(object_type="PROCESS", name="W", attributes={"spark_start": "connect"}))
+    default = {"spark_class": "org.example.Load", "spark_deploy_mode": "cluster", "spark_master": "spark://m:7077"}
+    there(Alter(object_type="PROCESS", name="SYSTEM.DEFAULT.PROCESS", attributes=default))
+    said: list[str] = []
+    assert run(script(here.rows()), there, said.append, "QM1") == 0, said
+    mine, loaded = ({r["name"]: r for r in qm.rows("PROCESS") if r["name"] in "PW"} for qm in (here, there))
+    spark = [name for name in mine["P"] if name.startswith("spark_")]
+    assert [loaded[p][name] for p in "PW" for name in spark] == [mine[p][name] for p in "PW" for name in spark]
 
 
 def _mqs(row: dict[str, Any]) -> dict[str, Any]:

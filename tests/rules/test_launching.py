@@ -94,7 +94,7 @@ class Ledger(World):
 def ledger(request, tmp_path):
     made = Ledger(request.param, tmp_path)
     yield made
-    made.qm.stop()
+    made.end()
 
 
 # -- how many -----------------------------------------------------------------------------------------------
@@ -524,6 +524,19 @@ def test_a_waiting_run_is_the_further_try(ledger):
     ledger.exit(run_id, 1)
     assert ledger.next()["run_id"] == waits
     assert ledger.next()["why"].startswith("failed 1 time in a row; not started before ")
+
+
+def test_a_run_that_the_failed_program_s_own_close_started_is_the_further_try(ledger):
+    ledger.put()
+    run_id, _ = ledger.come()
+    ledger.program(run_id)
+    ledger.lose(f"of {run_id}")
+    second, stands = ledger.come(occasion="12")
+    assert stands.state == "due"
+    ledger.exit(run_id, 1)
+    assert ledger.states() == {run_id: "exited", second: "due"}
+    ledger.exit(second, 1)
+    assert ledger.next()["retries"] == second
 
 
 def test_progress_begins_the_count_of_tries_anew(ledger):

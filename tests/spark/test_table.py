@@ -6,18 +6,28 @@ from pathlib import Path
 
 import pytest
 
+import trigmon.spark.table
 from trigmon.spark.table import batch_of, publish, staging_of, write_batch
 
 
 class Frame:
-    """Something with ``write.parquet``, which writes ``body`` or fails half way."""
+    """Something with a ``write`` as a DataFrame's, which writes ``body`` or fails half way."""
 
     def __init__(self, body, fails=False):
         self.body = body
         self.fails = fails
         self.write = self
 
-    def parquet(self, where):
+    def format(self, _name):
+        return self
+
+    def partitionBy(self, *_columns):  # noqa: N802
+        return self
+
+    def options(self, **_options):
+        return self
+
+    def save(self, where):
         directory = Path(where.removeprefix("file:"))
         (directory / "deep").mkdir(parents=True)
         (directory / "deep" / "part").write_text(self.body)
@@ -45,6 +55,34 @@ def test_what_was_half_written_is_not_in_the_table_and_hinders_nobody(tmp_path):
     assert content(table) == {}
     assert write_batch(Frame("whole"), table, "b1")
     assert content(table) == {"batch=b1": "whole"}
+
+
+@pytest.mark.parametrize("when", ["while it writes", "while it is moved"])
+def test_a_job_that_still_writes_a_batch_which_another_was_given_adds_nothing_to_it(tmp_path, monkeypatch, when):
+    table = tmp_path / "table"
+
+    def other():
+        assert write_batch(Frame("the other's"), table, "b1")
+
+    class Slow(Frame):
+        def save(self, where):
+            super().save(where)
+            if when == "while it writes":
+                other()
+
+    if when == "while it is moved":
+        exists = iter([other, None])
+        plain = trigmon.spark.table._sync_tree
+
+        def synced(directory):
+            plain(directory)
+            if act := next(exists):
+                act()
+
+        monkeypatch.setattr("trigmon.spark.table._sync_tree", synced)
+    assert not write_batch(Slow("the first's"), table, "b1")
+    assert content(table) == {"batch=b1": "the other's"}
+    assert list(staging_of(table).iterdir()) == []
 
 
 def test_publishing_replaces_nothing(tmp_path):

@@ -24,19 +24,21 @@ def _word(value: object) -> object:
     raise PydanticCustomError("word", "a word or a number belongs here, not {value}", {"value": str(value)})
 
 
-def _start(value: object) -> object:
-    if value == "submit":
+def _name(value: object) -> object:
+    if isinstance(value, str) and "," not in value and value.strip():
         return value
-    said = {"value": str(value)}
-    raise PydanticCustomError("start", "{value}: submit is what there is; others come with a later release", said)
+    raise PydanticCustomError("name", "an item is one name, without a comma, not {value}", {"value": repr(value)})
 
 
 Word = Annotated[Any, BeforeValidator(_word)]
 """A scalar of a file, as it is written."""
 
+Name = Annotated[Any, BeforeValidator(_name)]
+"""An item of a list whose items stand with commas between them."""
+
 
 LATER_KEYS = {
-    "spark": ("session", "connect", "master_url", "reservation"),
+    "spark": ("reservation",),
     "launch": (),
     "process": (),
     "qlocal": ("rearm", "backstop", "maxwait", "indxtype"),
@@ -52,23 +54,51 @@ class _Strict(BaseModel):
 
 
 class SparkGroup(_Strict):
-    """``spark:`` of a process; ``start`` says how it is started, and submit is what this release has."""
+    """``spark:`` of a process, its keys as spark-submit names them.
 
-    master: str | None = None
-    start: Annotated[str, BeforeValidator(_start)] = "submit"
+    What is a list or a mapping here is words or names with commas in the attribute; the others are as they stand.
+    """
+
+    start: Word = None
+    isolation: Word = None
+    short: Word = None
+    master: Word = None
+    deploy_mode: Word = None
+    name: Word = None
+    class_: Word = Field(None, alias="class")
     conf: dict[str, Word] = Field(default_factory=dict)
-    py_files: list[str] = Field(default_factory=list)
+    py_files: list[Name] = Field(default_factory=list)
+    files: list[Name] = Field(default_factory=list)
+    archives: list[Name] = Field(default_factory=list)
+    jars: list[Name] = Field(default_factory=list)
+    packages: list[Name] = Field(default_factory=list)
+    driver_memory: Word = None
+    driver_cores: Word = None
+    executor_memory: Word = None
+    executor_cores: Word = None
+    num_executors: Word = None
+    principal: Word = None
+    keytab: Word = None
+    environment: dict[str, Word] = Field(default_factory=dict)
     arguments: list[Word] = Field(default_factory=list)
 
     def attributes(self) -> dict[str, Any]:
         """The named parts as attributes of the process: words quoted like a shell's, files with commas."""
-        made: dict[str, Callable[[], object]] = {
-            "master": lambda: self.master or "",
-            "conf": lambda: shlex.join(f"{key}={value}" for key, value in self.conf.items()),
-            "py_files": lambda: ",".join(self.py_files),
-            "arguments": lambda: shlex.join(self.arguments),
-        }
-        return {f"spark_{part}": make() for part, make in made.items() if part in self.model_fields_set}
+        return {f"spark_{key_of(part)}": self._attribute(part) for part in self.model_fields_set}
+
+    def _attribute(self, part: str) -> str:
+        value: Any = getattr(self, part)
+        if isinstance(value, dict):
+            return shlex.join(f"{key}={word}" for key, word in value.items())
+        if isinstance(value, list):
+            return shlex.join(value) if part == "arguments" else ",".join(value)
+        # A yes or no is written in YAML's words too.
+        return str({"true": "yes", "false": "no"}.get(value, value) if part == "short" else value)
+
+
+def key_of(part: str) -> str:
+    """The key of a file that a part of the group is: ``class`` is a word of Python's own."""
+    return part.removesuffix("_")
 
 
 class LaunchGroup(_Strict):
@@ -94,21 +124,29 @@ class LaunchGroup(_Strict):
 
 def spark_group(values: dict[str, Any]) -> dict[str, Any] | None:
     """The group that says these attributes of a process, None when it would not say them to the letter."""
+    said = {name.removeprefix("spark_"): value for name, value in values.items() if name.startswith("spark_")}
     try:
-        conf = dict(word.split("=", 1) for word in shlex.split(values.get("spark_conf", "")))
-        arguments = shlex.split(values.get("spark_arguments", ""))
+        group = {key: _read_back(key, value) for key, value in said.items()}
+        told = SparkGroup(**{key: _as_written(value) for key, value in group.items()}).attributes()
     except ValueError:
         return None
-    parts: dict[str, Any] = {
-        "master": values.get("spark_master"),
-        "conf": conf,
-        "py_files": values["spark_py_files"].split(",") if values.get("spark_py_files") else [],
-        "arguments": arguments,
-    }
-    group = {part: value for part, value in parts.items() if f"spark_{part}" in values}
-    if SparkGroup(**group).attributes() != {k: v for k, v in values.items() if k.startswith("spark_")}:
-        return None
-    return group
+    same = told == {f"spark_{key}": str(value) for key, value in said.items()}
+    return group if same else None
+
+
+def _read_back(key: str, value: Any) -> Any:
+    """What a key of the group holds where its attribute holds this. Raises ValueError for an open quote."""
+    if key in ("conf", "environment"):
+        return dict(word.split("=", 1) for word in shlex.split(value))
+    if key == "arguments":
+        return shlex.split(value)
+    if key in ("py_files", "files", "archives", "jars", "packages"):
+        return value.split(",") if value else []
+    return value
+
+
+def _as_written(value: Any) -> Any:
+    return str(value) if isinstance(value, int) else value
 
 
 def long_name(which: ObjectType, key: str) -> str | None:

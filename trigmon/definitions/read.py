@@ -22,6 +22,7 @@ from trigmon.definitions.models import (
     LaunchGroup,
     SparkGroup,
     is_text,
+    key_of,
     keys_of,
     long_name,
 )
@@ -211,7 +212,7 @@ class _Item:
                 try:
                     attributes[name] = ATTRIBUTES[self.which][name].read(value, f"PROCESS({self.name})")
                 except AttrValueError as error:
-                    self._add(("spark" if name.startswith("spark_") else "launch",), error.about)
+                    self._add(_in_group(name), error.about)
 
     def _place(self, attributes: dict[str, Any]) -> None:
         """The working directory is the file's own where it names none; a named one is meant as it stands."""
@@ -220,8 +221,10 @@ class _Item:
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
         """What the queue manager would refuse is refused before anything of the file is done."""
         for name, wanted in faults(Process(name=self.name, **attributes)):
-            location = (keys[name],) if name in keys else ("spark",) if name.startswith("spark_") else ()
-            self._add(location, f"{name} must be {wanted}, not {attributes[name]}")
+            attribute = ATTRIBUTES[self.which][name]
+            said = attribute.write(attributes.get(name, attribute.default))
+            location = (keys[name],) if name in keys else _in_group(name)
+            self._add(location, f"{name} must be {wanted}, not {said or 'blank'}")
 
     def _problem(self, location: tuple[Any, ...], kind: str, message: str) -> None:
         """A mistake that pydantic found, in words that name the key."""
@@ -244,7 +247,14 @@ class _Item:
 
 
 def _group_keys(group: str) -> list[str]:
-    return list((SparkGroup if group == "spark" else LaunchGroup).model_fields)
+    return [key_of(part) for part in (SparkGroup if group == "spark" else LaunchGroup).model_fields]
+
+
+def _in_group(name: str) -> tuple[str, ...]:
+    """Where an attribute stands that is said in a group: at its key there, else at the group."""
+    if name.startswith("spark_"):
+        return "spark", name.removeprefix("spark_")
+    return ("launch", name) if name in LaunchGroup.model_fields else ()
 
 
 def _named_twice(wanted: list[Wanted]) -> Iterator[str]:

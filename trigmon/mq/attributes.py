@@ -34,6 +34,10 @@ from trigmon.mq.enums import (
     QType,
     Rearm,
     Shareability,
+    SparkDeployMode,
+    SparkIsolation,
+    SparkShort,
+    SparkStart,
     TriggerControl,
     TriggerType,
     Usage,
@@ -338,9 +342,31 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     run_as: Annotated[str, Attribute("RUNAS", length=32, ours=True)] = ""
     secrets: Annotated[str, Attribute("SECRETS", length=1024, ours=True)] = ""
     working_directory: Annotated[str, Attribute("WORKDIR", length=1024, ours=True)] = ""
+    spark_start: Annotated[SparkStart, Attribute("SPKSTART", words=_words(SparkStart), ours=True)] = SparkStart.SUBMIT
+    spark_isolation: Annotated[SparkIsolation, Attribute("SPKISOL", words=_words(SparkIsolation), ours=True)] = (
+        SparkIsolation.SESSION
+    )
+    spark_short: Annotated[SparkShort, Attribute("SPKSHORT", words=_words(SparkShort), ours=True)] = SparkShort.NO
     spark_master: Annotated[str, Attribute("SPKMASTER", length=256, ours=True)] = ""
+    spark_deploy_mode: Annotated[SparkDeployMode, Attribute("SPKDEPLOY", words=_words(SparkDeployMode), ours=True)] = (
+        SparkDeployMode.CLIENT
+    )
+    spark_name: Annotated[str, Attribute("SPKNAME", length=256, ours=True)] = ""
+    spark_class: Annotated[str, Attribute("SPKCLASS", length=256, ours=True)] = ""
     spark_conf: Annotated[str, Attribute("SPKCONF", length=8192, ours=True)] = ""
     spark_py_files: Annotated[str, Attribute("SPKPYFILES", length=4096, ours=True)] = ""
+    spark_files: Annotated[str, Attribute("SPKFILES", length=4096, ours=True)] = ""
+    spark_archives: Annotated[str, Attribute("SPKARCHS", length=4096, ours=True)] = ""
+    spark_jars: Annotated[str, Attribute("SPKJARS", length=4096, ours=True)] = ""
+    spark_packages: Annotated[str, Attribute("SPKPKGS", length=4096, ours=True)] = ""
+    spark_driver_memory: Annotated[str, Attribute("SPKDRVMEM", length=16, ours=True)] = ""
+    spark_driver_cores: Annotated[int, Attribute("SPKDRVCORES", high=10_000, ours=True)] = 0
+    spark_executor_memory: Annotated[str, Attribute("SPKEXCMEM", length=16, ours=True)] = ""
+    spark_executor_cores: Annotated[int, Attribute("SPKEXCCORES", high=10_000, ours=True)] = 0
+    spark_num_executors: Annotated[int, Attribute("SPKEXECS", high=100_000, ours=True)] = 0
+    spark_principal: Annotated[str, Attribute("SPKPRINC", length=256, ours=True)] = ""
+    spark_keytab: Annotated[str, Attribute("SPKKEYTAB", length=256, ours=True)] = ""
+    spark_environment: Annotated[str, Attribute("SPKENV", length=8192, ours=True)] = ""
     spark_arguments: Annotated[str, Attribute("SPKARGS", length=4096, ours=True)] = ""
 
 

@@ -461,7 +461,8 @@ class Release(Call, frozen=True, array_like=True, kw_only=True, tag="release"):
 class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
     """One message of a reservation goes onto BOQNAME, else onto the dead-letter queue. Answered by Settled.
 
-    ``why`` is for the log. 3008 where neither takes it: then it stays in the reservation.
+    ``why`` stands before its data there (:mod:`trigmon.mq.rejection`) and in the log. 3008 where neither takes it: then
+    it stays in the reservation.
     """
 
     reservation: int

@@ -61,6 +61,35 @@ class Coalesce(IntEnum):
     YES = 1
 
 
+class SparkStart(IntEnum):
+    """Ours: how a Spark job is started: cold, on a warm Spark Connect server, or by a cluster's REST server."""
+
+    SUBMIT = 0
+    CONNECT = 1
+    REST = 2
+
+
+class SparkIsolation(IntEnum):
+    """Ours: what a job started by CONNECT has to itself: a session of a shared server, or a whole process."""
+
+    SESSION = 0
+    PROCESS = 1
+
+
+class SparkShort(IntEnum):
+    """Ours: whether a job is so short that its Java machine had better start fast than become fast."""
+
+    NO = 0
+    YES = 1
+
+
+class SparkDeployMode(IntEnum):
+    """Ours, spark-submit's words: where the driver runs."""
+
+    CLIENT = 0
+    CLUSTER = 1
+
+
 class BackoutRequeue(IntEnum):
     """Ours: who moves a message that was backed out as often as BOTHRESH says: programs, as in MQ, or the house."""
 

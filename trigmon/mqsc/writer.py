@@ -2,7 +2,7 @@
 
 MQ's attributes are all written, so that the script means the same whatever the default objects say where it is
 loaded. Those of ours are written where they say something, so that MQ itself can read the script of objects that
-do not use them.
+do not use them. What is said of Spark is judged as a whole, so a process that says any of it says all.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from trigmon.mq.attributes import ATTRIBUTES, Attribute, is_dynamic
 from trigmon.mq.enums import ObjectType
 from trigmon.rules.defining import DEFAULT_OBJECTS
 
+_SPARK = "spark"
 _ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
 
 
@@ -43,19 +44,26 @@ def _of_ours(row: dict[str, Any]) -> Iterator[tuple[ObjectType, str]]:
 def _command(row: dict[str, Any], told: set[tuple[ObjectType, str]]) -> Iterator[str]:
     which = ObjectType[row["object_type"]]
     begin = "ALTER QMGR" if which is ObjectType.QMGR else f"DEFINE {which.name}('{row['name']}')"
+    ours = _said(row, which) | {name for of, name in told if of is which}
     pairs = [
         _pair(attribute, row[attribute.name], row["name"])
         for attribute in sorted(ATTRIBUTES[which].values(), key=lambda a: a.mqsc)
         if attribute.name in row and not attribute.read_only
-        if not attribute.ours
-        or row[attribute.name] != attribute.plain(attribute.default)
-        or (which, attribute.name) in told
+        if not attribute.ours or attribute.name in ours
     ]
     if which is not ObjectType.QMGR:
         pairs.append("REPLACE")
     lines = [begin, *(f"   {pair}" for pair in pairs)]
     yield from (f"{line} +" for line in lines[:-1])
     yield lines[-1]
+
+
+def _said(row: dict[str, Any], which: ObjectType) -> set[str]:
+    """The attributes of ours that an object says something in, or that belong to what it says."""
+    ours = [attribute for attribute in ATTRIBUTES[which].values() if attribute.ours and attribute.name in row]
+    said = {attribute.name for attribute in ours if row[attribute.name] != attribute.plain(attribute.default)}
+    is_spark = row.get("appl_type") == _SPARK or any(name.startswith("spark_") for name in said)
+    return said | {a.name for a in ours if is_spark and a.name.startswith("spark_")}
 
 
 def _pair(attribute: Attribute, value: object, name: str) -> str:

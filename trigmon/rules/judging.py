@@ -22,7 +22,7 @@ from trigmon.rules.errands import JudgeRun
 from trigmon.rules.facts import BREAKER, Cause, Facts, Found, Paused, QueueFacts, Selection, Serving, StoredMessage
 from trigmon.rules.records import written
 from trigmon.rules.serving import counts
-from trigmon.rules.starting import is_for_one, pause_ms, process_of
+from trigmon.rules.starting import is_for_one, pause_ms, process_of, under_way
 
 _ON_ITS_OWN = Process(name="")
 _KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
@@ -107,7 +107,12 @@ def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts
 
 
 def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
-    """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed."""
+    """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed.
+
+    On a queue that wants one program, the failed one's own close may have started another: then that is the try.
+    """
+    if is_for_one(facts.queue) and under_way(facts, cause.slot, cause.q_name):
+        return False
     if not cause.fruitless:
         return process.retry > 0
     tries = min(_attempt(record), cause.fruitless) if is_for_one(facts.queue) else _attempt(record)

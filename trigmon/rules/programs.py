@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Iterator
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ApplType, ObjectType
 from trigmon.mq.errors import AttrValueError
+from trigmon.rules import spark_programs
+from trigmon.rules.spark_programs import SECRET_NAME
 
 PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
 
 # As useradd(8) allows, and directories on a network: capitals, dots, a realm. No number: 0 would be root.
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]*\$?")
-# One file name, as systemd.exec(5) allows for a credential; none that is hidden, or leads elsewhere.
-_SECRET = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _SHELLS = {"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "csh", "tcsh", "fish"}
 _OPTIONS_WITH_A_WORD = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
 _MQTMC2 = "{tmc}"
@@ -56,7 +56,7 @@ def makes_an_option(word: str) -> bool:
 def secret_names(text: str) -> list[str]:
     """The names of SECRETS. Raises ValueError when one could not be a file's name."""
     names = [name.strip() for name in text.split(",")] if text.strip() else []
-    if wrong := [name for name in names if not _SECRET.fullmatch(name)]:
+    if wrong := [name for name in names if not SECRET_NAME.fullmatch(name)]:
         raise ValueError(f"{wrong[0]!r} is no name of a secret")
     return names
 
@@ -91,6 +91,7 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
 
     A blank APPLICID is none: MQ allows a process that starts nothing yet.
     """
+    found = []
     for name, check in (_CHECKS.get(process.appl_type, {}) | _OURS).items():
         try:
             wanted = check(getattr(process, name))
@@ -99,7 +100,10 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
         if not wanted and name in ("appl_id", "env_data"):
             wanted = _shell(process, name)
         if wanted:
+            found.append(name)
             yield name, wanted
+    if not any(name.startswith("spark_") for name in found):
+        yield from spark_programs.contradictions(process)
 
 
 def _shell(process: Process, name: str) -> str:
@@ -117,11 +121,15 @@ def _shell(process: Process, name: str) -> str:
 
 
 def check_process(process: Process, named: Collection[str]) -> None:
-    """Raises AttrValueError for the first fault in what a command named; a new type looks at everything anew."""
+    """Raises AttrValueError for the first fault in what a command named; a new type looks at everything anew.
+
+    What is said of Spark is looked at as a whole: one part of it can contradict another.
+    """
+    whole = any(name.startswith("spark_") or name == "appl_id" for name in named)
     for name, wanted in faults(process):
-        if name in named or "appl_type" in named:
+        if name in named or "appl_type" in named or (whole and name.startswith("spark_")):
             mqsc = ATTRIBUTES[ObjectType.PROCESS][name].mqsc
-            value = getattr(process, name)
+            value = ATTRIBUTES[ObjectType.PROCESS][name].write(getattr(process, name))
             raise AttrValueError(f"PROCESS({process.name}) {mqsc}({value}): {name} must be {wanted}")
 
 
@@ -176,6 +184,7 @@ _OURS: dict[str, Callable[[str], str]] = {
     "secrets": _secrets,
     "spark_conf": _settings,
     "spark_arguments": _plain,
+    **spark_programs.CHECKS,
 }
 _CHECKS: dict[int, dict[str, Callable[[str], str]]] = {
     ApplType.UNIX: {"appl_id": _program, "env_data": _after},

@@ -79,7 +79,7 @@ def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
     if why := pause_of(who.cause, now):
         return why
     running = [each for each in facts.serves if not each.is_over and each.run_id != who.run_id]
-    if why := _tried_by_another(who, running):
+    if why := _tried_by_another(who, facts):
         return why
     cap = (who.process.instances if who.process is not None else 0) or caps.instances
     of_slot = [each for each in running if each.slot == who.slot]
@@ -108,13 +108,17 @@ def _elsewhere(running: list[Serving], monitor: str) -> str:
     return f", {len(others)} of them under other monitors ({', '.join(others)})" if others else ""
 
 
-def _tried_by_another(who: Applicant, running: list[Serving]) -> str:
+def _tried_by_another(who: Applicant, facts: Facts) -> str:
     """After a failure one at a time tries again: a close's trigger message can come before the end of its run."""
     if who.cause is None or not who.cause.failed or not is_for_one(who.queue):
         return ""
-    same = (each.run_id for each in running if (each.slot, each.q_name) == (who.slot, who.q_name))
-    other = next(same, "")
-    return f"failed {_times(who.cause)} in a row; the end of run {other} decides" if other else ""
+    others = [run_id for run_id in under_way(facts, who.slot, who.q_name) if run_id != who.run_id]
+    return f"failed {_times(who.cause)} in a row; the end of run {others[0]} decides" if others else ""
+
+
+def under_way(facts: Facts, slot: str, q_name: str) -> list[str]:
+    """The runs of a process for a queue that have, or may have, a program."""
+    return [each.run_id for each in facts.serves if not each.is_over and (each.slot, each.q_name) == (slot, q_name)]
 
 
 def _times(cause: Cause) -> str:

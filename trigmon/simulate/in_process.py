@@ -6,11 +6,8 @@ other looks at before the next step.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
@@ -25,11 +22,9 @@ from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.two_stores import TwoStores
 from trigmon.simulate.stage import Available, numbered
+from trigmon.simulate.stores import STORES, Stores
 from trigmon.store.group import MemoryGroup
-from trigmon.store.memory import MemoryStore
-from trigmon.store.sqlite.store import SqliteStore
-
-STORES = ("memory", "sqlite")
+from trigmon.store.port import Store
 
 
 class _Listener(Telling):
@@ -44,22 +39,23 @@ class _Listener(Telling):
 
 
 class _House:
-    """One queue manager of the stage, on a store that is thrown away at the end. ``group``: it is a member of it."""
+    """One queue manager of the stage, on a store that is empty again at the end. ``group``: it is a member of it."""
 
-    def __init__(self, name: str, clock: VirtualClock, telling: Telling, store: str, group: MemoryGroup | None) -> None:
+    def __init__(
+        self, name: str, clock: VirtualClock, telling: Telling, stores: Stores, group: MemoryGroup | None
+    ) -> None:
         self.name = name
         self._clock = clock
         self._telling = telling
-        self._directory = Path(tempfile.mkdtemp(prefix="trigmon-simulate-")) if store == "sqlite" else None
+        self._stores = stores
         self._group = group
-        self._own = MemoryStore()
         self._rung: dict[str, int] = {}
         self.start()
 
     def start(self) -> None:
-        """Starts the queue manager; what a store in memory holds outlives it, as a disk does."""
-        own = self._own if self._directory is None else SqliteStore(self._directory)
-        self._store = own if self._group is None else TwoStores(own, self._group.join(self.name))
+        """Starts the queue manager; what its store kept is there."""
+        own = self._stores.new()
+        self._store: Store = own if self._group is None else TwoStores(own, self._group.join(self.name))
         self.manager = QueueManager(self.name, self._store, self._clock, telling=self._telling)
         self.scan()
 
@@ -67,11 +63,10 @@ class _House:
         """Ends it as a killed process ends: what was not durable is gone."""
         self._store.abandon()
 
-    def throw_away(self) -> None:
-        """Nothing is left of it."""
+    def clear(self) -> None:
+        """It ends, and what it kept is gone."""
         self.manager.stop()
-        if self._directory is not None:
-            shutil.rmtree(self._directory)
+        self._stores.empty()
 
     def next_moment(self) -> int | None:
         """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
@@ -105,12 +100,13 @@ class _Connection:
 
 
 class InProcess:
-    """Queue managers by name, several as one queue-sharing group. ``store`` is one of STORES, for what is their own.
+    """Queue managers by name, several as one queue-sharing group, on stores that are empty again at the end.
 
+    ``store`` is for what is their own: one of STORES, or what was made by one of them for each queue manager.
     ``in_group``: one is in a group as well, of its own.
     """
 
-    def __init__(self, q_mgrs: Sequence[str], store: str, *, in_group: bool = False) -> None:
+    def __init__(self, q_mgrs: Sequence[str], store: str | Sequence[Stores], *, in_group: bool = False) -> None:
         self._clock = VirtualClock()
         self._listener = _Listener()
         self._group = MemoryGroup() if in_group or len(q_mgrs) > 1 else None
@@ -118,8 +114,10 @@ class InProcess:
         self._operators: dict[str, Session] = {}
         self._sequence = 0
         self._houses: dict[str, _House] = {}
-        for name in q_mgrs:
-            self._houses[name] = _House(name, self._clock, self._listener, store, self._group)
+        made = [STORES[store]("") for _ in q_mgrs] if isinstance(store, str) else store
+        self._to_end = made if isinstance(store, str) else ()
+        for name, stores in zip(q_mgrs, made, strict=True):
+            self._houses[name] = _House(name, self._clock, self._listener, stores, self._group)
             self._has_started(name)
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
@@ -168,7 +166,9 @@ class InProcess:
     def close(self) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
         for house in self._houses.values():
-            house.throw_away()
+            house.clear()
+        for stores in self._to_end:
+            stores.end()
 
     def connect(self, application: str, *, administrator: bool = False, q_mgr: str = "") -> Session:
         """A session for who makes calls by :meth:`ask` and numbers units of work himself; blank: with the first."""

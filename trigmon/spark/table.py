@@ -1,17 +1,19 @@
-"""A Parquet table that takes each batch once: a directory a batch, moved into its place by one rename.
+"""A table of files that takes each batch once: a directory a batch, moved into its place by one rename.
 
-    flights/batch=ID/       what is in the table
-    flights.staging/ID/     what is being written
+    flights/batch=ID/       what is in the table: files, or a directory a month, where it is partitioned so
+    flights.staging/ID.X/   what an attempt is writing, a directory of its own
 
 A batch that comes again is found by its name and not written a second time; one that was not written to its end was
-never in the table. So with this sink a drain is exactly once, wherever the job is killed. The table lies on one file
-system of this machine, which all tasks write to.
+never in the table. A job that was given up and still writes cannot add to what its successor writes, and the first of
+them that is done has written the batch. So with this sink a drain is exactly once, wherever the job is killed. The
+table lies on one file system of this machine, which all tasks write to.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,35 +32,61 @@ def batch_of(table: str | Path, name: str) -> Path:
     return Path(table) / f"batch={name}"
 
 
-def write_batch(frame: DataFrame, table: str | Path, name: str) -> bool:
-    """Writes a batch as Parquet, safe from a power cut when this returns; False when the table has it already."""
-    final, staged = batch_of(table, name), staging_of(table) / name
+def write_batch(
+    frame: DataFrame,
+    table: str | Path,
+    name: str,
+    *,
+    partition_by: Sequence[str] = (),
+    form: str = "parquet",
+    options: Mapping[str, str] | None = None,
+) -> bool:
+    """Writes a batch, safe from a power cut when this returns; False when the table has it already.
+
+    Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is what Spark
+    calls a format of files, ``options`` are its own.
+    """
+    final, staging = batch_of(table, name), staging_of(table)
+    for left in staging.iterdir() if staging.exists() else ():
+        if left.name.rpartition(".")[0] == name:
+            shutil.rmtree(left, ignore_errors=True)
     if final.exists():
         return False
-    shutil.rmtree(staged, ignore_errors=True)
-    frame.write.parquet(f"file:{staged.absolute()}")  # not as_uri: Spark decodes nothing in a path
-    publish(staged, final)
+    staged = staging / f"{name}.{os.urandom(4).hex()}"
+    where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
+    frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
+    try:
+        publish(staged, final)
+    except FileExistsError:
+        shutil.rmtree(staged, ignore_errors=True)
+        return False
     return True
 
 
 def publish(staged: str | Path, final: str | Path) -> None:
     """Moves a written directory to its place, whole or not at all, and safe from a power cut when this returns.
 
-    Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, FileNotFoundError for a
-    ``staged`` that is not; nothing is ever replaced.
+    Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, else FileNotFoundError for
+    a ``staged`` that is not; nothing is ever replaced.
     """
-    _sync_tree(Path(staged))
-    _move(Path(staged), Path(final))
+    staged, final = Path(staged), Path(final)
+    try:
+        _sync_tree(staged)
+        _move(staged, final)
+    except OSError as error:
+        if not final.exists():
+            raise
+        raise FileExistsError(f"{final} is there already, and {staged} would take its place") from error
+    for directory in (final.parent, staged.parent, final.parent.parent):
+        _sync(directory)
 
 
 def _move(staged: Path, final: Path) -> None:
-    """Moves a directory that is safe on the disk to its place."""
+    """Moves a directory that is safe on the disk. Raises OSError for a ``final`` that is there."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    if final.exists():
-        raise FileExistsError(f"{final} is there already, and {staged} would take its place")
+    if final.exists():  # in case it is empty, which a rename would replace
+        raise FileExistsError(final)
     staged.rename(final)
-    for directory in (final.parent, staged.parent, final.parent.parent):
-        _sync(directory)
 
 
 def _sync_tree(directory: Path) -> None:

@@ -18,8 +18,16 @@ class StoreBroken(Exception):
     """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more."""
 
 
+class Fenced(StoreBroken):
+    """Another process has taken the data over: nothing of this one's turn was written, and nothing will be."""
+
+
 class DirectoryInUse(Exception):
-    """Another process has this data directory open."""
+    """Another process has this data open."""
+
+
+class Unreachable(StoreBroken):
+    """The store is on another machine, and nothing of it is to be had now."""
 
 
 class AnothersStore(Exception):

@@ -1,0 +1,65 @@
+"""Which way a Spark job is started."""
+
+from __future__ import annotations
+
+import pytest
+
+from trigmon.launch.launchers import launchers
+from trigmon.launch.port import LaunchError, LaunchPlan
+from trigmon.launch.spark.launcher import SparkLauncher
+from trigmon.mq.enums import ApplType, SparkIsolation, SparkStart
+
+WARM, ALONE = SparkIsolation.SESSION, SparkIsolation.PROCESS
+
+
+class Way:
+    """Plans a program of its own name."""
+
+    errors = ()
+
+    def __init__(self, name):
+        self.name = name
+
+    def plan(self, order):
+        return LaunchPlan(argv=[self.name], environment={})
+
+    def told(self, directory):
+        return {self.name: "told"}
+
+    def tend(self):
+        self.name = f"tended {self.name}"
+
+
+@pytest.mark.parametrize(
+    ("start", "isolation", "way"),
+    [
+        (SparkStart.SUBMIT, WARM, "submit"),
+        (SparkStart.SUBMIT, ALONE, "submit"),
+        (SparkStart.CONNECT, WARM, "connect"),
+        (SparkStart.CONNECT, ALONE, "submit"),
+        (SparkStart.REST, WARM, "rest"),
+        (SparkStart.REST, ALONE, "rest"),
+    ],
+)
+def test_a_job_is_started_as_its_definition_says_and_cold_when_it_wants_a_process(order, start, isolation, way):
+    launcher = SparkLauncher({start: Way(start.name.lower()) for start in SparkStart})
+    said = order("job.py", appl_type=ApplType.SPARK, spark_start=start, spark_isolation=isolation)
+    assert launcher.plan(said).argv == [way]
+    assert launcher.told(None) == {"submit": "told", "connect": "told", "rest": "told"}
+
+
+def test_every_way_is_tended(order):
+    ways = {start: Way(start.name) for start in SparkStart}
+    SparkLauncher(ways).tend()
+    assert [way.name for way in ways.values()] == ["tended SUBMIT", "tended CONNECT", "tended REST"]
+
+
+def test_a_way_that_is_not_there_is_told_with_the_remedy(order):
+    launcher = SparkLauncher({SparkStart.SUBMIT: Way("submit")})
+    said = order("job.py", appl_type=ApplType.SPARK, spark_start=SparkStart.REST)
+    with pytest.raises(LaunchError, match=r"SPKSTART\(REST\) is not started by this monitor: say SPKSTART\(SUBMIT\)"):
+        launcher.plan(said)
+
+
+def test_a_monitor_starts_programs_and_spark(tmp_path):
+    assert set(launchers(tmp_path)) == {ApplType.UNIX, ApplType.SPARK}

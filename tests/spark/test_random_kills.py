@@ -1,0 +1,47 @@
+"""Kill -9 of the driver, an executor, the monitor and the queue manager at random moments of a triggered drain."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.spark.clusters import cluster
+from tests.spark.killing import DRIVER, EXECUTOR, Q_MGR, VICTIMS, House, moment
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+FEW, MANY = 2_000, 20_000
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory):
+    """A cluster's address, for those who kill executors: a local Spark has none."""
+    with cluster(tmp_path_factory.mktemp("cluster"), 1) as address:
+        yield address
+
+
+@pytest.mark.parametrize(
+    ("victim", "seed", "count"),
+    [
+        *((victim, 1, FEW) for victim in (DRIVER, EXECUTOR, Q_MGR)),
+        *(pytest.param(victim, seed, MANY, marks=pytest.mark.slow) for seed in range(10) for victim in VICTIMS),
+    ],
+)
+def test_whoever_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(
+    daemon, tmp_path, request, victim, seed, count
+):
+    when = moment(victim, seed)
+    print(f"\n{victim}, seed {seed}: {when}")
+    where = request.getfixturevalue("master") if victim == EXECUTOR else "local[2]"
+    began = time.monotonic()
+    house = House(daemon(), tmp_path, where, count)
+    house.fill(range(count * 9 // 10))
+    house.come_to(victim, when)
+    house.kill(victim, when)
+    killed = time.monotonic()
+    house.fill(range(count * 9 // 10, count))
+    house.wait_until_drained()
+    drained = time.monotonic()
+    print(f"killed after {killed - began:.1f} s, drained {drained - killed:.1f} s later, runs: {house.ended()}")
+    house.end()
+    house.judge(count)

@@ -1,0 +1,37 @@
+"""APPLTYPE SPARK: which way a job is started, as its definition says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trigmon.launch.port import STDERR, STDOUT, Launcher, LaunchError, LaunchPlan, Order
+from trigmon.mq.enums import SparkStart
+from trigmon.rules.spark_programs import is_warm
+
+
+class SparkLauncher:
+    """Plans APPLTYPE SPARK by one of ``ways``. A job that wants a process to itself is started cold."""
+
+    # A driver's traceback stands on stdout where SparkSubmit copies both streams of its Python there.
+    errors = (STDERR, STDOUT)
+
+    def __init__(self, ways: Mapping[SparkStart, Launcher]) -> None:
+        self._ways = dict(ways)
+
+    def plan(self, order: Order) -> LaunchPlan:
+        """See :class:`~trigmon.launch.port.Launcher`."""
+        said = SparkStart(order.process.spark_start)
+        start = SparkStart.SUBMIT if said is SparkStart.CONNECT and not is_warm(order.process) else said
+        if start not in self._ways:
+            raise LaunchError(f"SPKSTART({start.name}) is not started by this monitor: say SPKSTART(SUBMIT)")
+        return self._ways[start].plan(order)
+
+    def told(self, directory: Path) -> dict[str, str]:
+        """What any of the ways reads in what the program wrote."""
+        return {name: value for way in self._ways.values() for name, value in way.told(directory).items()}
+
+    def tend(self) -> None:
+        """Each way sees to its own."""
+        for way in self._ways.values():
+            way.tend()
