@@ -176,13 +176,13 @@ def play_in_a_group(patches):
 
 
 # One of several patches of one test; what it plants is the same for every example.
-ANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ANY = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @ANY
 @given(alone.scripts)
 def test_members_with_either_store_give_the_same_replies_triggers_and_state(script):
-    alone.check_that_stores_agree(script)
+    alone.check_that_stores_agree(script, "sqlite")
 
 
 @ANY
@@ -193,7 +193,7 @@ def test_what_was_committed_is_got_once_and_nothing_else(script):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_members_keep_marks_and_locks_alike(seed):
-    alone.check_that_stores_agree(alone.traffic(seed))
+    alone.check_that_stores_agree(alone.traffic(seed), "sqlite")
     alone.check_that_nothing_is_lost_or_doubled(alone.traffic(seed))
 
 
