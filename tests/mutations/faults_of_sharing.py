@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, both, decided
-from trigmon.mq.enums import TriggerType
+from trigmon.mq.enums import QsgDisp, TriggerType
 from trigmon.qmgr.manager import QueueManager
 from trigmon.rules import defining, dispositions, heeding
 from trigmon.rules.changes import AddMessage, NoteTriggered, SetDefinition, StampTrigger
-from trigmon.rules.errands import Heed, JudgeShared
+from trigmon.rules.decision import Decision
+from trigmon.rules.errands import Heed, JudgeShared, TakeCopy
 from trigmon.rules.facts import QueueFacts, Shared
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.triggers import effects, sharing
@@ -157,6 +158,15 @@ def _recovered(drop_puts: bool = True, requeue: bool = True, count: bool = True)
     return _instead(MemoryGroup, "_backed_out", backed_out)
 
 
+def _as_group(decision: Decision) -> Decision:
+    own = QsgDisp.Q_MGR
+    changes = [
+        replace(c, definition=replace(c.definition, qsg_disp=own)) if isinstance(c, SetDefinition) else c
+        for c in decision.changes
+    ]
+    return replace(decision, changes=changes)
+
+
 def _locks_stay(right: Any, self: MemoryGroup, member: str) -> None:
     locks = dict(self.locks)
     right(self, member)
@@ -291,4 +301,18 @@ LOSSES = [
         _instead(Standing, "facts", lambda right, *args: replace(right(*args), group="ANY")),
     ),
 ]
-FAULTS = [*COUNTING, *CRITERIA, *MEMBERS, *LOSSES]
+COPIES = [
+    Fault("copies: nobody takes one", decided(TakeCopy, lambda *_: Decision())),
+    Fault("copies: they hide what is a member's own", _instead(defining, "whose", lambda *_: QsgDisp.COPY)),
+    Fault(
+        "copies: they stay when the group's definition goes",
+        decided(
+            TakeCopy, lambda right, call, facts, *rest: right(call, facts, *rest) if facts.of_group else Decision()
+        ),
+    ),
+    Fault(
+        "copies: the group's definition is one queue manager's as well",
+        decided(TakeCopy, lambda right, call, facts, *rest: _as_group(right(call, facts, *rest))),
+    ),
+]
+FAULTS = [*COUNTING, *CRITERIA, *MEMBERS, *LOSSES, *COPIES]
