@@ -94,7 +94,9 @@ class Attendant:
     def _session(self, url: str) -> SparkSession:
         with self._lock:
             if url not in self._sessions:
-                mine = f"{url.rstrip('/')};user_id={USER};session_id={uuid.uuid4()};{_KEEPALIVE}"
+                # The same for every attendant that a server ever has: none is left behind.
+                session_id = uuid.uuid5(uuid.NAMESPACE_URL, url)
+                mine = f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}"
                 session = SparkSession.builder.remote(mine).create()
                 session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
                 self._sessions[url] = session
