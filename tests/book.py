@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from tests.postgres import shared
+from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.reading import read_files
+from trigmon.simulate.stores import InSchema
 
 FOLDER = Path(__file__).parent / "scenarios"
 
@@ -33,3 +38,14 @@ def places_of(source: str, seed: str = "seed 001") -> list[str]:
     """The places of a seed that a scenario's source names."""
     parts = [part.removeprefix(f"{seed}: ") for part in source.split("; ") if part.startswith(seed)]
     return [place for part in parts for place in part.split(", ")]
+
+
+@functools.cache
+def _schema(_number: int) -> InSchema:
+    return InSchema(shared().dsn)
+
+
+def stage(q_mgrs: Sequence[str], store: str) -> InProcess:
+    """Where a scenario is played; on PostgreSQL all play in the same schemas, one after the other."""
+    on_postgres = [_schema(number) for number in range(len(q_mgrs))] if store == "postgres" else []
+    return InProcess(q_mgrs, on_postgres or store)

@@ -9,8 +9,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.daemons import queue_managers
+
+# How long an example takes is the machine's affair: a busy one is no reason to fail.
+settings.register_profile("trigmon", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("trigmon")
 
 
 def pytest_configure():

@@ -46,8 +46,9 @@ class Daemon:
         """The environment in which this queue manager is the one that is meant."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("TRIGMON_")}
         ours = {f"TRIGMON_{key.replace('.', '_').upper()}": str(value) for key, value in self.settings.items()}
-        # Jobs that a monitor starts have warnings of their own libraries.
-        strict = {} if self.with_monitor else {"PYTHONWARNINGS": "error"}
+        # Jobs that a monitor starts have warnings of their own libraries. An archive of classes costs half a minute of
+        # a processor: no test wants one unless it says so.
+        strict = {"TRIGMON_MONITOR_CLASS_ARCHIVES": "false"} if self.with_monitor else {"PYTHONWARNINGS": "error"}
         return kept | strict | ours | {"TRIGMON_HOME": str(self.home), "TRIGMON_QMGR": self.name}
 
     @property
@@ -68,6 +69,10 @@ class Daemon:
     def start(self, *arguments, **popen):
         """Starts it and waits until clients can connect."""
         self.launch(*arguments, **popen)
+        return self.wait_until_ready()
+
+    def wait_until_ready(self):
+        """Waits until clients can connect."""
         deadline = time.monotonic() + READY_S
         while not places.answers(self.socket):
             if self.process.poll() is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.postgres import give_back, place
 from trigmon.mq.calls import Call, Define, Disconnect, Display, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
@@ -16,9 +17,10 @@ from trigmon.qmgr.telling import Telling
 from trigmon.rules.decision import Aside, NotAside, QueueHeld
 from trigmon.store.memory import MemoryStore
 from trigmon.store.port import Store
+from trigmon.store.postgres.store import PostgresStore
 from trigmon.store.sqlite.store import SqliteStore
 
-STORES = ("memory", "sqlite")
+STORES = ("memory", "sqlite", "postgres")
 
 
 class Collected(Telling):
@@ -78,8 +80,19 @@ class World:
         self._start()
 
     def _start(self) -> None:
-        self.store = self._memory if self.kind == "memory" else SqliteStore(self.directory)
+        if self.kind == "memory":
+            self.store = self._memory
+        elif self.kind == "sqlite":
+            self.store = SqliteStore(self.directory)
+        else:
+            self.store = PostgresStore(place(self.directory))
         self.qm = QueueManager("QM1", self.store, self.clock, self.telling, self._puts_allowed)
+
+    def end(self) -> None:
+        """An orderly end; nobody starts it again."""
+        self.qm.stop()
+        if self.kind == "postgres":
+            give_back(self.directory)
 
     def restart(self) -> None:
         """An orderly end and a new start; connections are lost."""

@@ -52,6 +52,13 @@ def _loopback(value: str) -> str:
     return value
 
 
+def _without_password(value: str) -> str:
+    """A connection string of libpq. What opens the database is read by libpq from where only its user can read it."""
+    if re.search(r"\bpassword\s*=", value) or re.match(r"\w+://[^/@]*:[^/@]*@", value):
+        raise ValueError("a password has no place in settings, which are shown: put it into a passfile (~/.pgpass)")
+    return value
+
+
 def _qmgr_name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9./_%]{1,48}", value):
         raise ValueError(f"{value!r} is no name of a queue manager: 1 to 48 of A-Z a-z 0-9 . / _ %")
@@ -72,3 +79,4 @@ Address = Annotated[str, AfterValidator(_loopback)]
 QmgrName = Annotated[str, AfterValidator(_qmgr_name)]
 User = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 Variable = Annotated[str, AfterValidator(_variable)]
+ConnectionString = Annotated[str, Field(min_length=1), AfterValidator(_without_password)]

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from trigmon import places, yaml12
-from trigmon.setting_values import Address, Bytes, Mode, QmgrName, Seconds, User, Variable
+from trigmon.setting_values import Address, Bytes, ConnectionString, Mode, QmgrName, Seconds, User, Variable
 
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
 COMMAND_LINE = "command line"
@@ -81,9 +81,13 @@ class ServerSettings(_Section):
 
 
 class StoreSettings(_Section):
-    """Section ``store``: what the disk must keep free."""
+    """Section ``store``: where messages lie, and what the disk must keep free."""
 
     disk_reserve: Bytes
+    postgres: ConnectionString | None
+    postgres_schema: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_./%]{0,62}$")] | None
+    accept_loss: bool
+    lease_s: Annotated[float, Field(ge=0.2, le=3600)]
 
 
 class MonitorSettings(_Section):
@@ -96,6 +100,7 @@ class MonitorSettings(_Section):
     grace_s: Seconds
     stop_runs: bool
     launcher: Literal["process", "systemd"]
+    class_archives: bool
     run_as_file: str | None
     secrets_directory: str | None
     environment: list[Variable]

@@ -71,6 +71,31 @@ def test_poison_is_listed_shown_and_returned(trigmon: Trigmon, did, qm: Connecti
     assert trigmon("get", "DL.P").stdout == "bad\n"
 
 
+def test_what_a_program_said_of_a_message_is_listed_shown_and_gone_when_it_is_returned(
+    trigmon: Trigmon, did, qm: Connection
+):
+    did("DEFINE QLOCAL(DL.R) BOQNAME(DL.R.ASIDE)", "DEFINE QLOCAL(DL.R.ASIDE)")
+    qm.put("DL.R", "bad", format="MQSTR")
+    why = "ValueError: no airline <XX>, " + "and so on " * 10
+    with qm.open("DL.R", "input_shared") as source:
+        source.reserve("JOB").reject(0, why)
+    aside = ("--queue", "DL.R.ASIDE")
+    head, row = trigmon("dlq", "list", *aside).stdout.splitlines()
+    assert head.split()[-1] == "said"
+    assert "ValueError: no airline <XX>, and so on" in row
+    assert row.endswith("…")
+    shown = trigmon("dlq", "show", *aside).stdout
+    assert re.search(rf"^why +its program set it aside: {re.escape(why.strip())}", shown, re.M)
+    assert re.search(r"^data +bad$", shown, re.M)
+    (browsed,) = objects(trigmon("browse", "DL.R.ASIDE", "--output", "json"))
+    assert (browsed["rejection"]["why"], browsed["rejection"]["q_name"]) == (why, "DL.R")
+    assert "rejected from DL.R: ValueError: no airline <XX>" in trigmon("browse", "DL.R.ASIDE").stdout
+    assert trigmon("dlq", "retry", *aside).stdout == "1 message returned from DL.R.ASIDE\n"
+    (back,) = objects(trigmon("get", "DL.R", "--output", "json"))
+    assert (back["data"], back["format"]) == ("bad", "MQSTR")
+    assert "rejection" not in back
+
+
 def test_each_poison_message_has_its_line_in_the_log_and_one_without_a_way_one_a_minute(
     trigmon: Trigmon, did, qm: Connection, shared_daemon
 ):

@@ -90,7 +90,7 @@ def is_refusable(words, trigger):
     return bool(control_character(trigger)) or begins
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(words=WORDS, q_name=RAW, trigger_data=RAW, user_data=RAW)
 def test_every_word_becomes_one_element_or_the_launch_is_refused(words, q_name, trigger_data, user_data):
     text = shlex.join(["load", *words])
@@ -107,7 +107,7 @@ def test_every_word_becomes_one_element_or_the_launch_is_refused(words, q_name, 
         check(whole, argv, trigger)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(words=WORDS, q_name=RAW, trigger_data=RAW, user_data=RAW)
 def test_a_spark_jobs_arguments_are_filled_alike(words, q_name, trigger_data, user_data):
     trigger = message("job.py", q_name=q_name, trigger_data=trigger_data, user_data=user_data)
@@ -120,7 +120,7 @@ def test_a_spark_jobs_arguments_are_filled_alike(words, q_name, trigger_data, us
         check(words, argv[3:], trigger)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(env_data=RAW, q_name=RAW, trigger_data=RAW, user_data=RAW)
 def test_a_stranger_chooses_a_queue_and_its_data_and_no_word_of_the_program(env_data, q_name, trigger_data, user_data):
     """A trigger message that the queue manager did not write: its ENVRDATA, USERDATA and program count for nothing."""
@@ -144,7 +144,7 @@ def test_a_stranger_chooses_a_queue_and_its_data_and_no_word_of_the_program(env_
         assert process_for(told, definition).run_as == "svc"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(env_data=RAW)
 def test_words_behind_the_program_never_change_the_words_before_them(env_data):
     trigger = message("load --now", env_data=env_data)
@@ -179,7 +179,7 @@ def echoing():
 numbers = iter(range(1, 1 << 30))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words=WORDS, q_name=RAW, trigger_data=RAW, user_data=RAW, is_limited=st.booleans())
 def test_a_real_program_gets_them_byte_for_byte(echoing, words, q_name, trigger_data, user_data, is_limited):
     """The ordinary start and the fork alike: arguments and variables arrive as they were built, and nothing else."""

@@ -12,7 +12,8 @@ from trigmon.qmgr.noting import Notes
 from trigmon.rules import reports, reserving
 from trigmon.rules.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.server.inbox import Inbox
-from trigmon.store.sqlite import connection, statements, store
+from trigmon.store.sql import statements, store
+from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.store import SqliteStore
 
 Patches = pytest.MonkeyPatch

@@ -21,7 +21,7 @@ def world(request, tmp_path):
     made.define("Q", max_q_depth=100_000, def_persistence="persistent")
     made.define("OTHER")
     yield made
-    made.qm.stop()
+    made.end()
 
 
 def expired(world, count=MANY, q_name="Q", **fields):

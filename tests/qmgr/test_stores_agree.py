@@ -1,4 +1,4 @@
-"""Random scripts of calls give the same replies, the same triggers and the same state on both stores.
+"""Random scripts of calls give the same replies, the same triggers and the same state on all stores.
 
 The world begins armed and watched (a monitor listens, queues of every type), so that scripts reach triggering; what
 a wrong rule does alike on both stores is the scenarios' business. A second property needs no other store: what was
@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -555,15 +556,18 @@ def body_of(message) -> bytes:
     return message.data[DLH_LENGTH:] if message.descriptor.format == FORMAT_DEAD_LETTER else message.data
 
 
-def check_that_stores_agree(script):
+def check_that_stores_agree(script, store):
     with tempfile.TemporaryDirectory() as directory:
-        memory, sqlite = Script("memory", Path(directory)), Script("sqlite", Path(directory))
+        memory, other = Script("memory", Path(directory)), Script(store, Path(directory))
         memory.play(script)
-        sqlite.play(script)
-        for mine, its in zip(memory.seen, sqlite.seen, strict=True):
+        other.play(script)
+        for mine, its in zip(memory.seen, other.seen, strict=True):
             assert mine == its
-        memory.world.qm.stop()
-        sqlite.world.qm.stop()
+        memory.world.end()
+        other.world.end()
+
+
+ON_SQLITE, ON_POSTGRES = (partial(check_that_stores_agree, store=store) for store in ("sqlite", "postgres"))
 
 
 def check_that_nothing_is_lost_or_doubled(script):
@@ -589,30 +593,38 @@ def check_that_nothing_is_lost_or_doubled(script):
             played.got.update(left)
         lasting = {body: played.got[body] for body in played.committed}
         assert lasting == dict(played.committed)
-        world.qm.stop()
+        world.end()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(scripts)
 def test_both_stores_give_the_same_replies_triggers_and_state(script):
-    check_that_stores_agree(script)
+    check_that_stores_agree(script, "sqlite")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40)
+@given(scripts)
+def test_postgresql_gives_the_same_as_well(script):
+    check_that_stores_agree(script, "postgres")
+
+
+@settings(max_examples=150)
 @given(scripts)
 def test_what_was_committed_is_got_once_and_nothing_else(script):
     check_that_nothing_is_lost_or_doubled(script)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_both_stores_keep_marks_and_locks_alike(seed):
-    check_that_stores_agree(traffic(seed))
+def test_all_stores_keep_marks_and_locks_alike(seed):
+    check_that_stores_agree(traffic(seed), "sqlite")
+    check_that_stores_agree(traffic(seed), "postgres")
     check_that_nothing_is_lost_or_doubled(traffic(seed))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_both_stores_keep_reservations_alike(seed):
-    check_that_stores_agree(batches(seed))
+def test_all_stores_keep_reservations_alike(seed):
+    check_that_stores_agree(batches(seed), "sqlite")
+    check_that_stores_agree(batches(seed), "postgres")
     check_that_nothing_is_lost_or_doubled(batches(seed))
 
 
@@ -630,8 +642,8 @@ def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_set
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("check", [check_that_stores_agree, check_that_nothing_is_lost_or_doubled])
-@settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("check", [ON_SQLITE, ON_POSTGRES, check_that_nothing_is_lost_or_doubled])
+@settings(max_examples=700, suppress_health_check=list(HealthCheck))
 @given(script=long_scripts)
 def test_it_holds_for_many_long_scripts(check, script):
     check(script)

@@ -31,7 +31,7 @@ def test_the_rules_give_this_reason_on_every_store(reason, way, store, tmp_path)
     try:
         assert played(IN_THE_RULES[reason, way], world) == (reason, way)
     finally:
-        world.qm.stop()
+        world.end()
 
 
 @pytest.mark.parametrize(("reason", "way"), clients.STORIES)

@@ -36,7 +36,7 @@ def world(request, tmp_path):
     made.define("T", "QMODEL", description="temporary")
     made.define("P", "QMODEL", definition_type="permanent_dynamic")
     yield made
-    made.qm.stop()
+    made.end()
 
 
 def refusal(world, call, as_="app"):

@@ -94,7 +94,7 @@ class Ledger(World):
 def ledger(request, tmp_path):
     made = Ledger(request.param, tmp_path)
     yield made
-    made.qm.stop()
+    made.end()
 
 
 # -- how many -----------------------------------------------------------------------------------------------

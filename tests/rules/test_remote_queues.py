@@ -21,7 +21,7 @@ def world(request, tmp_path):
     made.define("XQ", usage="transmission")
     made.define("R", "QREMOTE", remote_q_name="ORDERS", remote_q_mgr_name="QM9", xmit_q_name="XQ", def_priority=4)
     yield made
-    made.qm.stop()
+    made.end()
 
 
 def got(world, name="XQ", as_="mover", **options):

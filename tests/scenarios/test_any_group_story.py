@@ -164,7 +164,7 @@ class Story:
 
 @pytest.mark.parametrize("kind", STORES)
 @given(story=st.lists(steps, min_size=1, max_size=80))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_goes_as_the_seed_says(kind, story):
     play(kind, story)
 
@@ -181,7 +181,7 @@ def play(kind: str, story: list[tuple[str, str, int, int]]) -> None:
         told = Story(kind, Path(directory))
         for step in story:
             told.tell(*step)
-        told.world.qm.stop()
+        told.world.end()
 
 
 def drawn(seed: int) -> list[tuple[str, str, int, int]]:

@@ -10,9 +10,10 @@ from functools import cache
 
 import pytest
 
-from trigmon.simulate.in_process import STORES, InProcess
+from tests.book import stage
 from trigmon.simulate.player import play
 from trigmon.simulate.reading import read_scenarios
+from trigmon.simulate.stores import STORES
 
 TYPES = ("FIRST", "EVERY", "DEPTH", "NONE")
 # What each occasion of the seed asks for; "2" stands for enough messages of sufficient priority.
@@ -118,7 +119,7 @@ steps:
 
 def failures(made, store):
     played, text = made
-    result = play(played, InProcess("QM1", store))
+    result = play(played, stage(("QM1",), store))
     return [f"{step.failure}\n{text}" for step in result.steps if step.failure]
 
 

@@ -50,18 +50,18 @@ def read(value):
         return None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(scenarios | anything)
 def test_it_is_refused_or_can_be_played(value):
     for scenario in read(value) or []:
-        result = play(scenario, InProcess(scenario.q_mgrs[0], "memory"))
+        result = play(scenario, InProcess(scenario.q_mgrs, "memory"))
         assert len(result.steps) in (1, len(scenario.steps))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(STEPS), max_size=12))
 def test_the_steps_of_the_book_can_be_played_in_any_order(chosen):
     (scenario,) = read({"scenario": "s", "setup": "DEFINE QLOCAL(Q)\nDEFINE QLOCAL(INITQ)", "steps": chosen}) or [None]
     if scenario is not None:
-        result = play(scenario, InProcess(scenario.q_mgrs[0], "memory"))
+        result = play(scenario, InProcess(scenario.q_mgrs, "memory"))
         assert not [step for step in result.steps if "see the log" in (step.failure or "")]

@@ -2,8 +2,10 @@
 
 import json
 
+import psycopg
 import pytest
 
+from tests.postgres import shared
 from trigmon.simulate.main import play_files
 
 TRIGGERED = """\
@@ -23,10 +25,10 @@ class Stageplay:
     def __init__(self, directory):
         self.file = directory / "s.yaml"
 
-    def __call__(self, *texts, output="json", store="memory"):
+    def __call__(self, *texts, output="json", store="memory", postgres=""):
         self.file.write_text("---\n".join(f"scenario: number {n}\n{text}" for n, text in enumerate(texts, 1)))
         self.out, self.err = [], []
-        self.code = play_files([str(self.file)], store, output, self.out.append, self.err.append)
+        self.code = play_files([str(self.file)], store, output, self.out.append, self.err.append, postgres)
         return [json.loads(line) for line in self.out] if output == "json" else self.out
 
     def failure(self, text):
@@ -265,6 +267,15 @@ def test_the_sqlite_store_leaves_no_directory_behind(play, tmp_path, monkeypatch
     play(PLAIN + "- {put: {queue: Q, persistence: persistent}}\n- crash: QM1\n- restart: QM1\n", store="sqlite")
     assert play.code == 0
     assert list(scratch.iterdir()) == []
+
+
+def test_the_schema_of_a_rehearsal_is_gone_behind_it(play):
+    story = PLAIN + "- {put: {queue: Q, persistence: persistent}}\n- crash: QM1\n- {check: {queue: Q, CURDEPTH: 1}}\n"
+    with psycopg.connect(shared().dsn, autocommit=True) as connection:
+        before = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
+        play(story, PLAIN + "- {check: {queue: Q, CURDEPTH: 0}}\n", store="postgres", postgres=shared().dsn)
+        assert connection.execute("SELECT nspname FROM pg_namespace").fetchall() == before
+    assert (play.code, play.err) == (0, ["2 passed, 0 failed"])
 
 
 def test_ending_what_never_began_is_no_failure(play):

@@ -178,7 +178,8 @@ class TestWhatFails:
         assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
         with qm.open(aside, "input_shared") as q:
             message = q.get()
-        assert (message.data, message.msg_id) == (b"37", done.rejected[0].msg_id)
+        assert (message.body, message.msg_id) == (b"37", done.rejected[0].msg_id)
+        assert (message.rejection.why, message.rejection.q_name) == ("ValueError: cannot read 37", q_name)
 
     def test_the_error_s_text_stands_in_the_queue_manager_s_log(self, qm, q_name, here, spark, aside, shared_daemon):
         fill(qm, q_name, 4)

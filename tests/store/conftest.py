@@ -11,4 +11,4 @@ from tests.worlds import STORES, World
 def world(request, tmp_path):
     made = World(request.param, tmp_path)
     yield made
-    made.qm.stop()
+    made.end()

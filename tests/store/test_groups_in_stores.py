@@ -161,7 +161,7 @@ class House:
 
 
 @given(st.lists(puts | others, min_size=1, max_size=14))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example([("put", GROUPS[0], 2, 0, 0x18, 1, True, 0, False), ("put", GROUPS[0], 1, 0, 0x8, 0, True, 0, True)])
 def test_stores_find_the_same_in_groups(script):
     with tempfile.TemporaryDirectory() as directory:

@@ -8,6 +8,7 @@ from trigmon.mq.calls import (
     Alter,
     Clear,
     Close,
+    DeadLetters,
     Delete,
     Disconnect,
     Display,
@@ -22,11 +23,13 @@ from trigmon.mq.calls import (
     Release,
     Reservations,
     Reserve,
+    RetryDeadLetters,
     Settle,
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, MessageDescriptor, padded_id, unpack_dlh
-from trigmon.mq.enums import CloseOption, GetOption, OpenOption, ReportOption
+from trigmon.mq.enums import CloseOption, GetOption, MsgFlag, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.rejection import Rejection, with_rejection, without_rejection
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.facts import SLICE
@@ -479,7 +482,9 @@ class TestRejecting:
         assert [(at, body) for at, body, _ in read(world, made)] == [(0, "0"), (2, "2")]
         handle = world.open("ASIDE", IN)
         aside = world.did(Get(handle=handle))
-        assert (aside.data, aside.descriptor.backout_count, aside.descriptor.appl_origin_data) == (b"1", 0, "BO1")
+        before, data, said = without_rejection(aside.descriptor, aside.data)
+        assert (data, before.backout_count, before.appl_origin_data) == (b"1", 0, "BO1")
+        assert (said.why, said.q_name, said.ms) == ("no such airline", q, world.clock.now())
         assert world.telling.aside[-1].why == "no such airline"
         lose(world, "job again", "reader")
         assert world.queue_depth(q) == 2
@@ -489,12 +494,60 @@ class TestRejecting:
         world.did(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": "DEAD"}), "operator")
         fill(world, 1)
         made = reserve(world)
-        assert world.did(Reject(reservation=made.reservation, ordinal=0), "job").left == 0
+        assert world.did(Reject(reservation=made.reservation, ordinal=0, why="no such airline"), "job").left == 0
         dead = world.did(Get(handle=world.open("DEAD", IN)))
-        header, data = unpack_dlh(dead.data)
+        header, rest = unpack_dlh(dead.data)
         assert dead.descriptor.format.rstrip() == FORMAT_DEAD_LETTER
-        assert (header.reason, header.dest_q_name, data) == (Reason.BACKOUT_THRESHOLD_REACHED, q, b"0")
+        assert (header.reason, header.dest_q_name) == (Reason.BACKOUT_THRESHOLD_REACHED, q)
+        behind = MessageDescriptor(
+            format=header.format, encoding=header.encoding, coded_char_set_id=header.coded_char_set_id
+        )
+        _, data, said = without_rejection(behind, rest)
+        assert (data, said.why) == (b"0", "no such airline")
         assert world.did(Settle(reservation=made.reservation), "job").already
+
+    @pytest.mark.parametrize("boq", ["ASIDE", ""])
+    def test_what_was_said_is_shown_and_the_message_goes_back_as_it_was_to_the_letter(self, world, q, boq):
+        world.define("ASIDE")
+        world.define("DEAD")
+        world.did(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": "DEAD"}), "operator")
+        world.did(Alter(object_type="QLOCAL", name=q, attributes={"backout_requeue_q_name": boq}), "operator")
+        put = MessageDescriptor(format="MQHRF2", encoding=0x111, coded_char_set_id=819, correl_id=b"c" * 24)
+        body = with_rejection(put, b"a header of its own", Rejection(why="theirs", q_name="X", ms=1))[1]
+        world.did(Put(q_name=q, data=body, descriptor=put), "loader")
+        made = reserve(world)
+        world.did(Reject(reservation=made.reservation, ordinal=0, why="no such airline"), "job")
+        call = DeadLetters(q_name=boq, with_data=True)
+        (row,) = world.did(call, "operator").rows
+        assert (row["said"], row["data"], row["length"]) == ("no such airline", body, len(body))
+        assert (row["format"], row["dest_q_name"], row["dead_ms"]) == ("MQHRF2", q, world.clock.now())
+        assert world.did(RetryDeadLetters(q_name=boq), "operator").count == 1
+        lose(world, "job")
+        back = world.did(Get(handle=world.open(q, IN)))
+        kept = ("format", "encoding", "coded_char_set_id", "correl_id", "appl_origin_data", "backout_count")
+        assert back.data == body
+        assert [getattr(back.descriptor, name) for name in kept] == ["MQHRF2", 0x111, 819, b"c" * 24, "", 0]
+
+    def test_where_the_backout_queue_has_no_room_for_what_was_said_it_stands_in_the_log_alone(self, world, q):
+        world.define("ASIDE", max_msg_length=10)
+        world.did(Alter(object_type="QLOCAL", name=q, attributes={"backout_requeue_q_name": "ASIDE"}), "operator")
+        fill(world, 1)
+        made = reserve(world)
+        world.did(Reject(reservation=made.reservation, ordinal=0, why="no such airline"), "job")
+        assert world.did(Get(handle=world.open("ASIDE", IN))).data == b"0"
+        assert world.telling.aside[-1].why == "no such airline"
+
+    def test_a_segment_is_set_aside_as_it_is_for_its_length_is_the_next_one_s_offset(self, world, q):
+        world.define("ASIDE")
+        world.did(Alter(object_type="QLOCAL", name=q, attributes={"backout_requeue_q_name": "ASIDE"}), "operator")
+        for offset, body, flags in ((0, b"one", MsgFlag.SEGMENT), (3, b"two", MsgFlag.LAST_SEGMENT)):
+            part = MessageDescriptor(group_id=b"g" * 24, offset=offset, msg_flags=int(flags))
+            world.did(Put(q_name=q, data=body, descriptor=part), "loader")
+        made = reserve(world)
+        for ordinal in range(2):
+            world.did(Reject(reservation=made.reservation, ordinal=ordinal, why="bad"), "job")
+        whole = Get(handle=world.open("ASIDE", IN), options=int(GetOption.COMPLETE_MSG))
+        assert world.did(whole).data == b"onetwo"
 
     def test_where_no_queue_takes_it_it_stays(self, world, q):
         fill(world, 1)

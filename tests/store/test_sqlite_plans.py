@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 import trigmon.store.sqlite
-from trigmon.store.sqlite import statements
+from trigmon.store.sql import statements
 
 SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS"}

@@ -95,7 +95,11 @@ def list_(limit: int | None, **which: Any) -> None:
     with invocation().connected() as qm:
         seen = list(_listed(qm, limit, which))
     rows = [row for sifted in seen for row in sifted.rows]
-    if not output.listing(rows, _COLUMNS):
+    columns = _COLUMNS
+    if any(row["said"] for row in rows):
+        columns = [*_COLUMNS, "said"]
+        rows = rows if invocation().is_json else [row | {"said": _shortened(row["said"])} for row in rows]
+    if not output.listing(rows, columns):
         output.note(f"{seen[0].q_name} holds no such message")
 
 
@@ -290,6 +294,10 @@ def _messages(count: int) -> str:
     return f"{count} message{'' if count == 1 else 's'}"
 
 
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def _no_such(which: dict[str, Any]) -> Exception:
     from trigmon.mq.errors import UnknownObjectName
 
@@ -302,8 +310,9 @@ def _whole(row: dict[str, Any]) -> dict[str, Any]:
     meaning = {"why": _why(row), "remedy": _remedy(row)}
     if invocation().is_json:
         return row | meaning | {"dead_letter": header, "descriptor": descriptor} | _data(data)
-    if not row["why_not"]:
-        del row["why_not"]
+    for name in ("why_not", "said"):
+        if not row[name]:
+            del row[name]
     headed = {f"header_{name}": value for name, value in (header or {}).items() if name not in row}
     plain = {name: value for name, value in descriptor.items() if name not in row}
     return {"msg_id": row["msg_id"], **meaning, **row, **headed, **plain, **_seen(row["format"], data)}
@@ -369,6 +378,8 @@ def _why(row: dict[str, Any]) -> str:
     from trigmon.mq.reasons import Reason
 
     reason, name = row["reason"], row["reason_name"]
+    if row["said"]:
+        return f"its program set it aside: {row['said']}"
     if reason == Reason.BACKOUT_THRESHOLD_REACHED:
         count = row["backout_count"]
         often = {0: "as often as BOTHRESH says", 1: "once", 99: "99 times or more"}.get(count, f"{count} times")

@@ -124,12 +124,14 @@ def _shown(message: Message) -> dict[str, Any]:
 
 
 def _structure(message: Message) -> dict[str, Any]:
-    """What a structure that the queue manager wrote says: a trigger message, a dead letter's header."""
+    """What a structure that the queue manager wrote says: a trigger message, a dead letter's header, a rejection."""
     import msgspec
 
     from trigmon.mq import descriptors
     from trigmon.mq.errors import MQError
 
+    if (rejection := message.rejection) is not None:
+        return {"rejection": msgspec.structs.asdict(rejection)}
     try:
         if message.format == descriptors.FORMAT_TRIGGER:
             return {"trigger_message": msgspec.structs.asdict(descriptors.unpack_tm(message.data))}
@@ -148,6 +150,8 @@ def _preview(message: Message) -> str:
         return f"trigger message: {tm['q_name']} starts {tm['process_name'] or '(no process)'}"
     if dlh := structure.get("dead_letter"):
         return f"dead letter: reason {dlh['reason']}, meant for {dlh['dest_q_name']}"
+    if rejection := structure.get("rejection"):
+        return f"rejected from {rejection['q_name']}: {rejection['why']}"
     text = message.data[:240].decode(errors="replace")
     shown = "".join(c if c.isprintable() else "·" for c in text)
     return shown[:60] + ("…" if len(shown) > 60 else "")

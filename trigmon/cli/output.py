@@ -111,6 +111,7 @@ _INSTANTS = {
         "at",
         "since",
         "dead",
+        "made",
         "cancelled",
         "first_open",
         "first_get",

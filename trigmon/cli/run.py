@@ -53,6 +53,7 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
         ),
         data=settings.qmgr.data,
         stop_runs=settings.monitor.stop_runs,
+        class_archives=settings.monitor.class_archives,
         launcher=settings.monitor.launcher,
         connect_settings=Serving(
             runs=settings.connect.runs,

@@ -9,7 +9,9 @@ from trigmon.cli.command import command, invocation
 
 @command("simulate", "trigmon simulate scenario.yaml\ntrigmon simulate --store sqlite --output json scenarios/*.yaml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("--store", default="memory", show_default=True, metavar="memory|sqlite", help="The store to play on.")
+@click.option(
+    "--store", default="memory", show_default=True, metavar="memory|sqlite|postgres", help="The store to play on."
+)
 @click.pass_context
 def simulate(ctx: click.Context, files: tuple[str, ...], store: str) -> None:
     """Play scenarios on the real rules and a clock of their own; nothing is started.
@@ -19,4 +21,5 @@ def simulate(ctx: click.Context, files: tuple[str, ...], store: str) -> None:
     from trigmon.cli import output
     from trigmon.simulate.main import play_files
 
-    ctx.exit(play_files(files, store, invocation().output, click.echo, output.note))
+    postgres = invocation().settings().store.postgres or "" if store == "postgres" else ""
+    ctx.exit(play_files(files, store, invocation().output, click.echo, output.note, postgres))

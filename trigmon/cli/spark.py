@@ -1,9 +1,10 @@
-"""``trigmon spark``: what Spark jobs have of the queue manager, and what an operator may take from them."""
+"""``trigmon spark``: what Spark jobs have of the queue manager, what an operator may take from them, their archives."""
 
 from __future__ import annotations
 
 import click
 
+from trigmon.cli.archive import archive
 from trigmon.cli.command import command, complete_names, group, invocation
 
 _COLUMNS = ["reservation", "q_name", "consumer", "left", "count", "offers", "held", "readers", "since_time", "by"]
@@ -11,7 +12,7 @@ _COLUMNS = ["reservation", "q_name", "consumer", "left", "count", "offers", "hel
 
 @group("spark", example="trigmon spark reservations list")
 def spark() -> None:
-    """What Spark jobs have reserved."""
+    """What Spark jobs have reserved, and what they start from."""
 
 
 @group("reservations", example="trigmon spark reservations list --queue FLIGHTS.IN")
@@ -24,6 +25,7 @@ def reservations() -> None:
 
 
 spark.add_command(reservations)
+spark.add_command(archive)
 
 
 @command("list", "trigmon spark reservations list\ntrigmon spark reservations list --output json", reservations)

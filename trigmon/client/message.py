@@ -14,6 +14,8 @@ from trigmon.mq.replies import WasGot, WasPut
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from trigmon.mq.rejection import Rejection
+
 _FIELDS = frozenset(MessageDescriptor.__struct_fields__)
 
 
@@ -114,6 +116,25 @@ class Message:
     def text(self) -> str:
         """The data as UTF-8 text. Raises UnicodeDecodeError when it is none."""
         return self._got.data.decode()
+
+    @property
+    def rejection(self) -> Rejection | None:
+        """Why an application rejected the message, where it lies on a backout queue for that: ``data`` begins with it.
+
+        ``why`` is what it said, ``q_name`` where the message was, ``ms`` when, in milliseconds since 1970.
+        """
+        return self._behind()[1]
+
+    @property
+    def body(self) -> bytes:
+        """The data as it was put, also where ``data`` begins with why the message was rejected."""
+        return self._behind()[0]
+
+    def _behind(self) -> tuple[bytes, Rejection | None]:
+        from trigmon.mq.rejection import without_rejection  # only who looks after failures asks
+
+        _, body, rejection = without_rejection(self._got.descriptor, self._got.data)
+        return body, rejection
 
     @property
     def persistence(self) -> Persistence:

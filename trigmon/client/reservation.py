@@ -53,7 +53,9 @@ class Reservation:
         return self._left(Release(reservation=self.number, ordinal=first, count=number, counts=counts))
 
     def reject(self, ordinal: int, why: str = "") -> None:
-        """Puts one message onto the backout queue or, that failing, the dead-letter queue; ``why`` is for the log.
+        """Puts one message onto the backout queue or, that failing, the dead-letter queue.
+
+        ``why`` is what :attr:`Message.rejection` says there, and the queue manager's log.
 
         Raises CommandFailed where no queue takes it: then it stays.
         """

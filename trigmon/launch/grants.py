@@ -39,7 +39,7 @@ class Grants(msgspec.Struct, frozen=True):
 
     def completed(self, plan: LaunchPlan, process: Process) -> LaunchPlan:
         """The plan with what the definition asks for beyond the ordinary. Raises LaunchError with the remedy."""
-        more = self._variables()
+        more = self.variables()
         wishes: dict[str, object] = {}
         if process.secrets.strip():
             wishes["secrets"] = secret_files.found(process.secrets, self.secrets_directory, os.environ)
@@ -57,7 +57,8 @@ class Grants(msgspec.Struct, frozen=True):
             wishes["environment"] = more | plan.environment
         return replace(plan, **wishes) if wishes else plan
 
-    def _variables(self) -> dict[str, str]:
+    def variables(self) -> dict[str, str]:
+        """What every program gets beyond the ordinary."""
         pairs = (entry.partition("=") for entry in self.environment)
         return {
             name: value if equals else os.environ[name] for name, equals, value in pairs if equals or name in os.environ

@@ -15,11 +15,15 @@ from trigmon.mq.enums import ApplType, SparkStart
 
 
 def launchers(
-    data_directory: Path, grants: Grants | None = None, serving: Serving | None = None
+    data_directory: Path, grants: Grants | None = None, serving: Serving | None = None, *, class_archives: bool = True
 ) -> dict[int, Launcher]:
-    """The application types this machine can start; ``data_directory`` holds what launching writes once."""
+    """The application types this machine can start; ``data_directory`` holds what launching writes once.
+
+    ``serving`` is of what kind Spark Connect servers are; ``class_archives`` says whether archives of classes are made
+    for Spark's Java machines.
+    """
     grants = grants or Grants()
-    cold = SparkSubmitLauncher(data_directory, grants)
+    cold = SparkSubmitLauncher(data_directory, grants, makes_archives=class_archives)
     ways: dict[SparkStart, Launcher] = {
         SparkStart.SUBMIT: cold,
         SparkStart.CONNECT: SparkConnectLauncher(cold, grants, serving or Serving()),

@@ -85,3 +85,6 @@ class Launcher(Protocol):
 
     def told(self, directory: Path) -> dict[str, str]:
         """What the run's record is to hold besides, from what its program wrote."""
+
+    def tend(self) -> None:
+        """Called when a run has ended and that is noted: whatever had better not happen while one starts. Quick."""

@@ -93,6 +93,9 @@ class ProcessLauncher:
         """A program's output is its own."""
         return {}
 
+    def tend(self) -> None:
+        """There is nothing to see to."""
+
 
 def environment(plan: LaunchPlan) -> dict[str, str]:
     """All of the environment that a planned program gets."""

@@ -46,6 +46,7 @@ def run(
     data: str | Path | None = None,
     stop_runs: bool = False,
     launcher: str = talk.PROCESS,
+    class_archives: bool = True,
     connect_settings: Serving | None = None,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
@@ -56,9 +57,10 @@ def run(
     is what processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
     is called once the initiation queue is open.
     Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
-    because the process that started it has died. ``launcher`` is what programs are started as, ``connect_settings``
-    say of what kind its Spark Connect servers are. Raises MQError when the
-    initiation queue cannot be served, and OSError when there is no systemd to start programs.
+    because the process that started it has died. ``launcher`` is what programs are started as; ``class_archives`` says
+    whether Spark jobs may have archives of classes made, ``connect_settings`` of what kind its Spark Connect servers
+    are. Raises MQError when the initiation queue cannot be served, and OSError when there is no systemd to start
+    programs.
     """
     if launcher == talk.SYSTEMD and (why := systemd.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
@@ -90,7 +92,7 @@ def run(
             warm = Warm(Shelf(directory), post.name, serving, name)
             programs = Programs(
                 books,
-                launchers(directory, grants, serving),
+                launchers(directory, grants, serving, class_archives=class_archives),
                 directory / "runs",
                 keepers,
                 limits or Limits(),

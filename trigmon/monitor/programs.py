@@ -345,6 +345,8 @@ class Programs:
         launcher = self.launchers.get(child.trigger.appl_type)
         told = launcher.told(child.directory) if launcher is not None else {}
         self._close(child, begun | told | ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped))
+        if launcher is not None:
+            launcher.tend()
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
         """No program came of it: the trigger message goes to the dead-letter queue."""

@@ -1,8 +1,10 @@
 """One message of a reservation that its consumer cannot do anything with, and poison that a reservation meets.
 
 It goes onto BOQNAME or, that failing, behind an MQDLH onto the dead-letter queue, as poison does for a get
-(:mod:`trigmon.rules.poison`): in one step with its leaving the reservation. What the application says of it is told to
-the log, with where the message went.
+(:mod:`trigmon.rules.poison`): in one step with its leaving the reservation. What the application says of it stands
+before its data (:mod:`trigmon.mq.rejection`) and is told to the log, with where the message went. It stands in the log
+alone where a header is no way to say it: before a segment, whose length is its place in the message; where the mark of
+what was put aside cannot be set, by which the header is known again as ours; and where the header leaves no room.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import ReportOption, UnitOutcome
 from trigmon.mq.errors import AttrValueError, CommandFailed, MQError, OptionsError, UnknownObjectName
 from trigmon.mq.reasons import Reason
+from trigmon.mq.rejection import Rejection, with_rejection
 from trigmon.mq.replies import Reply, Settled
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
 from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
 from trigmon.rules.decision import Aside, Decision, Ids
 from trigmon.rules.errands import PutOff
 from trigmon.rules.facts import Facts, Found, Selection, StoredMessage
-from trigmon.rules.poison import counted_anew, moved
+from trigmon.rules.order.place import SEGMENT
+from trigmon.rules.poison import backouts_before, counted_anew, moved
 from trigmon.rules.reports import exception_report
 from trigmon.rules.reserved import Due, ended
 from trigmon.rules.reserving import check_stretches, named, open_one
@@ -64,18 +68,38 @@ def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids
 def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """From the queue, or out of the reservation, onto another queue, one way after the other."""
     message = call.message
-    descriptor = counted_anew(message.descriptor)
-    try:
-        if call.to_q_name:
-            done = moved(message, call.to_q_name, descriptor, message.data, facts, now, ids)
-        elif descriptor.report & _DISCARD:
-            done = Decision(changes=[RemoveMessage(message)], errands=_reports(message, facts, now))
-        else:
-            done = _dead_letter(message, descriptor, facts, now, ids)
-    except MQError as error:
-        return _other_way(call, str(error))
-    told = Aside(message.q_name, call.to_q_name, message.descriptor.msg_id, message.descriptor.backout_count, call.why)
-    return replace(done, changes=_leaving(call, facts, done.changes, now), told=(told, *done.told))
+    hindered = ""
+    for descriptor, data in _forms(call, now):
+        try:
+            done = _put(call, descriptor, data, facts, now, ids)
+        except MQError as error:
+            hindered = str(error)
+            continue
+        before = message.descriptor
+        told = Aside(message.q_name, call.to_q_name, before.msg_id, before.backout_count, call.why)
+        return replace(done, changes=_leaving(call, facts, done.changes, now), told=(told, *done.told))
+    return _other_way(call, hindered)
+
+
+def _forms(call: PutOff, now: int) -> list[tuple[MessageDescriptor, bytes]]:
+    """The message as it is to lie there: with what was said of it, and else without."""
+    before, data = call.message.descriptor, call.message.data
+    plain = counted_anew(before)
+    is_known_again = backouts_before(plain) is not None and not before.msg_flags & SEGMENT
+    if not (call.reservation and call.why and is_known_again):
+        return [(plain, data)]
+    said = Rejection(why=call.why, q_name=call.message.q_name, ms=now)
+    return [with_rejection(plain, data, said), (plain, data)]
+
+
+def _put(call: PutOff, descriptor: MessageDescriptor, data: bytes, facts: Facts, now: int, ids: Ids) -> Decision:
+    """Onto its queue, or where none is named onto the dead-letter queue. Raises MQError."""
+    message = call.message
+    if call.to_q_name:
+        return moved(message, call.to_q_name, descriptor, data, facts, now, ids)
+    if descriptor.report & _DISCARD:
+        return Decision(changes=[RemoveMessage(message)], errands=_reports(message, facts, now))
+    return _dead_letter(message, descriptor, data, facts, now, ids)
 
 
 def _other_way(call: PutOff, why: str) -> Decision:
@@ -101,9 +125,11 @@ def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> 
     return [*others, without_row]
 
 
-def _dead_letter(message: StoredMessage, descriptor: MessageDescriptor, facts: Facts, now: int, ids: Ids) -> Decision:
+def _dead_letter(
+    message: StoredMessage, descriptor: MessageDescriptor, body: bytes, facts: Facts, now: int, ids: Ids
+) -> Decision:
     """Behind an MQDLH. Raises CommandFailed where the dead-letter queue takes it not."""
-    data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + message.data
+    data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + body
     if hindered := why_not(facts, len(data)):
         raise CommandFailed(f"the dead-letter queue: {hindered}")
     to_q_name = facts.q_mgr.dead_letter_q_name

@@ -1,8 +1,8 @@
 """What an operator does with dead letters and what was put aside: looks through them, returns them, discards them.
 
 A queue is looked through in slices, in get order, wherever its messages were put by; nobody needs to have it open. A
-message goes back to where its MQDLH says it was to go. What lies on a backout queue has no header: it goes to the one
-queue whose BOQNAME leads there.
+message goes back to where its MQDLH says it was to go. What lies on a backout queue has none: it goes to the one queue
+whose BOQNAME leads there. What was said of a message that was rejected stands in a header of its own, and goes as well.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, Message
 from trigmon.mq.enums import Feedback, Persistence, word
 from trigmon.mq.errors import DlhError, MQError, OptionsError, QWrongType, UnknownObjectName
 from trigmon.mq.reasons import Reason
+from trigmon.mq.rejection import Rejection, without_rejection
 from trigmon.mq.replies import Refused, Reply, Sifted
 from trigmon.rules.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
@@ -31,10 +32,15 @@ _LARGEST = 2**63 - 1
 
 
 class Letter(msgspec.Struct, frozen=True):
-    """A message with the header that it lies behind, if it has one, and its data without that."""
+    """A message with the headers that it lies behind, those it has, and its data without them.
+
+    ``descriptor`` is that of the data, as it was before it lay here but for the backout count, which is 0.
+    """
 
     message: StoredMessage
     header: DeadLetterHeader | None
+    rejection: Rejection | None
+    descriptor: MessageDescriptor
     data: bytes
 
     @property
@@ -48,19 +54,10 @@ class Letter(msgspec.Struct, frozen=True):
     @property
     def dead_ms(self) -> int:
         """When it came here or, where nothing says that, when it was put."""
+        if self.rejection is not None:
+            return self.rejection.ms
         said = moment_of(self.header.put_date, self.header.put_time) if self.header is not None else 0
         return said or self.message.descriptor.put_ms
-
-
-def as_before(letter: Letter) -> MessageDescriptor:
-    """The descriptor of a message before it lay here, as a new put has it: its backout count is 0."""
-    descriptor = replace(unmarked(letter.message.descriptor), backout_count=0)
-    header = letter.header
-    if header is None:
-        return descriptor
-    return replace(
-        descriptor, format=header.format, encoding=header.encoding, coded_char_set_id=header.coded_char_set_id
-    )
 
 
 class WayBack(msgspec.Struct, frozen=True):
@@ -96,7 +93,7 @@ def decide_retry(call: RetryDeadLetters, facts: Facts, found: Found | None, now:
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
     ways = [WayBack(call.to_q_name) if call.to_q_name else _way_back(letter, facts) for letter in chosen]
     errands: list[Call] = [
-        SendBack(message=letter.message, to_q_name=way.q_name, descriptor=as_before(letter), data=letter.data)
+        SendBack(message=letter.message, to_q_name=way.q_name, descriptor=letter.descriptor, data=letter.data)
         for letter, way in zip(chosen, ways, strict=True)
         if way.q_name
     ]
@@ -170,13 +167,19 @@ def _sifted(
 
 
 def _letter(message: StoredMessage) -> Letter:
-    if message.descriptor.format.rstrip() == FORMAT_DEAD_LETTER:
+    outer, data = message.descriptor, message.data
+    descriptor, header = replace(unmarked(outer), backout_count=0), None
+    if outer.format.rstrip() == FORMAT_DEAD_LETTER:
         try:
-            header, data = unpack_dlh(message.data, message.descriptor.encoding)
-            return Letter(message, header, data)
+            header, data = unpack_dlh(data, outer.encoding)
         except DlhError:
-            pass  # it only says that it has a header
-    return Letter(message, None, message.data)
+            return Letter(message, None, None, descriptor, data)  # it only says that it has a header
+        of_data = {"format": header.format, "encoding": header.encoding}
+        descriptor = replace(descriptor, **of_data, coded_char_set_id=header.coded_char_set_id)
+    if backouts_before(outer) is None:
+        return Letter(message, header, None, descriptor, data)
+    descriptor, data, said = without_rejection(descriptor, data)
+    return Letter(message, header, said, descriptor, data)
 
 
 def _fits(letter: Letter, where: Sieve, facts: Facts) -> bool:
@@ -231,6 +234,7 @@ def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
         "dead_ms": letter.dead_ms,
         "reason": letter.reason,
         "reason_name": name_of(letter.reason),
+        "said": letter.rejection.why if letter.rejection is not None else "",
         "dest_q_name": header.dest_q_name if header is not None else way.q_name,
         "dest_q_mgr_name": header.dest_q_mgr_name if header is not None else "",
         "return_q_name": way.q_name,
@@ -242,7 +246,7 @@ def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
         "priority": descriptor.priority,
         "persistence": word(Persistence(descriptor.persistence)),
         "expiry_s": (message.expires_ms - now) // 100 / 10 if message.expires_ms else None,
-        "format": header.format if header is not None else descriptor.format,
+        "format": letter.descriptor.format,
         "length": len(letter.data),
     }
 
@@ -250,7 +254,7 @@ def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
 def _all_of(letter: Letter) -> dict[str, Any]:
     """What is shown of one message alone: the header, the descriptor and the data behind the header."""
     header = asdict(letter.header) if letter.header is not None else None
-    return {"dead_letter": header, "descriptor": asdict(as_before(letter)), "data": letter.data}
+    return {"dead_letter": header, "descriptor": asdict(letter.descriptor), "data": letter.data}
 
 
 def _told(refusals: list[WayBack]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import socket
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -28,14 +29,15 @@ from trigmon.server.chores import Bell, Chore
 from trigmon.server.connection import Connection
 from trigmon.server.disk import DiskReserve
 from trigmon.server.guests import KEPT, ON_THE_STEP, Guests
-from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door, where
+from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door
+from trigmon.server.listeners import where as door_at
+from trigmon.server.opening import KeptStore, open_directory, open_schema, where
 from trigmon.server.own_calls import apply_definitions
-from trigmon.server.problems import IN_USE, STOPPED, STORE_BROKEN, CannotStart
+from trigmon.server.problems import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.told import Logged
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, StoreTooNew
-from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
+from trigmon.store.port import AnothersStore, Fenced, StoreBroken
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
 
@@ -76,6 +78,9 @@ class Daemon:
         self._arriving: set[asyncio.Task[Any]] = set()
         self._unix: UnixDoor | None = None
         self._off_wall_ms = 0
+        self._puts_allowed: Callable[[], bool] = lambda: True
+        self._new_turn: Callable[[], None] = lambda: None
+        self._upkeep: list[Chore] = []
 
     async def serve(self) -> int:
         """Everything from start to end. Raises CannotStart."""
@@ -84,7 +89,11 @@ class Daemon:
         # First of all: who is told to stop while it starts stops in order as soon as it has started.
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._asked_to_stop, number)
-        manager = self._open()
+        store = await self._open_store()
+        if store is None:
+            self._log.info("stopped", exit_status=STOPPED)
+            return STOPPED
+        manager = self._manager(store)
         try:
             self._turns = self._make_turns(manager)
             self._acceptor = Acceptor(self._doors(), self._welcome, self._seldom)
@@ -109,24 +118,31 @@ class Daemon:
 
     # -- the start ----------------------------------------------------------------------------------------
 
-    def _open(self) -> QueueManager:
+    async def _open_store(self) -> KeptStore | None:
+        """The store, and what of it is looked after; None when it was told to stop while another served."""
+        settings = self._settings
+        if settings.store.postgres:
+            remote = await open_schema(settings, self._over, self._service, self._log)
+            if remote is not None:
+                self._upkeep = [Chore("say that it lives", remote.beat_s, lambda: self._turns.keep(remote.beat))]
+            return remote
+        local = open_directory(settings)
+        disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._disk_told)
+        disk.reusable = local.reusable_bytes
+        self._puts_allowed, self._new_turn = disk.puts_allowed, disk.new_turn
+        return local
+
+    def _manager(self, store: KeptStore) -> QueueManager:
         """The queue manager on its store, with what the definition files add to it."""
         settings = self._settings
-        directory = settings.qmgr.directory
-        is_new = not (directory / FILE_NAME).exists()
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._disk = DiskReserve(directory, settings.store.disk_reserve, self._disk_told)
             told = Logged(self._log, lambda session: self._turns.session_failed(session))
-            store = SqliteStore(directory)
+            is_new = store.is_new()
             self._clock = SystemClock(store.kept_time())
-            self._disk.reusable = store.reusable_bytes
             keep = Retention(settings.runs.keep_count, settings.runs.keep_ms)
-            manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._disk.puts_allowed, keep)
-        except DirectoryInUse as error:
-            raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
-        except (AnothersStore, StoreTooNew, StoreBroken, OSError) as error:
-            raise CannotStart(f"the data directory {directory} cannot be opened: {error}") from error
+            manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._puts_allowed, keep)
+        except (AnothersStore, StoreBroken) as error:
+            raise CannotStart(f"{where(settings)} cannot be opened: {error}") from error
         try:
             made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
         except CannotStart:
@@ -144,7 +160,7 @@ class Daemon:
             self._settings.server,
             self._guests,
             log=self._log,
-            on_turn=self._disk.new_turn,
+            on_turn=self._new_turn,
             on_broken=self._broken,
         )
 
@@ -154,7 +170,7 @@ class Daemon:
         doors = inherited_sockets()
         for door in doors:
             if not is_local(door):
-                raise CannotStart(f"the socket unit listens on {where(door)}, and nobody proves who he is there")
+                raise CannotStart(f"the socket unit listens on {door_at(door)}, and nobody proves who he is there")
         if not any(door.family == socket.AF_UNIX for door in doors):
             path = places.socket_path(self._settings.qmgr.name)
             self._unix = UnixDoor(path, server.socket_mode, server.socket_group)
@@ -167,6 +183,7 @@ class Daemon:
         turns = self._turns
         chores = [Chore("look after connections", 1.0, turns.look_after)]
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
+        chores += self._upkeep
         chores += [Chore(job.name, job.period_ms / 1000, partial(turns.work, job)) for job in JOBS]
         if self._service.listens:
             chores.append(Chore("tell the service manager", STATUS_S, self._say_status))
@@ -176,8 +193,8 @@ class Daemon:
         return chores
 
     def _say_ready(self) -> None:
-        listens = [where(door) for door in self._acceptor.sockets]
-        self._log.info("ready", listens=listens, data=str(self._settings.qmgr.directory), pid=os.getpid())
+        listens = [door_at(door) for door in self._acceptor.sockets]
+        self._log.info("ready", listens=listens, data=where(self._settings), pid=os.getpid())
         self._service.ready()
         self._say_status()
 
@@ -231,7 +248,10 @@ class Daemon:
 
     def _broken(self, error: BaseException) -> None:
         """The store failed: no call of the turn may be answered, for nobody knows what became of it."""
-        self._log.critical("the store failed; what became of the last calls is unknown", exc_info=error)
+        if isinstance(error, Fenced):
+            self._log.critical("another process took over; nothing of the last calls was done", why=str(error))
+        else:
+            self._log.critical("the store failed; what became of the last calls is unknown", exc_info=error)
         self._turns.drop()
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)

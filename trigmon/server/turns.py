@@ -231,6 +231,15 @@ class Turns:
             return
         self.go_on_scanning()
 
+    def keep(self, call: Callable[[], None]) -> None:
+        """Something that the store needs done; where it fails, a turn would."""
+        if self._is_over:
+            return
+        try:
+            call()
+        except Exception as error:
+            self._break(error)
+
     def go_on_scanning(self) -> None:
         """Lets a look for expired messages go on, a slice between two turns, until it is over."""
         if self._manager.is_scanning and not self._is_scanning and not self._is_over:

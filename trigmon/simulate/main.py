@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from trigmon.simulate.fields import COMES_LATER
-from trigmon.simulate.in_process import STORES, InProcess
+from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.player import play
 from trigmon.simulate.reading import read_files
 from trigmon.simulate.report import Report
+from trigmon.simulate.stores import STORES
+from trigmon.store.port import StoreBroken
 from trigmon.yaml12 import YamlError
 
 HELD, DID_NOT_HOLD, NO_SCENARIO = 0, 1, 2
-_LATER_STORES = ("postgres",)
 
 
 def play_files(
@@ -21,15 +21,16 @@ def play_files(
     output: str,
     echo_out: Callable[[str], None],
     echo_err: Callable[[str], None],
+    postgres: str = "",
 ) -> int:
     """Plays the scenarios of all files, which are read before the first is played.
 
-    ``store`` is ``memory`` or ``sqlite``, ``output`` is ``table`` or ``json``; the echoes take a line each. Returns
-    0 when every expectation held, 1 when some did not, 2 when a file is no scenario.
+    ``store`` is ``memory``, ``sqlite`` or ``postgres``, a database that ``postgres`` leads to; ``output`` is ``table``
+    or ``json``; the echoes take a line each. Returns 0 when every expectation held, 1 when some did not, 2 when a file
+    is no scenario or the store cannot be had.
     """
     if store not in STORES:
-        later = store in _LATER_STORES
-        echo_err(f"--store {store} {COMES_LATER}" if later else f"--store is {' or '.join(STORES)}, not {store}")
+        echo_err(f"--store is {' or '.join(STORES)}, not {store}")
         return NO_SCENARIO
     try:
         scenarios = read_files(list(files))
@@ -37,6 +38,13 @@ def play_files(
         echo_err(str(error))
         return NO_SCENARIO
     report = Report(output == "json", echo_out, echo_err)
-    for scenario in scenarios:
-        report.tell(play(scenario, InProcess(scenario.q_mgrs[0], store)))
+    try:
+        stores = [STORES[store](postgres) for _ in range(max((len(s.q_mgrs) for s in scenarios), default=0))]
+        for scenario in scenarios:
+            report.tell(play(scenario, InProcess(scenario.q_mgrs, stores[: len(scenario.q_mgrs)])))
+        for each in stores:
+            each.end()
+    except (ImportError, StoreBroken) as error:
+        echo_err(f"--store {store}: {error}")
+        return NO_SCENARIO
     return HELD if report.end() else DID_NOT_HOLD

@@ -37,6 +37,7 @@ from trigmon.mq.replies import Listing, Settled
 from trigmon.spark import halving
 from trigmon.spark.halving import Search, Step
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
+from trigmon.spark.progress import Line
 from trigmon.spark.waiting import IN_USE_S, when_free
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def batches(
     wait_interval_ms: int = 0,
     options: dict[str, Any] | None = None,
     schema: str | None = None,
+    shows_progress: bool = True,
 ) -> Iterator[Batches]:
     """The batches of a queue until it is found empty; without a name, of the queue whose trigger started this job.
 
@@ -71,6 +73,7 @@ def batches(
     process's name, else the program's): two jobs at a time need two. ``wait_interval_ms`` is how long to wait for a
     message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
     ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
+    ``shows_progress``: on a terminal, a line tells how far it is.
     Raises MQError: ObjectInUse where another job has the consumer's name.
     """
     cause = triggered()
@@ -82,7 +85,11 @@ def batches(
     with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
         source = Source(spark, where, opened.q_name, options or {}, schema)
         search = Search(max_rows, attempts)
-        yield Batches(connection, opened, source, who, search, max_bytes, groups, wait_interval_ms)
+        line = Line(opened.q_name, is_wanted=shows_progress)
+        try:
+            yield Batches(connection, opened, source, who, search, max_bytes, groups, wait_interval_ms, line)
+        finally:
+            line.end()
 
 
 class Source(NamedTuple):
@@ -106,7 +113,10 @@ class Source(NamedTuple):
 
 
 class Batches:
-    """An iterator of batches. ``rejected`` are the messages that were set aside on the way."""
+    """An iterator of batches. ``settled`` and ``rows`` are how many batches and messages were settled so far.
+
+    ``rejected`` are the messages that were set aside on the way.
+    """
 
     def __init__(
         self,
@@ -118,7 +128,9 @@ class Batches:
         max_bytes: int,
         groups: bool,
         wait_interval_ms: int,
+        line: Line,
     ) -> None:
+        self.settled = self.rows = 0
         self.rejected: list[Rejected] = []
         self.source = source
         self.consumer = consumer
@@ -128,6 +140,7 @@ class Batches:
         self._queue = queue
         self._max_bytes = max_bytes
         self._wait_ms = wait_interval_ms
+        self.line = line
         self._at_work: Batch | None = None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -142,9 +155,21 @@ class Batches:
         try:
             made = self._reserved()
         except NoMsgAvailable:
+            self.tell()
             return None
         self._at_work = Batch(self, made)
+        self.tell(made.number, made.left)
         return self._at_work
+
+    def done(self, rows: int) -> None:
+        """A batch of so many rows was settled."""
+        self.search.succeeded(rows)
+        self.settled, self.rows = self.settled + 1, self.rows + rows
+
+    def tell(self, reservation: int = 0, reserved: int = 0) -> None:
+        """On a terminal, how far it is, and what is reserved now."""
+        if self.line.is_shown:
+            self.line.show(self.settled, self.rows, self._row()["current_q_depth"], reservation, reserved)
 
     def _reserved(self) -> Reservation:
         try:
@@ -194,6 +219,7 @@ class Batches:
         is_over = bool(threshold) and _backouts(self._connection, number, units[0]) >= threshold
         step = self.search.failed(len(units), is_over_threshold=is_over)
         why = halving.why(error)
+        self.line.clear()
         _tell(f"batch {number} of {self._queue.q_name}, {sum(b - a for a, b in found)} messages: {step.name}: {why}")
         if step is Step.REJECT:
             for ordinal in range(*units[0]):
@@ -215,8 +241,10 @@ class Batches:
             self.rejected.append(Rejected(message.msg_id, why))
 
     def _threshold(self) -> int:
-        row = self._connection.ask(Display(object_type="QLOCAL", name=self._queue.q_name), Listing).rows[0]
-        return int(row["backout_threshold"])
+        return int(self._row()["backout_threshold"])
+
+    def _row(self) -> dict[str, Any]:
+        return self._connection.ask(Display(object_type="QLOCAL", name=self._queue.q_name), Listing).rows[0]
 
 
 class Batch:
@@ -253,7 +281,7 @@ class Batch:
         if error is None:
             self._made.settle()
             self.settled = True
-            self._of.search.succeeded(self.count)
+            self._of.done(self.count)
             return False
         return isinstance(error, Exception) and self._made.connection.alive and self._of.failed(self.number, error)
 

@@ -13,9 +13,12 @@ from trigmon.spark.table import write_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _REMEMBERED = "spark.sql.streaming.numRecentProgressUpdates"
+_LOOK_S = 1
+"""How often it is told on a terminal how far a stream is."""
 
 
 class Drained(NamedTuple):
@@ -45,9 +48,9 @@ def drain(
     have written all of the batch when it returns, and nothing when it raises. ``stream`` makes of a streaming frame
     what is to be started, with a ``checkpoint`` of this query alone: ``lambda rows: rows.writeStream.format("delta")``;
     it is exactly once where Spark's sink is, as files, Delta and queues are. ``transform`` makes of the messages what
-    is to be written. ``progress`` is called behind each batch. The rest is said as to
-    :func:`~trigmon.spark.batching.batches`: ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``,
-    ``wait_interval_ms``, ``options``, ``schema``.
+    is to be written. ``progress`` is called behind each batch, and takes the place of the line that a terminal has. The
+    rest is said as to :func:`~trigmon.spark.batching.batches`: ``queue``, ``qmgr``, ``consumer``, ``max_rows``,
+    ``groups``, ``attempts``, ``wait_interval_ms``, ``options``, ``schema``.
 
     Messages that make batches fail are found by halving and set aside on the backout queue. Raises what the last
     attempt raised when nothing succeeds, and MQError.
@@ -57,25 +60,22 @@ def drain(
     if (stream is None) != (checkpoint is None):
         raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
     began = time.monotonic()
-    done = rows = 0
-    opened: AbstractContextManager[Batches] = batches(spark, **of)
+    opened: AbstractContextManager[Batches] = batches(spark, **{"shows_progress": progress is None, **of})
     with opened as waiting:
         if stream is not None:
             with _all_progress(spark):
-                done, rows = _by_stream(waiting, stream, transform, str(checkpoint))
-            return Drained(done, rows, waiting.rejected, time.monotonic() - began)
-        for batch in waiting:
-            with batch:
-                frame = transform(batch.frame) if transform else batch.frame
-                if table is not None:
-                    write_batch(frame, table, batch.id)
-                elif each is not None:
-                    each(frame, batch)
-            if batch.settled:
-                done, rows = done + 1, rows + batch.count
-                if progress:
+                _by_stream(waiting, stream, transform, str(checkpoint))
+        else:
+            for batch in waiting:
+                with batch:
+                    frame = transform(batch.frame) if transform else batch.frame
+                    if table is not None:
+                        write_batch(frame, table, batch.id)
+                    elif each is not None:
+                        each(frame, batch)
+                if batch.settled and progress:
                     progress(batch)
-    return Drained(done, rows, waiting.rejected, time.monotonic() - began)
+    return Drained(waiting.settled, waiting.rows, waiting.rejected, time.monotonic() - began)
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _by_stream(
     stream: Callable[[DataFrame], DataStreamWriter],
     transform: Callable[[DataFrame], DataFrame] | None,
     checkpoint: str,
-) -> tuple[int, int]:
+) -> None:
     """Runs the query to the end of the queue, and again behind each failure of which something can be made.
 
     The query's own process holds the reservation. It is gone when the query has failed, and the same offset then means
@@ -102,22 +102,37 @@ def _by_stream(
     """
     from pyspark.errors import StreamingQueryException
 
-    done = rows = 0
     while True:
         frame = waiting.stream()
         writer = stream(transform(frame) if transform else frame)
         query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-        failure = None
         try:
-            query.awaitTermination()
-        except StreamingQueryException as error:
-            failure = error
-        for progress in query.recentProgress:
+            _follow(query, waiting)
+        except StreamingQueryException as failure:
+            left = waiting.unheld()
+            if left is None or not waiting.failed(left, failure):
+                raise
+        else:
+            return
+
+
+def _follow(query: StreamingQuery, waiting: Batches) -> None:
+    """Waits for the query's end, and counts its batches. Raises StreamingQueryException."""
+    seen = 0
+
+    def count() -> int:
+        progresses = query.recentProgress
+        for progress in progresses[seen:]:
             if progress["numInputRows"]:
-                done, rows = done + 1, rows + progress["numInputRows"]
-                waiting.search.succeeded(progress["numInputRows"])
-        if failure is None:
-            return done, rows
-        left = waiting.unheld()
-        if left is None or not waiting.failed(left, failure):
-            raise failure
+                waiting.done(progress["numInputRows"])
+        return len(progresses)
+
+    try:
+        while not query.awaitTermination(_LOOK_S):
+            if waiting.line.is_shown:
+                seen = count()
+                held = waiting.reservations() or [{"reservation": 0, "left": 0}]
+                waiting.tell(held[0]["reservation"], held[0]["left"])
+    finally:
+        count()
+    waiting.tell()

@@ -18,8 +18,16 @@ class StoreBroken(Exception):
     """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more."""
 
 
+class Fenced(StoreBroken):
+    """Another process has taken the data over: nothing of this one's turn was written, and nothing will be."""
+
+
 class DirectoryInUse(Exception):
-    """Another process has this data directory open."""
+    """Another process has this data open."""
+
+
+class Unreachable(StoreBroken):
+    """The store is on another machine, and nothing of it is to be had now."""
 
 
 class AnothersStore(Exception):
@@ -48,6 +56,12 @@ class Store(Protocol):
 
     def begin(self) -> None:
         """A turn begins."""
+
+    def changed(self) -> Sequence[str]:
+        """The shared queues that moved since this was last asked, by others before the turn or by its own calls."""
+
+    def takes_role(self, role: str, now: int, until_ms: int) -> bool:
+        """Whether this queue manager does from now on, until then, what one member of its group does for all."""
 
     def mark(self) -> None:
         """A call begins: :meth:`undo` goes back to here."""

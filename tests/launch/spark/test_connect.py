@@ -95,7 +95,9 @@ def test_another_users_run_is_cold_on_our_server_and_warm_on_another(planned, tm
 def test_one_that_wants_a_process_is_cold(order, tmp_path):
     (tmp_path / "job.py").touch()
     said = order("job.py", working_directory=str(tmp_path), spark_isolation=SparkIsolation.PROCESS, **WARM)
-    assert launchers(tmp_path)[ApplType.SPARK].plan(said).argv[0].endswith("spark-submit")
+    plan = launchers(tmp_path)[ApplType.SPARK].plan(said)
+    assert plan.session is None
+    assert "org.apache.spark.deploy.SparkSubmit" in plan.argv
 
 
 def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():

@@ -26,6 +26,9 @@ class Way:
     def told(self, directory):
         return {self.name: "told"}
 
+    def tend(self):
+        self.name = f"tended {self.name}"
+
 
 @pytest.mark.parametrize(
     ("start", "isolation", "way"),
@@ -43,6 +46,12 @@ def test_a_job_is_started_as_its_definition_says_and_cold_when_it_wants_a_proces
     said = order("job.py", appl_type=ApplType.SPARK, spark_start=start, spark_isolation=isolation)
     assert launcher.plan(said).argv == [way]
     assert launcher.told(None) == {"submit": "told", "connect": "told", "rest": "told"}
+
+
+def test_every_way_is_tended(order):
+    ways = {start: Way(start.name) for start in SparkStart}
+    SparkLauncher(ways).tend()
+    assert [way.name for way in ways.values()] == ["tended SUBMIT", "tended CONNECT", "tended REST"]
 
 
 def test_a_way_that_is_not_there_is_told_with_the_remedy(order):

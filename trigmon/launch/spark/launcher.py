@@ -30,3 +30,8 @@ class SparkLauncher:
     def told(self, directory: Path) -> dict[str, str]:
         """What any of the ways reads in what the program wrote."""
         return {name: value for way in self._ways.values() for name, value in way.told(directory).items()}
+
+    def tend(self) -> None:
+        """Each way sees to its own."""
+        for way in self._ways.values():
+            way.tend()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +15,14 @@ from msgspec.structs import replace
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
-from trigmon.launch.spark import command, with_keytab
-from trigmon.launch.spark.java import find_java
+from trigmon.launch.spark import archive, command, direct, make_archive, with_keytab
+from trigmon.launch.spark.archive import Archives
+from trigmon.launch.spark.java import Java, find_java
+from trigmon.log import logger
 from trigmon.mq.attributes import Process
+from trigmon.mq.enums import SparkShort
+
+log = logger()
 
 # As a standalone master, YARN and Kubernetes name applications; a local one is named nowhere but in its driver.
 _APPLICATION = re.compile(rb"\b(?:app-[0-9]{14}-[0-9]{4}|application_[0-9]{13}_[0-9]{4,}|spark-[0-9a-f]{32})\b")
@@ -35,39 +41,83 @@ def spark_home(environ: Mapping[str, str]) -> Path:
 
 
 class SparkSubmitLauncher:
-    """Plans what is started cold.
+    """Plans what is started cold: by the java command itself, and by spark-submit where that has more to do.
 
-    ``data_directory`` is where the bundled Java's launcher is written when it is needed, ``grants`` what the
-    administrator lets a definition ask for.
+    ``data_directory`` holds what launching writes once below ``java``: the bundled Java's launcher, and the archives
+    of classes. ``makes_archives`` says whether one is made where none fits. ``grants`` is what the administrator lets
+    a definition ask for. ``maker`` is the process that makes one, while it is remembered.
     """
 
-    # spark-submit copies both streams of the Python it runs to its own stdout, so a traceback stands there.
+    # SparkSubmit copies both streams of the Python it runs to its own stdout, so a traceback stands there.
     errors = (STDERR, STDOUT)
 
-    def __init__(self, data_directory: Path, grants: Grants = Grants()) -> None:  # noqa: B008 - it never changes
-        self.data_directory = data_directory
+    def __init__(
+        self,
+        data_directory: Path,
+        grants: Grants = Grants(),  # noqa: B008 - it never changes
+        *,
+        makes_archives: bool = True,
+    ) -> None:
+        self.archives = Archives(data_directory / "java")
         self._grants = grants
+        self._makes_archives = makes_archives
+        self._wanted: tuple[Path, Java] | None = None
+        self.maker: subprocess.Popen[bytes] | None = None
 
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
         process = order.process
         said = command.submitted(order, process.spark_keytab)
         check_program(order)
-        environ = os.environ | command.variables(process)
+        variables = command.variables(process)
+        environ = os.environ | variables
         home = spark_home(environ)
-        java = find_java(self.data_directory / "java", environ)
+        java = find_java(self.archives.directory, environ)
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
-        argv = [str(home / "bin" / "spark-submit"), *said]
+        program, more = self._program(home, java, process, environ)
+        argv = [*program, *said]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
         plan = LaunchPlan(
             argv=argv,
-            environment=words.environment(order) | command.variables(process) | spark,
+            environment=words.environment(order) | variables | spark | more,
             working_directory=process.working_directory,
         )
         return self._grants.completed(plan, _with_keytab(process))
+
+    def _program(
+        self, home: Path, java: Java, process: Process, environ: Mapping[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """What is executed before the words that spark-submit is told, and the variables that go with it."""
+        settings = command.settings(process)
+        # What the administrator has every program given counts as well.
+        if direct.why_not(home, process, settings, {**environ, **self._grants.variables()}):
+            short = " ".join(direct.short_options([])) if process.spark_short == SparkShort.YES else ""
+            options = {"SPARK_SUBMIT_OPTS": short, "SPARK_LAUNCHER_OPTS": short} if short else {}
+            return [str(home / "bin" / "spark-submit")], {
+                name: f"{environ.get(name, '')} {option}".strip() for name, option in options.items()
+            }
+        key = archive.key(home, java)
+        file = self.archives.usable(key)
+        if file is None and self._makes_archives:
+            self._wanted = home, java
+        using = archive.using(file, java) if file else ()
+        return direct.command(home, java, process, settings, using), direct.environment(home)
+
+    def tend(self) -> None:
+        """Begins to make the archive that a run would have liked, once that run has ended; one at a time."""
+        if self.maker is not None and self.maker.poll() is None:
+            return
+        wanted, self.maker, self._wanted = self._wanted, None, None
+        if wanted is None:
+            return
+        try:
+            if self.archives.is_wanted(archive.key(*wanted)):
+                self.maker = make_archive.begin(self.archives, *wanted)
+        except OSError as error:
+            log.warning("no archive of classes can be made", directory=str(self.archives.directory), error=str(error))
 
     def told(self, directory: Path) -> dict[str, str]:
         """The id of the Spark application, where the cluster gave it one and Spark's log says it."""

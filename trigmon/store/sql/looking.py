@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from typing import Any
 from zlib import crc32
@@ -15,8 +15,8 @@ from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.order.place import SEGMENT
 from trigmon.rules.order.wholeness import START, Whole, has_message, reach
-from trigmon.store.sqlite import statements as sql
-from trigmon.store.sqlite.grouping import Place, items_from
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.grouping import Place, items_from
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]
@@ -31,7 +31,8 @@ class Look:
     """One look for messages. ``execute`` gives a cursor on a statement's rows; ``queue`` is the queue's number.
 
     ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
-    ``has_own``: the unit of work has put to it.
+    ``has_own``: the unit of work has put to it. ``ahead``: what is available, in get order, where that is known without
+    a statement; for a selection of anything on a queue without groups.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Look:
         *,
         has_groups: bool,
         has_own: bool,
+        ahead: Iterable[StoredMessage] | None = None,
     ) -> None:
         self._execute = execute
         self._locks = locks
@@ -50,6 +52,7 @@ class Look:
         self._queue = queue
         self._kinds = _kinds(selection, has_groups, has_own)
         self._has_own = has_own
+        self._ahead = ahead
         # What was found of a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
 
@@ -61,7 +64,9 @@ class Look:
             return self._reserved()
         picked = Picked(self._selection, self._locks, self._is_whole)
         streams = self._streams()
-        if len(streams) == 1:
+        if self._ahead is not None:
+            _pick_known(self._ahead, picked)
+        elif len(streams) == 1:
             self._pick(streams[0], picked)
         else:
             self._pick_merged([self._rows(stream) for stream in streams], picked)
@@ -86,7 +91,7 @@ class Look:
         size = 0
         cursor = self._execute(sql.RESERVED, (selection.reserved_by, *selection.ordinals))
         for row in cursor:
-            message, ordinal = _message(row, selection.q_name), row[-1]
+            message, ordinal = message_of(row, selection.q_name), row[-1]
             if message is None:
                 lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
                 damaged.append(replace(lost, ordinal=ordinal))
@@ -225,13 +230,19 @@ class Look:
         for row in self._rows([(sql.SEGMENTS, values)]):
             if _is_locked(row[0], selection, self._locks):
                 continue
-            segment = _message(row, selection.q_name)
+            segment = message_of(row, selection.q_name)
             if segment is None:
                 damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
                 return replace(found, messages=(), damaged=(*found.damaged, damaged))
             if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
+
+
+def _pick_known(messages: Iterable[StoredMessage], picked: Picked) -> None:
+    for message in messages:
+        if not picked.take_known(message):
+            break
 
 
 def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:
@@ -278,12 +289,21 @@ class Picked:
         """Picks a row if it fits; says whether further rows are wanted."""
         if (self._locks or self._is_own) and self._is_hidden(row):
             return True
-        message = _message(row, self._selection.q_name)
+        message = message_of(row, self._selection.q_name)
         if message is None:
             if self._is_own:
                 return True
             self.damaged.append(StoredMessage(row[0], self._selection.q_name, row[1], bool(row[2]), LOST, b""))
             return len(self.damaged) < SLICE
+        return self._take(message)
+
+    def take_known(self, message: StoredMessage) -> bool:
+        """The same of a committed message that was read before."""
+        if self._locks and _is_locked(message.number, self._selection, self._locks):
+            return True
+        return self._take(message)
+
+    def _take(self, message: StoredMessage) -> bool:
         if not self._takes_any and not self._fits(message):
             return True
         if message.expires_ms and message.expires_ms <= self._selection.now:
@@ -342,7 +362,7 @@ def _place(message: StoredMessage) -> tuple[int, int]:
     return -message.priority, message.number
 
 
-def _message(row: tuple[Any, ...], q_name: str) -> StoredMessage | None:
+def message_of(row: tuple[Any, ...], q_name: str) -> StoredMessage | None:
     """A row as a message, None when it is not what was written."""
     number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
     if crc32(data, crc32(head)) != checksum:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.facts import StoredMessage
 from trigmon.rules.order.wholeness import START, Item, Whole, reach
-from trigmon.store.sqlite import statements as sql
+from trigmon.store.sql import statements as sql
 
 Group = tuple[int, bytes]
 Place = tuple[int, int]

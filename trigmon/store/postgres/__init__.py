@@ -1,0 +1,1 @@
+"""A queue manager's messages, definitions and runs in a schema of a PostgreSQL database."""

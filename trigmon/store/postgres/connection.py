@@ -1,0 +1,178 @@
+"""One session of PostgreSQL as trigmon wants it: the primary, every setting read back, this version's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from trigmon.store.port import StoreBroken, StoreTooNew, Unreachable
+
+SCHEMA_VERSION = 1
+MIGRATIONS: dict[int, str] = {}
+"""What leads from each version to the next; a new schema begins with the last."""
+LOWEST_SERVER = 150000
+LEASE_MS = 5000
+"""So long a queue manager is believed to live that says nothing; it says so five times as often."""
+
+# A dead link shows within seconds, not hours. What the connection string says itself is left as it is.
+_LINK = {
+    "connect_timeout": "3",
+    "keepalives": "1",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "target_session_attrs": "read-write",
+}
+# Plans are pinned: a plan made when a queue was empty must not be a scan when it is full. And no timeout of a role or a
+# database cuts a turn in the middle; only one that does not go on is ended, since it keeps others from taking over.
+_SESSION = (
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_sort", "off"),
+    ("jit", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("default_transaction_isolation", "read committed"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("client_encoding", "UTF8"),
+    ("idle_in_transaction_session_timeout", "5s"),
+)
+_LASTING = ("on", "remote_apply")
+_ASKED = ("server_encoding", "synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names")
+
+
+class Place(NamedTuple):
+    """Where a queue manager's data lies: a connection string, a schema, and what its owner puts up with.
+
+    ``accept_loss``: a server without a synchronous standby will do, whose loss loses messages. ``lease_ms`` as
+    LEASE_MS.
+    """
+
+    dsn: str
+    schema: str
+    accept_loss: bool = False
+    lease_ms: int = LEASE_MS
+
+    def __str__(self) -> str:
+        """Without what opens it."""
+        said = conninfo_to_dict(self.dsn)
+        shown = {key: str(said[key]) for key in ("service", "host", "port", "dbname") if said.get(key)}
+        return f"schema {self.schema} of PostgreSQL ({make_conninfo(**shown)})"
+
+
+def connect(place: Place) -> psycopg.Connection[Any]:
+    """A session whose search path is the schema, which is made if it is not there. Raises StoreBroken, StoreTooNew."""
+    try:
+        said = conninfo_to_dict(place.dsn)
+        conninfo = make_conninfo(place.dsn, **{key: value for key, value in _LINK.items() if key not in said})
+        connection = psycopg.connect(conninfo, autocommit=True, application_name=f"trigmon {place.schema}")
+    except psycopg.OperationalError as error:
+        raise Unreachable(f"{place}: {error}") from error
+    except psycopg.Error as error:
+        raise StoreBroken(f"{place}: {error}") from error
+    try:
+        _prepare(connection, place)
+        _migrate(connection, place)
+    except psycopg.OperationalError as error:
+        connection.close()
+        raise Unreachable(f"{place}: {error}") from error
+    except psycopg.Error as error:
+        connection.close()
+        raise StoreBroken(f"{place}: {error}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: psycopg.Connection[Any], place: Place) -> None:
+    version = connection.info.server_version
+    if version < LOWEST_SERVER:
+        raise StoreBroken(f"{place}: PostgreSQL 15 or later is needed, this is {version // 10000}")
+    shown = _shown(connection, _ASKED)
+    wanted = dict(_SESSION) | {"search_path": f'"{place.schema}"'}
+    if shown["synchronous_commit"] not in _LASTING:
+        wanted["synchronous_commit"] = "on"
+    calls = ", ".join(["set_config(%s, %s, false)"] * len(wanted))
+    connection.execute(f"SELECT {calls}", [word for pair in wanted.items() for word in pair])
+    for name, got in _shown(connection, wanted).items():
+        if got != wanted[name]:
+            raise StoreBroken(f"{place}: {name} is {got!r} instead of {wanted[name]!r}")
+    if shown["server_encoding"] != "UTF8":
+        raise StoreBroken(f"{place}: the database's encoding is {shown['server_encoding']} instead of UTF8")
+    if not place.accept_loss and (why := _what_may_be_lost(shown)):
+        raise StoreBroken(f"{place}: {why}; with store.accept_loss that is put up with")
+
+
+def _what_may_be_lost(shown: dict[str, str]) -> str:
+    """Why what was committed here may not last, empty when it does."""
+    for name in ("fsync", "full_page_writes"):
+        if shown[name] != "on":
+            return f"{name} is off, so a power cut takes what was answered"
+    if not shown["synchronous_standby_names"]:
+        return "synchronous_standby_names is empty, so whoever loses this server loses what was answered"
+    return ""
+
+
+def _shown(connection: psycopg.Connection[Any], names: Iterable[str]) -> dict[str, str]:
+    asked = list(names)
+    row = connection.execute("SELECT array(SELECT current_setting(name) FROM unnest(%s::text[]) name)", (asked,))
+    found = row.fetchone()
+    assert found is not None
+    return dict(zip(asked, found[0], strict=True))
+
+
+def schema_version(connection: psycopg.Connection[Any], schema: str) -> int:
+    """The version of what lies in the schema; 0 where there is nothing yet."""
+    named = f'"{schema}".meta'
+    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (named,)).fetchone()
+    if not found or not found[0]:
+        return 0
+    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _migrate(connection: psycopg.Connection[Any], place: Place) -> None:
+    """Brings the schema up to this version. Two that start at once do so one after the other."""
+    version = schema_version(connection, place.schema)
+    if version > SCHEMA_VERSION:
+        known = f"this trigmon knows {SCHEMA_VERSION}: install a later one"
+        raise StoreTooNew(f"{place} has version {version}; {known}")
+    if version == SCHEMA_VERSION:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"trigmon {place.schema}",))
+        version = schema_version(connection, place.schema)
+        if version == 0:
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(place.schema)))
+            connection.execute(files("trigmon.store.postgres").joinpath("schema.sql").read_text())
+            connection.execute("INSERT INTO meta VALUES ('schema_version', %s)", (str(SCHEMA_VERSION),))
+        for old in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
+            connection.execute(MIGRATIONS[old])
+            connection.execute("UPDATE meta SET value = %s WHERE key = 'schema_version'", (str(old + 1),))
+
+
+_OF_DATA = ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation")
+
+
+def empty(place: Place) -> None:
+    """Nothing of a queue manager is in the schema any more; nobody serves it now."""
+    with psycopg.connect(place.dsn, autocommit=True) as connection:
+        schema = sql.Identifier(place.schema)
+        deletes = [sql.SQL("DELETE FROM {}.{}").format(schema, sql.Identifier(table)) for table in _OF_DATA]
+        deletes.append(sql.SQL("DELETE FROM {}.meta WHERE key <> 'schema_version'").format(schema))
+        connection.execute(sql.SQL("; ").join(deletes))
+
+
+def drop(place: Place) -> None:
+    """The schema and all that lies in it is gone."""
+    with psycopg.connect(place.dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(place.schema)))

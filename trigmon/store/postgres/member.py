@@ -1,0 +1,64 @@
+"""Who serves a queue manager: one process at a time, by a row with an epoch and a lease.
+
+The lease is judged by the database's clock and decides when another may take over. Safety is the epoch's: every turn's
+transaction begins with the fence, which a process that was taken over from does not pass.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+import psycopg
+
+from trigmon.store.port import StoreBroken, Unreachable
+
+# Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
+# that has lost it stops. A session of another role shows no time of its start.
+TAKE = """
+INSERT INTO member AS m (name, epoch, beat, lease_ms, serving, backend, backend_start, host, pid)
+VALUES (%(name)s, 1, clock_timestamp(), %(lease_ms)s, true, pg_backend_pid(),
+        (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), %(host)s, %(pid)s)
+ON CONFLICT (name) DO UPDATE SET
+    epoch = m.epoch + 1, beat = clock_timestamp(), lease_ms = excluded.lease_ms, serving = true,
+    backend = excluded.backend, backend_start = excluded.backend_start, host = excluded.host, pid = excluded.pid
+WHERE NOT m.serving
+    OR clock_timestamp() - m.beat > m.lease_ms * interval '1 millisecond'
+    OR NOT EXISTS (
+        SELECT FROM pg_stat_activity a
+        WHERE a.pid = m.backend AND coalesce(a.backend_start = m.backend_start, true))
+RETURNING epoch"""
+HOLDER = "SELECT host, pid FROM member WHERE name = %s"
+BEAT = "UPDATE member SET beat = clock_timestamp() WHERE name = ? AND epoch = ?"
+LEAVE = "UPDATE member SET serving = false WHERE name = ? AND epoch = ?"
+FENCE = "SELECT fence(?, ?, true)"
+CHECK = "SELECT fence(?, ?, false)"
+
+_LOCK_MS = "1000"
+"""A holder that was stopped in the middle of a turn keeps its row; whoever waits for it asks again."""
+
+
+def take(connection: psycopg.Connection[Any], name: str, lease_ms: int) -> int | None:
+    """Makes this process the one that serves; its epoch, or None while another does."""
+    values = {"name": name, "lease_ms": lease_ms, "host": socket.gethostname(), "pid": os.getpid()}
+    try:
+        with connection.transaction():
+            connection.execute("SELECT set_config('lock_timeout', %s, true)", (_LOCK_MS,))
+            row = connection.execute(TAKE, values).fetchone()
+    except psycopg.errors.LockNotAvailable:
+        return None
+    except psycopg.OperationalError as error:
+        raise Unreachable(f"taking over {name}: {error}") from error
+    except psycopg.Error as error:
+        raise StoreBroken(f"taking over {name}: {error}") from error
+    return None if row is None else int(row[0])
+
+
+def holder(connection: psycopg.Connection[Any], name: str) -> str:
+    """The process that serves, for a person."""
+    try:
+        row = connection.execute(HOLDER, (name,)).fetchone()
+    except psycopg.Error as error:
+        raise Unreachable(f"who serves {name}: {error}") from error
+    return f"process {row[1]} on {row[0]}" if row else "nobody"

@@ -1,0 +1,404 @@
+"""A store whose messages are rows of a database: everything but the database itself and its transactions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, ClassVar, cast
+from zlib import crc32
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
+from trigmon.rules import changes as c
+from trigmon.rules.facts import Found, Paused, QueueFacts, Selection, StoredMessage
+from trigmon.rules.following import causes_of, pause_of
+from trigmon.rules.order.wholeness import START
+from trigmon.rules.reserved import Reservation
+from trigmon.rules.world import Standing
+from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
+from trigmon.store.port import AnothersStore, StoreBroken
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.grouping import Groups
+from trigmon.store.sql.ledger import BEHIND_ALL, LEDGER_WRITES, Ledger
+from trigmon.store.sql.looking import Look
+
+WEEK_MS = 7 * 86_400_000
+ENOUGH_CLIENTS = 10_000
+
+Execute = Callable[..., Any]
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class RowStore(BaseStore):
+    """The half of a store that says in SQL what is read and written.
+
+    Who completes it runs the statements, in transactions of its own. ``execute`` runs one, gives its rows and raises
+    ``error``; ``where`` is the place of the data, for a person.
+    """
+
+    error: ClassVar[type[Exception]]
+
+    def __init__(self, execute: Execute, where: str) -> None:
+        super().__init__()
+        self._execute = execute
+        self._where = where
+        self._groups = Groups(execute)
+        self._ledger = Ledger(execute, self._rows, self._open_rows)
+        self._numbers: dict[str, int] = {}
+        self._begun: dict[str, int] = {}
+        self._block_end = 0
+
+    # -- what a database does ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+        """The same write with each of the values."""
+
+    @abstractmethod
+    def _open_rows(self, statement: str, values: tuple[object, ...]) -> Any:
+        """The rows of a statement, read as they are iterated over; ``close(True)`` ends that early."""
+
+    # -- life -------------------------------------------------------------------------------------------
+    def _recover(self, q_mgr_name: str, now: int) -> int:
+        """Takes the data up again within one transaction; the first free number."""
+        self.standing = Standing(q_mgr_name)
+        owner = self._meta("q_mgr_name")
+        if owner not in (None, q_mgr_name):
+            raise AnothersStore(f"{self._where} holds the data of queue manager {owner}, not of {q_mgr_name}")
+        self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
+        changed = self._groups.start()
+        for each in self.decided:
+            changed += self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,))
+            self._execute(sql.COMMIT_GETS, (each.unit_id,))
+            self._execute(sql.COMMIT_PUTS, (each.unit_id,))
+            self._execute(sql.RECORD_OUTCOME, (each.client_id, each.number, int(UnitOutcome.COMMITTED), now))
+        for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
+            self._execute(statement)
+        for group in changed:
+            self._groups.changed(group, has_new_heads=True)
+        for kind, text in self._rows(sql.OBJECTS):
+            definition = _definition(kind, text)
+            if isinstance(definition, LocalQueue) and definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
+                self._execute(sql.DROP_OBJECT, (kind, definition.name))
+        self._execute(sql.CLEAR_DELETED)
+        self._execute(sql.DROP_DELETED)
+        self._execute(sql.DROP_PAUSES_OF_NOTHING)
+        self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
+        self._execute(sql.FORGET_OLD_RESERVATIONS, (now - WEEK_MS,))
+        self._execute(sql.DROP_RESERVATIONS_OF_NOTHING)
+        first = int(self._meta("next_id") or 1)
+        self._block_end = first + ID_BLOCK
+        self._execute(sql.SET_META, ("next_id", str(self._block_end)))
+        return first
+
+    def _load(self) -> None:
+        """What stands, from the rows that are there."""
+        names = dict(self._rows(sql.QUEUES))
+        self._numbers = {name: number for number, name in names.items()}
+        depths: dict[str, list[int]] = {}
+        for number, priority, count in chain.from_iterable(map(self._rows, sql.DEPTHS.values())):
+            if number not in names:
+                raise StoreBroken(f"messages lie on queue number {number}, which does not exist")
+            depths.setdefault(names[number], [0] * 10)[priority] += count
+        standing = self.standing
+        for kind, text in self._rows(sql.OBJECTS):
+            definition = _definition(kind, text)
+            if isinstance(definition, LocalQueue):
+                counted = tuple(depths.get(definition.name, [0] * 10))
+                standing.queues[definition.name] = QueueFacts(definition, counted)
+            else:
+                standing.define(definition)
+        for pause in (Paused(*row) for row in self._rows(sql.PAUSES)):
+            standing.pauses[pause.what, pause.name] = pause
+        self._ledger.load(standing)
+        for (text,) in self._rows(sql.RESERVATIONS_LEFT):
+            standing.follow(c.SetReservation(_reservation(text)))
+        standing.mark()
+
+    def is_new(self) -> bool:
+        """Whether no queue manager had it before. Asked before :meth:`open`."""
+        return self._meta("q_mgr_name") is None
+
+    def kept_time(self) -> str:
+        """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
+        return str(self._meta("own_time") or "")
+
+    def _run_sql(self, statement: str, values: tuple[object, ...] = ()) -> None:
+        try:
+            self._execute(statement, values)
+        except self.error as error:
+            raise StoreBroken(f"{statement.split()[0]}: {error}") from error
+
+    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        try:
+            return list(self._execute(statement, values))
+        except self.error as error:
+            raise StoreBroken(f"{statement.split()[0]}: {error}") from error
+
+    def _meta(self, key: str) -> Any:
+        rows = self._rows(sql.GET_META, (key,))
+        return rows[0][0] if rows else None
+
+    def _forget_call(self) -> None:
+        """A call was taken back of which something was written: what is known of the rows is read again."""
+        self._numbers = {name: number for number, name in self._rows(sql.QUEUES)}
+        self._begun.clear()
+        # That numbers up to the block's end are in use may have been taken back as well.
+        self._block_end = 0
+
+    # -- looking ----------------------------------------------------------------------------------------
+
+    def find(self, selection: Selection) -> Found:
+        """See the port."""
+        number = self._numbers.get(selection.q_name)
+        if number is None:
+            return Found()
+        look = self._look(selection, number, None)
+        try:
+            if selection.oldest_from is not None or selection.counts_expired:
+                oldest = look.oldest(selection.oldest_from) if selection.oldest_from is not None else ()
+                return Found(oldest, expired_count=self._count_expired(selection, number))
+            return look.found()
+        except self.error as error:
+            raise StoreBroken(str(error)) from error
+
+    def _look(self, selection: Selection, number: int, ahead: Iterable[StoredMessage] | None) -> Look:
+        return Look(
+            self._open_rows,
+            selection,
+            number,
+            self.standing.locks,
+            has_groups=self._groups.has_groups(number),
+            has_own=bool(selection.unit_id) and self._has_own(selection),
+            ahead=ahead,
+        )
+
+    def _ended(self, reservation: int) -> Reservation | None:
+        rows = self._rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
+        return _reservation(rows[0][0]) if rows else None
+
+    def _count_expired(self, selection: Selection, number: int) -> int:
+        if not selection.counts_expired:
+            return 0
+        return len(self._rows(sql.EXPIRED, (number, selection.now, selection.counts_expired)))
+
+    def _has_own(self, selection: Selection) -> bool:
+        unit = self.standing.units.get(selection.unit_id)
+        return unit is not None and any(q_name == selection.q_name for q_name, _ in unit.puts)
+
+    def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
+        return {number: UnitOutcome(outcome) for number, outcome in self._rows(sql.OUTCOMES, (client_id,))}
+
+    def _run(self, run_id: str) -> dict[str, object] | None:
+        return self._ledger.run(run_id)
+
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+        try:
+            return self._ledger.runs(where, before, limit)
+        except self.error as error:
+            raise StoreBroken(str(error)) from error
+
+    def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
+        return self._ledger.held(line, limit, from_last=from_last)
+
+    def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
+        return self._ledger.outdated(keep_count, ended_before_ms)
+
+    # -- writing ----------------------------------------------------------------------------------------
+
+    def _write(self, change: c.AnyChange) -> None:
+        _WRITE[type(change)](self, change)
+
+    def _add(self, change: c.AddMessage) -> None:
+        descriptor = change.descriptor
+        head = _encode(descriptor)
+        if change.number >= self._block_end:
+            self._keep_ids_behind(change.number)
+        held = (2 if change.on_backout else 1) if change.is_held else 0
+        queue = self._numbers[change.q_name]
+        row = (
+            change.number,
+            queue,
+            change.priority,
+            int(change.is_persistent),
+            change.unit_id or None,
+            held,
+            change.expires_ms,
+            descriptor.backout_count,
+            descriptor.msg_id,
+            None if descriptor.correl_id == NO_ID else descriptor.correl_id,
+            head,
+            change.data,
+            crc32(change.data, crc32(head)),
+        )
+        if descriptor.group_id == NO_ID:
+            self._execute(sql.ADD_MESSAGE, row)
+            return
+        seq, offset = descriptor.msg_seq_number, descriptor.offset
+        item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
+        self._execute(sql.ADD_ITEM, (*row, *item))
+        order = -change.priority, change.number
+        self._groups.came(queue, descriptor.group_id, order, (seq, offset), change.unit_id)
+
+    def _take(self, change: c.TakeMessage) -> None:
+        message = change.message
+        self._execute(sql.TAKE_MESSAGE, (change.unit_id, message.number))
+        self._groups.took(self._numbers[message.q_name], message, change.unit_id)
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
+        self._groups.carried(change.unit_id)
+
+    def _remove(self, change: c.RemoveMessage) -> None:
+        message = change.message
+        self._execute(sql.REMOVE_MESSAGE, (message.number,))
+        self._groups.took(self._numbers[message.q_name], message, 0)
+
+    def _set_aside(self, change: c.SetAside) -> None:
+        message = change.message
+        self._execute(sql.SET_ASIDE, (message.number,))
+        self._groups.set_aside(self._numbers[message.q_name], message.number)
+
+    def _reserve_messages(self, change: c.ReserveMessages) -> None:
+        marks = ((change.reservation, o, m.number) for o, m in enumerate(change.messages, change.first))
+        self._many(sql.RESERVE_MESSAGE, marks)
+        queue = self._numbers[change.messages[0].q_name]
+        for message in change.messages:
+            self._groups.took(queue, message, 0)
+
+    def _set_reservation(self, change: c.SetReservation) -> None:
+        if not change.is_stored:
+            return
+        reservation = replace(change.reservation, holder=0, readers=())
+        number, queue = reservation.number, self._numbers[reservation.q_name]
+        self._keep_ids_behind(number)
+        ended_ms = (reservation.ended_ms or 1) if reservation.is_over else None
+        text = msgspec.json.encode(reservation).decode()
+        self._execute(sql.SET_RESERVATION, (number, queue, reservation.consumer, ended_ms, text))
+        if ended_ms is not None:
+            own = queue, reservation.consumer
+            self._execute(sql.FORGET_RESERVATIONS, (*own, *own, KEPT_RESERVATIONS - 1))
+
+    def _settle_reserved(self, change: c.SettleReserved) -> None:
+        self._many(sql.REMOVE_MESSAGE, ((message.number,) for message in change.messages))
+
+    def _return_reserved(self, change: c.ReturnReserved) -> None:
+        self._many(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
+        queue = self._numbers[change.messages[0].q_name]
+        for message in change.messages:
+            self._groups.returned(queue, message.number)
+
+    def _keep_ids_behind(self, number: int) -> None:
+        if number >= self._block_end:
+            self._block_end = number + ID_BLOCK
+            self._execute(sql.SET_META, ("next_id", str(self._block_end)))
+            self._must_commit = True
+
+    def _begin_unit(self, change: c.BeginUnit) -> None:
+        self._keep_ids_behind(change.unit_id)
+        if len(self._begun) > ENOUGH_CLIENTS:
+            self._begun.clear()
+        last = self._begun.get(change.client_id)
+        if last != change.number - 1:
+            self._execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
+            self._must_commit = True
+
+    def _end_unit(self, change: c.EndUnit) -> None:
+        unit = change.unit
+        key = (unit.unit_id,)
+        ends: tuple[str, ...]
+        is_commit = change.outcome is UnitOutcome.COMMITTED
+        groups = self._groups.before_end(unit.unit_id, is_commit=is_commit)
+        if is_commit:
+            ends = (sql.COMMIT_GETS if unit.gets else "", sql.COMMIT_PUTS if unit.puts else "")
+        else:
+            ends = (
+                sql.BACK_OUT_PUTS if unit.puts else "",
+                sql.RELEASE_HELD if unit.held else "",
+                sql.BACK_OUT_GETS if unit.gets else "",
+            )
+        for statement in ends:
+            if statement:
+                self._execute(statement, key)
+        for group, place in groups.items():
+            self._groups.changed(group, place, has_new_heads=place == START)
+        self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
+        self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
+        self._begun[unit.client_id] = unit.number
+
+    def _set_definition(self, change: c.SetDefinition) -> None:
+        definition = change.definition
+        text = msgspec.json.encode(definition).decode()
+        self._execute(sql.SET_OBJECT, (change.object_type.name, definition.name, text))
+        if isinstance(definition, LocalQueue) and definition.name not in self._numbers:
+            self._numbers[definition.name] = self._rows(sql.ADD_QUEUE, (definition.name,))[0][0]
+
+    def _drop_definition(self, change: c.DropDefinition) -> None:
+        self._execute(sql.DROP_OBJECT, (change.object_type.name, change.name))
+        self._execute(sql.DROP_PAUSE, pause_of(change))
+        for cause in causes_of(change, self.standing.causes):
+            self._execute(sql.DROP_CAUSE, cause)
+        if change.object_type is ObjectType.QLOCAL:
+            number = self._numbers.pop(change.name)
+            self._execute(sql.CLEAR_QUEUE, (number,))
+            self._execute(sql.DROP_RESERVATIONS, (number,))
+            self._execute(sql.DROP_QUEUE, (number,))
+
+    def _delete_logically(self, change: c.DeleteLogically) -> None:
+        """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
+        self._execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
+
+    def _set_pause(self, change: c.SetPause) -> None:
+        self._execute(sql.SET_PAUSE, msgspec.structs.astuple(change.pause))
+
+    def _drop_pause(self, change: c.DropPause) -> None:
+        self._execute(sql.DROP_PAUSE, (change.what, change.name))
+
+
+def _in_ledger(write: Callable[[Ledger, Any], None], store: RowStore, change: c.Change) -> None:
+    write(store._ledger, change)
+
+
+_WRITE: dict[type[c.Change], Any] = {
+    c.AddMessage: RowStore._add,
+    c.TakeMessage: RowStore._take,
+    c.CarryOver: RowStore._carry_over,
+    c.RemoveMessage: RowStore._remove,
+    c.SetAside: RowStore._set_aside,
+    c.BeginUnit: RowStore._begin_unit,
+    c.EndUnit: RowStore._end_unit,
+    c.SetDefinition: RowStore._set_definition,
+    c.DropDefinition: RowStore._drop_definition,
+    c.DeleteLogically: RowStore._delete_logically,
+    c.SetPause: RowStore._set_pause,
+    c.DropPause: RowStore._drop_pause,
+    c.ReserveMessages: RowStore._reserve_messages,
+    c.SetReservation: RowStore._set_reservation,
+    c.SettleReserved: RowStore._settle_reserved,
+    c.ReturnReserved: RowStore._return_reserved,
+}
+_WRITE |= {kind: partial(_in_ledger, write) for kind, write in LEDGER_WRITES.items()}
+
+WRITTEN = frozenset(_WRITE)
+"""The changes that are written; the others only stand."""
+
+
+def _reservation(text: str) -> Reservation:
+    try:
+        return msgspec.json.decode(text, type=Reservation)
+    except msgspec.MsgspecError as error:
+        raise StoreBroken(f"a reservation cannot be read: {error}") from error
+
+
+def _definition(kind: str, text: str) -> AnyDefinition:
+    try:
+        return cast("AnyDefinition", msgspec.json.decode(text, type=KINDS[ObjectType[kind]]))
+    except (KeyError, msgspec.MsgspecError) as error:
+        raise StoreBroken(f"the definition of a {kind} cannot be read: {error}") from error
