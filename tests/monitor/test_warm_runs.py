@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemons import queue_managers
+from tests.monitor.warm_chaos import Chaos
 from tests.monitor.warm_house import ENDLESS, WarmHouse
 from tests.waiting import until
 from trigmon.launch import claims
@@ -121,6 +122,14 @@ def test_runs_above_the_cap_wait_for_their_turn_and_one_that_is_cancelled_then_n
     house.qm.call(CancelRun(run_id=second["run_id"]))
     ended(house, second["run_id"])
     assert is_left_alone(house, server, second["run_id"])
+
+
+def test_a_dozen_runs_cancelled_and_killed_by_chance_leave_nothing(house):
+    house.wait_until_warm()
+    chaos = Chaos(house, 12, seed=1)
+    chaos.go(timeout_s=300)
+    chaos.check(most_rss=4 << 30)
+    chaos.trigger_again()
 
 
 def test_a_monitor_that_is_killed_leaves_runs_and_server_to_the_next_which_releases_what_ended_meanwhile(house):

@@ -31,6 +31,8 @@ log = logger()
 FORKING = "trigmon.spark.warm.forking"
 _CHECK_S, _CHECK_S_WHEN_IDLE = 2.0, 10.0
 _LEASE_S, _RENEW_S = 90.0, 20.0
+# Spark ends Python workers that have had nothing to do for a minute; others take seconds to come.
+_WORKERS_S, _OF_WORKERS = 45.0, ("python", "queue")
 _START_S, _HEAT_S = 60.0, 900.0
 _GRACE_S = 10.0
 _UNWANTED_S = 60.0
@@ -56,7 +58,7 @@ class KeptServer:
         self.pid, self.pidfd = 0, -1
         self.is_asked = self.is_warm = self.is_old = False
         self.check_at = self.renew_at = self.kill_at = 0.0
-        self.used_at = self.since
+        self.used_at = self.workers_at = self.since
         self.why = ""
 
     def signal(self, number: signal.Signals) -> None:
@@ -242,8 +244,11 @@ class Servers:
         if kept.is_found:  # it has been heated, or is in use
             self._attendant.ask("check", answered, self._warm.settings.deadline_s + 30, url=kept.server.url)
             return
-        fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address}
-        self._attendant.ask("heat", answered, _HEAT_S, url=kept.server.url, **fields)
+        self._ask_to_heat(kept, answered, _HEAT_S)
+
+    def _ask_to_heat(self, kept: KeptServer, answered: Callable[[Said], None], by_s: float, *kinds: str) -> None:
+        fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address, "kinds": kinds}
+        self._attendant.ask("heat", answered, by_s, url=kept.server.url, **fields)
 
     def _is_warm(self, kept: KeptServer, took_ms: object) -> None:
         kept.is_warm = True
@@ -267,6 +272,9 @@ class Servers:
                 self._kill(kept, f"it does not answer: {error}")
 
         self._attendant.ask("check", answered, deadline_s, url=kept.server.url)
+        if now >= kept.workers_at + _WORKERS_S and not uses:
+            kept.workers_at = now
+            self._ask_to_heat(kept, lambda _: None, _WORKERS_S, *_OF_WORKERS)
         if not kept.is_old and now >= kept.since + _LEAST_AGE_S and (why := self._why_old(kept)):
             kept.is_old, kept.why = True, why
             log.info("Spark Connect server is to be replaced", server=kept.server.server_id, why=why)
