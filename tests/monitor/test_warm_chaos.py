@@ -20,7 +20,7 @@ def test_whatever_is_killed_every_run_ends_known_and_neither_query_nor_session_n
         house.job()
         house.job(ENDLESS, "endless")
         try:
-            house.wait_until_warm()
+            house.wait_until_there()
             chaos = Chaos(house, RUNS, SEED, server_kills=3, monitor_kills=5)
             chaos.go(timeout_s=6000)
             chaos.check(most_rss=4 << 30)

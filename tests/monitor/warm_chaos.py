@@ -116,7 +116,7 @@ class Chaos:
         states = [run["state"] for run in self.house.runs()]
         assert set(states) <= ENDED
         assert len(states) >= min(self.runs, 256)
-        server = self.house.wait_until_warm(besides=self.gone())
+        server = self.house.wait_until_there(besides=self.gone())
         until(lambda: not list(self.house.shelf.all_sessions()), 60)
         until(lambda: not self.house.jobs(server), 60)
         until(lambda: self.house.sessions(server) == 0, 60)

@@ -72,13 +72,13 @@ class WarmHouse:
     def wait_for_runs(self, count=1, timeout_s=RUN_S, **where):
         return until(lambda: found if len(found := self.runs(**where)) >= count else None, timeout_s)
 
-    def wait_until_warm(self, besides=()):
-        """The warm server, once there is one, beside those that are known already."""
+    def wait_until_there(self, besides=(), event="Spark Connect server answers"):
+        """The server that runs are sent to, once there is one, beside those that are known already."""
 
         def found():
             if self.daemon.process.poll() is not None:
                 raise AssertionError(self.daemon.log.read_text())
-            said = {line["server"] for line in self.daemon.events("Spark Connect server is warm")}
+            said = {line["server"] for line in self.daemon.events(event)}
             return next((it for it in self.shelf.all_servers() if it.server_id in said - set(besides)), None)
 
         return until(found, WARM_S)

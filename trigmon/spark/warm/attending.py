@@ -4,9 +4,9 @@
 standard output, in the order in which they are done; it ends with its input.
 
 =======  ===============================================================================================
-heat     ``url``, ``deadline_s``, ``directory``, ``queue``, ``address``: waits until the server answers, then
-         asks one query of each kind, a read of that queue among them; ``missed`` tells which failed,
-         ``took_ms`` how long each took; with ``kinds`` only these
+wait     ``url``, ``deadline_s``: answered when the server answers
+heat     ``url``, ``directory``, ``queue``, ``address``: asks one query of each kind, a read of that queue among
+         them; ``missed`` tells which failed, ``took_ms`` how long each took; with ``kinds`` only these
 check    ``url``: one query that needs the server and none of its cores
 release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
 forget   ``url``: the server is gone
@@ -53,18 +53,20 @@ class Attendant:
         self._gone: set[str] = set()
         self._lock = threading.Lock()
 
-    def heat(self, asked: Said) -> Said:
+    def wait(self, asked: Said) -> Said:
         """See the module."""
         by = time.monotonic() + asked["deadline_s"]
         while True:
             try:
-                self.check(asked)
-                break
+                return self.check(asked)
             except Exception:
                 if time.monotonic() >= by or asked["url"] in self._gone:
                     raise
                 self._drop(asked["url"])
                 time.sleep(0.1)
+
+    def heat(self, asked: Said) -> Said:
+        """See the module."""
         return heat(self._session(asked["url"]), asked)
 
     def check(self, asked: Said) -> Said:
