@@ -158,9 +158,12 @@ def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_h
     house.come(**changed)
     house.warm.take_up("1")
     house.warm.expect([""])
-    new = until(lambda: next((name for name in [house.begin("2")] if name != old), house.warm.ended("2")))
     pid = house.pid(old)
-    assert new != old
+
+    def another():
+        return house.begin("2") != old or house.warm.ended("2")
+
+    until(another)
     assert not is_gone(pid)
     house.warm.ended("1")
     until(lambda: is_gone(pid))

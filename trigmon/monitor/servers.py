@@ -316,8 +316,11 @@ class Servers:
 
     def _gone(self, kept: KeptServer, why: str) -> None:
         server = kept.server
-        tail = process.tail(kept.directory, ("stderr",), 1024)
-        log.warning("Spark Connect server has ended", server=server.server_id, why=why, stderr=tail)
+        if kept.kill_at:  # it was told to
+            log.info("Spark Connect server has ended", server=server.server_id, why=why)
+        else:
+            tail = process.tail(kept.directory, ("stderr",), 1024)
+            log.warning("Spark Connect server has ended", server=server.server_id, why=why, stderr=tail)
         if kept.pidfd >= 0:
             os.close(kept.pidfd)
         del self._kept[server.server_id]
