@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.postgres import shared
@@ -40,10 +41,11 @@ def places_of(source: str, seed: str = "seed 001") -> list[str]:
 
 
 @functools.cache
-def _schema() -> InSchema:
+def _schema(_number: int) -> InSchema:
     return InSchema(shared().dsn)
 
 
-def stage(q_mgr: str, store: str) -> InProcess:
-    """Where a scenario is played; on PostgreSQL all play in one schema, one after the other."""
-    return InProcess(q_mgr, _schema() if store == "postgres" else store)
+def stage(q_mgrs: Sequence[str], store: str) -> InProcess:
+    """Where a scenario is played; on PostgreSQL all play in the same schemas, one after the other."""
+    on_postgres = [_schema(number) for number in range(len(q_mgrs))] if store == "postgres" else []
+    return InProcess(q_mgrs, on_postgres or store)

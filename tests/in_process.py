@@ -11,14 +11,17 @@ from trigmon.mq.replies import Listing, Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
+from trigmon.qmgr.two_stores import TwoStores
+from trigmon.store.group import MemoryGroup
 from trigmon.store.memory import MemoryStore
 
 
 class InProcess:
     """``qm(call)`` is the reply; a refusal is raised, as the client raises it."""
 
-    def __init__(self, name: str = "QM1") -> None:
-        self._manager = QueueManager(name, MemoryStore(), VirtualClock())
+    def __init__(self, name: str = "QM1", *, in_group: bool = False) -> None:
+        store = TwoStores(MemoryStore(), MemoryGroup().join(name)) if in_group else MemoryStore()
+        self._manager = QueueManager(name, store, VirtualClock())
         identity = Identity(client_id="a1", application="test", pid=1, uid=0, user="root", administrator=True)
         self._session = self._manager.connect(identity)
         self._numbers = count(1)

@@ -85,7 +85,7 @@ class InMemory:
 
     def __init__(self, name: str = "QM1", *, monitor: str = INITIATION_Q) -> None:
         self.name = name
-        self._stage = InProcess(name, "memory")
+        self._stage = InProcess((name,), "memory")
         self._links: list[InProcessLink] = []
         self._monitors: dict[str, tuple[Session, int]] = {}
         self._heard: list[Available] = []

@@ -20,6 +20,7 @@ from trigmon.mq.enums import (
     MsgDeliverySequence,
     ObjectType,
     Persistence,
+    QsgDisp,
     Shareability,
     TriggerControl,
     TriggerType,
@@ -51,6 +52,8 @@ QLOCAL = [
     ("PROCESS", "process_name", 2012, ""),
     ("INITQ", "initiation_q_name", 2008, ""),
     ("CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
+    ("CFSTRUCT", "cf_struc_name", 2039, ""),
+    ("QSGDISP", "qsg_disp", 63, QsgDisp.Q_MGR),
     ("DEFTYPE", "definition_type", 7, DefinitionType.PREDEFINED),
 ]
 QMODEL = [*QLOCAL[:-1], ("DEFTYPE", "definition_type", 7, DefinitionType.TEMPORARY_DYNAMIC)]
@@ -63,6 +66,7 @@ QREMOTE = [
     ("DEFPRTY", "def_priority", 6, 0),
     ("DEFPSIST", "def_persistence", 5, Persistence.NOT_PERSISTENT),
     ("CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
+    ("QSGDISP", "qsg_disp", 63, QsgDisp.Q_MGR),
 ]
 PROCESS = [
     ("DESCR", "description", 2013, ""),
@@ -94,6 +98,7 @@ QMGR = [
     + [
         (ObjectType.QALIAS, "TARGET", "base_q_name", 2002, ""),
         (ObjectType.QALIAS, "CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
+        (ObjectType.QALIAS, "QSGDISP", "qsg_disp", 63, QsgDisp.Q_MGR),
     ],
 )
 def test_an_attribute_has_mqs_word_selector_and_default(which, word, name, selector, default):
@@ -110,6 +115,20 @@ def test_the_table_of_a_queue_has_no_attribute_beside_those_told_here(which, row
     ours = {a.mqsc for a in ATTRIBUTES[which].values() if a.ours}
     assert ours == (set() if which is ObjectType.QREMOTE else {"REARM", "BACKSTOP", "MAXWAIT", "BOREQ"})
     assert ours | {row[0] for row in rows} == {a.mqsc for a in ATTRIBUTES[which].values()}
+
+
+def test_only_a_local_queue_can_be_shared_by_a_group():
+    assert read_attributes(ObjectType.QLOCAL, "Q", {"QSGDISP": "shared"}) == {"qsg_disp": QsgDisp.SHARED}
+    for which in (ObjectType.QMODEL, ObjectType.QALIAS, ObjectType.QREMOTE):
+        with pytest.raises(AttrValueError, match="qsg_disp must be QMGR or COPY or GROUP"):
+            read_attributes(which, "Q", {"QSGDISP": "SHARED"})
+        assert read_attributes(which, "Q", {"QSGDISP": "GROUP"}) == {"qsg_disp": QsgDisp.GROUP}
+
+
+def test_the_structure_of_a_shared_queue_has_a_name_of_twelve_characters():
+    assert read_attributes(ObjectType.QLOCAL, "Q", {"CFSTRUCT": "APPLICATION1"}) == {"cf_struc_name": "APPLICATION1"}
+    with pytest.raises(AttrValueError, match="text of at most 12 bytes"):
+        read_attributes(ObjectType.QLOCAL, "Q", {"CFSTRUCT": "APPLICATION12"})
 
 
 def test_how_a_queue_is_made_is_said_by_its_model_and_by_no_local_queue():

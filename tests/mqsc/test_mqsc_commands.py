@@ -137,8 +137,7 @@ def test_what_is_wrong_is_said_with_its_line_and_number(text: str, kind: type[MQ
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("DEF QL(A) QSGDISP(SHARED)", "QSGDISP"),
-        ("DEF QL(A) QSGDISP(GROUP)", "QSGDISP"),
+        ("DEF PRO(A) QSGDISP(GROUP)", "QSGDISP"),
         ("DIS CHANNEL(*)", "CHANNEL"),
         ("DIS CHS(*) ALL", "CHS"),
         ("PING CHANNEL(A)", "CHANNEL"),

@@ -48,7 +48,7 @@ def test_nothing_of_ours_is_among_it():
     [
         (
             "QLOCAL(A)",
-            "ACCTQ CFSTRUCT CLUSTER CUSTOM DEFBIND INDXTYPE QDEPTHHI QSVCINT SCOPE STGCLASS STREAMQ",
+            "ACCTQ CLUSTER CUSTOM DEFBIND INDXTYPE QDEPTHHI QSVCINT SCOPE STGCLASS STREAMQ",
         ),
         ("QALIAS(A)", "CLUSNL DEFREADA PROPCTL SCOPE"),
         ("QREMOTE(A)", "CLUSTER CLWLPRTY DEFPRESP SCOPE"),
@@ -108,7 +108,7 @@ def test_where_a_command_is_to_run_is_skipped_and_it_runs_here():
     deleted, cleared = read_script("DEL QL(A) CMDSCOPE(QM2) AUTHREC(NO) PURGE\nCLEAR QL(A) QSGDISP(PRIVATE)")
     assert deleted.calls == (Delete(object_type="QLOCAL", name="A", purge=True),)
     assert [s.parameter for s in deleted.skipped] == ["CMDSCOPE(QM2)", "AUTHREC(NO)"]
-    assert cleared.calls == (Clear(q_name="A"),)
+    assert cleared.calls == (Clear(q_name="A", qsg_disp="private"),)
 
 
 def test_what_a_failed_command_would_have_skipped_is_listed_too():

@@ -13,7 +13,7 @@ from trigmon.rules.changes import BeginUnit, CarryOver, TakeMessage
 from trigmon.rules.errands import Abandon
 from trigmon.rules.units import decide_abandon, decide_backout
 from trigmon.store import memory
-from trigmon.store.memory import MemoryStore, Row
+from trigmon.store.rows import Row, Rows, once_more
 
 
 def _unless(error):
@@ -47,8 +47,8 @@ def _in_the_next_unit(change_of):
 
 def _counted_at_once(patches: Patches) -> None:
     def carry_over(self, change):
-        row = self._rows.of[change.message.q_name][-change.message.priority, change.message.number]
-        self._rows.set(Row(memory._once_more(row.message), row.put_by, change.unit_id))
+        row = self._rows.row(change.message)
+        self._rows.set(Row(once_more(row.message), row.put_by, change.unit_id))
 
     patches.setitem(memory._WRITE, CarryOver, carry_over)
 
@@ -84,10 +84,10 @@ MARKS = [
 ]
 
 LOCKS = [
-    Fault("lock: others see the message", _instead(MemoryStore, "_is_locked", lambda *_: False)),
+    Fault("lock: others see the message", _instead(Rows, "_is_locked", lambda *_: False)),
     Fault(
         "lock: its own handle does not see the message",
-        _instead(MemoryStore, "_is_locked", lambda self, number, selection: number in self.standing.locks),
+        _instead(Rows, "_is_locked", lambda self, number, selection: number in self.locks),
     ),
     Fault("lock: a close leaves it", _instead(closing, "released", lambda handle: [])),
     Fault("lock: a browse that finds nothing leaves it", _instead(get, "after_nothing", lambda *_: [])),

@@ -31,7 +31,7 @@ def failing(fault: Fault | None) -> Iterator[Scenario]:
             fault.plant(patches)
         for scenario in SCENARIOS:
             try:
-                result = play(scenario, InProcess(scenario.q_mgrs[0], "memory"))
+                result = play(scenario, InProcess(scenario.q_mgrs, "memory"))
             except Exception as error:
                 raise FaultError(f"{fault and fault.name}: {title_of(scenario)}: {error!r}") from error
             if not result.passed:

@@ -27,6 +27,12 @@ DEFINE QALIAS(A) TARGET(Q)
 ALTER QMGR TRIGINT(1000) DEADQ(SYSTEM.DEAD.LETTER.QUEUE)
 """
 
+# A shared queue that every rule is content with.
+OF_GROUP = """
+DEFINE QLOCAL(S.ASIDE) QSGDISP(SHARED) DEFPSIST(YES)
+DEFINE QLOCAL(S) QSGDISP(SHARED) LIKE(Q) BOQNAME(S.ASIDE)
+ALTER QLOCAL(S)"""
+
 # For each rule, what breaks it and nothing else; on which object it is found, and what is said to be there.
 BROKEN = {
     "trigger-without-process": [
@@ -109,6 +115,27 @@ BROKEN = {
             "BOQNAME and DEADQ are blank",
         ),
     ],
+    "every-by-private-initiation-queues": [
+        (
+            f"{OF_GROUP} TRIGTYPE(EVERY)",
+            "QLOCAL S",
+            "QSGDISP(SHARED) TRIGTYPE(EVERY), and INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) is each member's own",
+        ),
+    ],
+    "private-queue-by-shared-initiation-queue": [
+        (
+            "DEFINE QLOCAL(I) QSGDISP(SHARED)\nALTER QLOCAL(Q) INITQ(I)",
+            "QLOCAL Q",
+            "INITQ(I) is shared, and the queue is not",
+        ),
+    ],
+    "shared-backout-queue-of-one-member": [
+        (
+            f"{OF_GROUP} BOQNAME(ASIDE)",
+            "QLOCAL S",
+            "QSGDISP(SHARED), and BOQNAME(ASIDE) is each member's own",
+        ),
+    ],
     "alias-to-nothing": [
         ("ALTER QALIAS(A) TARGET(' ')", "QALIAS A", "TARGET is blank"),
         ("ALTER QALIAS(A) TARGET(NOTHING)", "QALIAS A", "TARGET(NOTHING) is not defined"),
@@ -134,7 +161,7 @@ def found(qm):
 
 @pytest.fixture
 def sound():
-    qm = InProcess()
+    qm = InProcess(in_group=True)
     did(qm, SOUND)
     return qm
 
@@ -157,6 +184,13 @@ def test_the_document_tells_each_risk_and_a_remedy_that_mqsc_can_read():
 
 
 def test_what_is_sound_has_no_finding(sound):
+    assert found(sound) == []
+
+
+def test_a_sound_shared_queue_has_no_finding(sound):
+    did(
+        sound, f"{OF_GROUP} TRIGTYPE(FIRST)\nDEFINE QLOCAL(I) QSGDISP(SHARED)\nALTER QLOCAL(S) TRIGTYPE(EVERY) INITQ(I)"
+    )
     assert found(sound) == []
 
 

@@ -60,7 +60,7 @@ class OverSocket:
     def command(self, q_mgr, call):
         return self.operator.call(call)
 
-    def kill(self, application):
+    def kill(self, q_mgr, application):
         connection = self.applications.pop(application, None)
         if connection is not None:
             before = self._connections()
@@ -85,7 +85,7 @@ class OverSocket:
 
     def close(self):
         for application in list(self.applications):
-            self.kill(application)
+            self.kill("QM1", application)
         self.operator.disconnect()
         self.onlooker.disconnect()
 

@@ -12,7 +12,7 @@ CONDITIONS = [*(f"{number:02}" for number in range(1, 15)), "13a", "13b", "13c"]
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("scenario", [scenario for _, scenario in BOOK], ids=[f"{page}: {s.title}" for page, s in BOOK])
 def test_it_holds(scenario, store):
-    result = play(scenario, stage(scenario.q_mgrs[0], store))
+    result = play(scenario, stage(scenario.q_mgrs, store))
     assert [f"line {step.line}: {step.failure}" for step in result.steps if step.failure] == []
 
 

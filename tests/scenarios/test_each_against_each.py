@@ -119,7 +119,7 @@ steps:
 
 def failures(made, store):
     played, text = made
-    result = play(played, stage("QM1", store))
+    result = play(played, stage(("QM1",), store))
     return [f"{step.failure}\n{text}" for step in result.steps if step.failure]
 
 

@@ -9,22 +9,10 @@ import pytest
 
 from tests.book import BOOK, PLACES, SEEDS, places_of
 from trigmon.rules.triggers.wording import ORDER
-from trigmon.simulate.reading import read_scenarios
-from trigmon.yaml12 import YamlError
 
 OTHERS = ("the manual on ", "DESIGN: ", "SCENARIOS", "mq-facts ", "issue ")
 
 
-def groups_are_refused():
-    try:
-        read_scenarios("scenario: s\nqmgrs: [A, B]\nsteps:\n- commit: {}\n", "two.yaml")
-    except YamlError:
-        return True
-    return False
-
-
-# What a place may be owed with, and how it shows that it is still to come.
-STILL_TO_COME = {"queue-sharing groups": groups_are_refused()}
 # What a place may speak of that trigmon has not, and is not to have.
 ELSEWHERE = {"z/OS", "Db2", "CICS"}
 NAMED = {(seed, place) for _, scenario in BOOK for seed in SEEDS for place in places_of(scenario.source, seed)}
@@ -47,13 +35,8 @@ def test_no_scenario_shows_what_does_not_exist_here():
     assert {place for place, owed in OWED.items() if owed in ELSEWHERE} & NAMED == set()
 
 
-@pytest.mark.parametrize("owed", STILL_TO_COME)
-def test_a_sentence_is_owed_only_while_what_it_needs_is_still_to_come(owed):
-    assert STILL_TO_COME[owed] or owed not in OWED.values()
-
-
 def test_what_is_owed_is_known():
-    assert {owed for owed in OWED.values() if owed} <= {*STILL_TO_COME, *ELSEWHERE}
+    assert {owed for owed in OWED.values() if owed} <= ELSEWHERE
 
 
 def test_each_source_names_known_places_and_known_texts():

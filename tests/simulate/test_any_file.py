@@ -54,7 +54,7 @@ def read(value):
 @given(scenarios | anything)
 def test_it_is_refused_or_can_be_played(value):
     for scenario in read(value) or []:
-        result = play(scenario, InProcess(scenario.q_mgrs[0], "memory"))
+        result = play(scenario, InProcess(scenario.q_mgrs, "memory"))
         assert len(result.steps) in (1, len(scenario.steps))
 
 
@@ -63,5 +63,5 @@ def test_it_is_refused_or_can_be_played(value):
 def test_the_steps_of_the_book_can_be_played_in_any_order(chosen):
     (scenario,) = read({"scenario": "s", "setup": "DEFINE QLOCAL(Q)\nDEFINE QLOCAL(INITQ)", "steps": chosen}) or [None]
     if scenario is not None:
-        result = play(scenario, InProcess(scenario.q_mgrs[0], "memory"))
+        result = play(scenario, InProcess(scenario.q_mgrs, "memory"))
         assert not [step for step in result.steps if "see the log" in (step.failure or "")]

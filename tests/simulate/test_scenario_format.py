@@ -120,9 +120,11 @@ def test_an_expectation(tmp_path, step, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("scenario: s\nqmgrs: [QM1, QM2]\nsteps: []\n", "2: qmgrs: a group of several queue managers"),
-        ("scenario: s\nsetup: |\n  DEFINE QLOCAL(A) +\n   QSGDISP(SHARED)\nsteps: []\n", "4: setup: near QSGDISP(SHAR"),
-        (STEPS + "- check: {queue: Q, QSGDISP: SHARED}\n", "4: check: QSGDISP"),
+        (
+            "scenario: s\nsetup: |\n  DEFINE PROCESS(A) +\n   QSGDISP(GROUP)\nsteps: []\n",
+            "4: setup: near QSGDISP(GROUP): QSGDISP",
+        ),
+        (STEPS + "- check: {queue: Q, INDXTYPE: NONE}\n", "4: check: INDXTYPE"),
     ],
 )
 def test_what_comes_later_is_refused_by_its_name(tmp_path, text, said):

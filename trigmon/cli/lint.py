@@ -90,7 +90,8 @@ def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
     files = [file for path in paths for file in _files(path)]
     wanted = read_files(file for file in files if file.suffix in YAML)
     name = next((one.name for one in wanted if one.object_type == "QMGR" and one.name), "QM1")
-    stage = InProcess(name, "memory")
+    # Whether the files are for a member of a group is nothing they say: what is shared must load.
+    stage = InProcess((name,), "memory", in_group=True)
     try:
         places = _load_wanted(stage, name, wanted)
         for file in files:

@@ -41,8 +41,8 @@ LATER_KEYS = {
     "spark": ("reservation",),
     "launch": (),
     "process": (),
-    "qlocal": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "indxtype"),
-    "qmodel": ("rearm", "backstop", "maxwait", "qsgdisp", "cfstruct", "indxtype"),
+    "qlocal": ("rearm", "backstop", "maxwait", "indxtype"),
+    "qmodel": ("rearm", "backstop", "maxwait", "indxtype"),
 }
 """Keys that belong to a later release: refused by name, never silently accepted."""
 

@@ -26,9 +26,27 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     occasion: str = ""
 
 
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run needs of a Spark Connect server: whose, and of what the session is made.
+
+    ``remote`` is somebody else's server (``sc://...``); "": one that is kept here, with this ``master``.
+    """
+
+    remote: str = ""
+    master: str = ""
+    name: str = ""
+    conf: dict[str, str] = {}
+    py_files: list[str] = []
+    files: list[str] = []
+    archives: list[str] = []
+    jars: list[str] = []
+
+
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Exactly what will be executed: argument list, additions to the environment, working directory ("" = ours).
 
+    ``fork`` are the words by which a fork server runs the same, [] where none can. ``session`` is that of a Spark
+    Connect server in which it works: what names the server is added when it is there.
     ``user`` is as whom ("": the monitor's own user). The limits are 0 where there is none: memory in MiB, processor
     time in seconds, open files. ``secrets`` are files by the names under which the program finds them.
     """
@@ -36,6 +54,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     argv: list[str]
     environment: dict[str, str]
     working_directory: str = ""
+    fork: list[str] = []
+    session: Session | None = None
     user: str = ""
     memory_limit_mib: int = 0
     cpu_limit_s: int = 0

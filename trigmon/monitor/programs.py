@@ -19,7 +19,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,7 @@ from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost
 from trigmon.monitor.following import Follower
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.starting import Starter
+from trigmon.monitor.warm import Waiting, Warm
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
@@ -67,11 +68,14 @@ class Programs:
         runs_directory: Path,
         keepers: Keepers,
         limits: Limits,
+        warm: Warm,
         *,
         q_mgr_name: str,
         address: str = "",
     ) -> None:
         """``address`` is what started programs connect to ("": the queue manager's name)."""
+        self.warm = warm
+        warm.wake = self.wake
         self.launchers = launchers
         self.runs_directory = runs_directory
         self.limits = limits
@@ -111,7 +115,7 @@ class Programs:
     def knows(self, run_id: str) -> bool:
         """Whether a run is in these hands, so that nobody resumes it a second time."""
         with self._lock:
-            return run_id in self._children or self._starter.writes_off(run_id)
+            return run_id in self._children or self.warm.knows(run_id) or self._starter.writes_off(run_id)
 
     def directory(self, run_id: str) -> Path:
         """Where a run's output goes."""
@@ -153,9 +157,16 @@ class Programs:
             may_be_unstarted=record["state"] == DUE,
             kept_by=kept_by,
         )
+        self.warm.take_up(order.run_id)
         with self._lock:
             self._children[child.run_id] = child
         self._to_find.append(child)
+        self.wake()
+
+    def ask_keeper(self, what: Callable[[Keeper], None]) -> None:
+        """Does something with this monitor's keeper. Raises KeeperGone, and OSError when there is none to be had."""
+        with self._lock:
+            what(self._keepers.own())
         self.wake()
 
     def wake(self) -> None:
@@ -187,13 +198,17 @@ class Programs:
     def _ask_for(self, order: Order, plan: LaunchPlan, letter: Letter) -> bool:
         """Asks the keeper for a start. False: there is no keeper to be had now, and the run is held again."""
         directory = self.directory(order.run_id)
-        child = Child(order=order, directory=directory, base=directory, plan=plan, letter=letter)
         try:
+            admitted = plan if plan.session is None else self.warm.admit(Waiting(order, plan, letter))
+            if admitted is None:
+                return False
+            child = Child(order=order, directory=directory, base=directory, plan=admitted, letter=letter)
             self._children[child.run_id] = child
-            self._have_started(child, plan, self._limit_s(child))
+            self._have_started(child, admitted, self._limit_s(child))
         except OSError as error:
-            del self._children[child.run_id]
             self._seldom.warning("no program can be started", error=str(error))
+            self._children.pop(order.run_id, None)
+            self.warm.ended(order.run_id)
             self._starter.put_back(order, str(error))
             return False
         if child.keeper not in self._polled:
@@ -243,6 +258,11 @@ class Programs:
                     for order, plan, letter in self._starter.due():
                         with self._lock:
                             self._ask_for(order, plan, letter)
+                    for waiting in self.warm.ready():
+                        with self._lock:
+                            self._ask_for(*waiting)
+                for run_id, why in self.warm.reasons():
+                    self._books.note(run_id, {"why": why})
             self._starter.write_off()
 
     def _wait(self) -> None:
@@ -349,6 +369,7 @@ class Programs:
             talk.TIME_LIMIT: f"its time limit of {limit_s:g} s",
             talk.NOT_OPENED: f"its monitor, since it had not opened its queue in {child.order.process.open_wait_s} s",
             talk.STOPPED: "its monitor's stop",
+            talk.SERVER_LOST: "the end of its Spark Connect server",
             talk.KEEPER_ENDED: "its keeper's stop",
             talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
@@ -412,6 +433,7 @@ class Programs:
         self._starter.begin_write_off(child.order, why, child.letter)
         with self._lock:
             del self._children[child.run_id]
+        self.warm.ended(child.run_id)
 
     def _close(self, child: Child, fields: ledger.Fields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
@@ -420,6 +442,7 @@ class Programs:
         self._starter.look_again()
         with self._lock:
             self._children.pop(child.run_id, None)
+        self.warm.ended(child.run_id)
 
     def _errors_of(self, trigger: TriggerMessage) -> tuple[str, ...]:
         """Which output files tell why such a program failed."""
@@ -447,6 +470,7 @@ class Programs:
             case NotStarted():
                 with self._lock:
                     del self._children[child.run_id]
+                self.warm.ended(child.run_id)
                 self._starter.put_back(child.order, "it was not started before its monitor ended")
                 log.info("run taken up", run=child.run_id, state=DUE)
             case Lost(why):
@@ -496,11 +520,15 @@ class Programs:
         now = time.monotonic()
         with self._lock:
             children = list(self._children.values())
+        for waiting in self.warm.drop_all() if self._stop_at is not None else self.warm.drop(self._cancel):
+            self._starter.put_back(waiting.order, "it was not started before its monitor ended")
         for child in children:
             if self._ends_runs:
                 self._end(child, talk.STOPPED, now)
             elif child.run_id in self._cancel:
                 self._end(child, talk.CANCELLED, now)
+            elif self.warm.doomed(child.run_id):
+                self._end(child, talk.SERVER_LOST, now)
             elif child.ends_by and child.ends_by <= now:
                 self._end(child, talk.TIME_LIMIT, now)
             elif child.kill_at or (0 < child.opens_by <= now and not self._has_opened(child)):

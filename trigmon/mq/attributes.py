@@ -30,6 +30,7 @@ from trigmon.mq.enums import (
     MsgDeliverySequence,
     ObjectType,
     Persistence,
+    QsgDisp,
     QType,
     Rearm,
     Shareability,
@@ -180,6 +181,10 @@ DefPersistence = Annotated[
     ),
 ]
 CapExpiryTenths = Annotated[int, Attribute("CAPEXPRY", 276, words=_words(CapExpiry), user_range=True, low=1)]
+QSG_DISPS = _words(QsgDisp, Q_MGR="QMGR")
+NEVER_SHARED = MappingProxyType({said: disp for said, disp in QSG_DISPS.items() if said != "SHARED"})
+QsgDisposition = Annotated[QsgDisp, Attribute("QSGDISP", 63, words=NEVER_SHARED)]
+CfStrucName = Annotated[str, Attribute("CFSTRUCT", 2039, length=12)]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
 DEFINITION_TYPES = _words(DefinitionType, PERMANENT_DYNAMIC="PERMDYN", TEMPORARY_DYNAMIC="TEMPDYN")
 When = Annotated[int, Attribute("", read_only=True, high=2**62)]
@@ -194,7 +199,10 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
-    """What a local queue and the model of one have in common. The attributes from ``rearm`` on are ours."""
+    """What a local queue and the model of one have in common. The attributes from ``rearm`` on are ours.
+
+    ``cf_struc_name`` is kept, and nothing is looked up by it: where a group's messages lie is its store's affair.
+    """
 
     description: Description = ""
     inhibit_get: GetInhibited = Inhibit.ALLOWED
@@ -233,6 +241,7 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     process_name: Annotated[str, Attribute("PROCESS", 2012, is_name=True)] = ""
     initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
     cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
+    cf_struc_name: CfStrucName = ""
     rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
     backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
     max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
@@ -252,8 +261,14 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
         DefinitionType.PREDEFINED
     )
+    qsg_disp: Annotated[QsgDisp, Attribute("QSGDISP", 63, words=QSG_DISPS)] = QsgDisp.Q_MGR
     is_disarmed: bool = False
     is_drained: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is its queue-sharing group's: one queue, whichever member it is called through."""
+        return self.qsg_disp is QsgDisp.SHARED
 
 
 class ModelQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
@@ -267,6 +282,7 @@ class ModelQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
             words=MappingProxyType({w: d for w, d in DEFINITION_TYPES.items() if w != "PREDEFINED"}),
         ),
     ] = DefinitionType.TEMPORARY_DYNAMIC
+    qsg_disp: QsgDisposition = QsgDisp.Q_MGR
 
 
 class RemoteQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -280,6 +296,7 @@ class RemoteQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     def_priority: DefPriority = 0
     def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
     cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
+    qsg_disp: QsgDisposition = QsgDisp.Q_MGR
 
 
 class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
@@ -292,6 +309,7 @@ class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     def_priority: DefPriority = 0
     def_persistence: DefPersistence = Persistence.NOT_PERSISTENT
     cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
+    qsg_disp: QsgDisposition = QsgDisp.Q_MGR
 
 
 class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):

@@ -158,17 +158,25 @@ class Alter(Call, frozen=True, array_like=True, kw_only=True, tag="alter"):
 
 
 class Delete(Call, frozen=True, array_like=True, kw_only=True, tag="delete"):
-    """DELETE: refused while open (2042) and, without ``purge``, while messages wait (2055)."""
+    """DELETE: refused while open (2042) and, without ``purge``, while messages wait (2055).
+
+    ``qsg_disp`` says whose it must be (``shared``, ``group``, ``private`` ...), blank: whosever it is.
+    """
 
     object_type: str
     name: str
     purge: bool = False
+    qsg_disp: str = ""
 
 
 class Clear(Call, frozen=True, array_like=True, kw_only=True, tag="clear"):
-    """CLEAR QLOCAL: refused while open (2042) or with uncommitted work (2055). Answered by Counted."""
+    """CLEAR QLOCAL: refused while open (2042) or with uncommitted work (2055). Answered by Counted.
+
+    ``qsg_disp`` as in :class:`Delete`.
+    """
 
     q_name: str
+    qsg_disp: str = ""
 
 
 class Refresh(Call, frozen=True, array_like=True, kw_only=True, tag="refresh"):

@@ -38,6 +38,15 @@ class TriggerControl(IntEnum):
     ON = 1
 
 
+class QsgDisp(IntEnum):
+    """``MQQSGD_*``: whether an object is one queue manager's own, or its queue-sharing group's."""
+
+    Q_MGR = 0
+    COPY = 1
+    SHARED = 2
+    GROUP = 3
+
+
 class Rearm(IntEnum):
     """Ours: whether the control that DEPTH switches off when it fires comes back on by itself."""
 

@@ -222,10 +222,12 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         for reservation in said("reservations", ()):
             yield str(reservation["told"])
         yield f"{least}{said('expired_msgs', '?')} expired and not yet discarded"
-        yield (
-            f"{said('qualifying_depth', '?')} count for the trigger: priority {said('trigger_msg_priority', '?')} or"
-            " more, those not yet committed and the expired among them"
-        )
+        count, lowest = said("qualifying_depth", "?"), said("trigger_msg_priority", "?")
+        among = "the expired" if "group" in self.values else "those not yet committed and the expired"
+        yield f"{count} count for the trigger: priority {lowest} or more, {among} among them"
+        for reader in said("readers", ()):
+            how = "exclusively" if reader["exclusive"] else f"for input, IPPROCS({reader['open_input_count']}) there"
+            yield f"{reader['q_mgr_name']} of the group has it open {how}"
 
     @property
     def headline(self) -> str:

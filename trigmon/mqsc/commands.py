@@ -125,13 +125,22 @@ def _alter(reading: Reading, command: Command) -> Command:
 
 def _delete(reading: Reading, command: Command) -> Command:
     purge = reading.noun == "QLOCAL" and reading.take_flag("PURGE", "NOPURGE")
+    whose = _whose(reading)
     nothing_more(reading)
-    return replace(command, calls=(Delete(object_type=reading.noun, name=reading.name, purge=purge),))
+    return replace(command, calls=(Delete(object_type=reading.noun, name=reading.name, purge=purge, qsg_disp=whose),))
 
 
 def _clear(reading: Reading, command: Command) -> Command:
+    whose = _whose(reading)
     nothing_more(reading)
-    return replace(command, calls=(Clear(q_name=reading.name),))
+    return replace(command, calls=(Clear(q_name=reading.name, qsg_disp=whose),))
+
+
+def _whose(reading: Reading) -> str:
+    """Whose queue is meant by QSGDISP, in lower case; blank where that is not said, and of a process."""
+    if reading.noun not in words.QUEUES:
+        return ""
+    return _choice(reading, "QSGDISP", ("QMGR", "PRIVATE", "COPY", "SHARED", "GROUP"), "").lower()
 
 
 def _ping(reading: Reading, command: Command) -> Command:

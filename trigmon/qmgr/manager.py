@@ -24,7 +24,6 @@ from trigmon.mq.calls import (
     Put,
     PutMany,
     RecordRun,
-    Refresh,
     Status,
 )
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
@@ -41,7 +40,7 @@ from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules import changes as c
 from trigmon.rules.decision import Decision
-from trigmon.rules.errands import Awake, Deliver, Prune, Tend
+from trigmon.rules.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
 from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
 from trigmon.rules.get import may_wait, wait_of
 from trigmon.rules.runs import fired_by
@@ -160,6 +159,7 @@ class QueueManager:
         self._room = SLICE
         self._store.begin()
         now = self.clock.now()
+        self._heed(now, answers)
         for session, sequence, call in requests:
             self._serve(session, sequence, call, now, answers)
             if self._notes.woken:
@@ -214,7 +214,12 @@ class QueueManager:
         if not self._scan.is_due(self.clock.now()):
             return []
         session = self.connect(_ITSELF)
-        return self.turn([(session, 0, Refresh()), (session, 0, Disconnect())])
+        return self.turn([(session, 0, self._look_through()), (session, 0, Disconnect())])
+
+    def _look_through(self) -> LookThrough:
+        """The look at all queues; at the group's too where no other member does that, who ended or lets it rest."""
+        now = self.clock.now()
+        return LookThrough(shared=self._store.takes_role("EXPIRY", now, now + 2 * self._scan.interval_ms))
 
     def prune(self) -> list[Answer]:
         """Forgets runs that ended long ago or are too many, a few slices of them, each in a turn of its own."""
@@ -255,6 +260,8 @@ class QueueManager:
         self._goes_on = False
         try:
             reply = self._perform(call, session, now).reply
+            while moved := self._store.changed():
+                self._judge(moved, now)
         except MQError as error:
             self._store.undo()
             if isinstance(error, NotAuthorized):
@@ -327,6 +334,26 @@ class QueueManager:
         return decision
 
     # -- afterwards -------------------------------------------------------------------------------------
+
+    def _judge(self, moved: Sequence[str], now: int) -> None:
+        """Judges what a call has done to shared queues, within the call: whoever made it may be gone already."""
+        session = self.connect(_ITSELF)
+        try:
+            self._perform(Heed(q_names=tuple(moved), acted=True), session, now)
+            self._perform(Forget(), session, now)
+        finally:
+            self._sessions.pop(session.connection, None)
+
+    def _heed(self, now: int, answers: list[Answer]) -> None:
+        """Judges what other members of the group did to shared queues, and wakes who waits for a message on them."""
+        moved = tuple(self._store.changed())
+        if not moved:
+            return
+        session = self.connect(_ITSELF)
+        self._answer(session, Heed(q_names=moved), now)
+        self._answer(session, Disconnect(), now)
+        self._notes.woken.update(dict.fromkeys(moved, ANY))
+        self._wake(now, answers)
 
     def _wake(self, now: int, answers: list[Answer]) -> None:
         """Performs again the gets that wait on what changed."""
@@ -405,7 +432,7 @@ class QueueManager:
         facts = self._store.facts(Wants(session.connection), False)
         self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
         # Every start looks for expired messages, whatever EXPRYINT says; it goes on when calls are answered already.
-        awake = self.turn([(session, 1, Awake()), (session, 0, Refresh()), (session, 0, Disconnect())])
+        awake = self.turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self.started_ms)
         for answer in awake:
             if isinstance(answer.reply, Listing):

@@ -33,13 +33,15 @@ def altered(
     if definition.trigger_control is TriggerControl.ON and definition.is_disarmed:
         definition = replace(definition, is_disarmed=False)
     queue = replace(neighbour.queue, definition=definition)
+    if queue.shared is not None:
+        return Decision(changes=[SetDefinition(ObjectType.QLOCAL, definition)])  # each member judges it behind this
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
     errands: list[Call] = []
     told: list[Fired] = []
     judged: list[Judged] = []
     placed: Counter[str] = Counter()
-    for situations in _situations(facts, queue, neighbour, before, served, now):
-        for situation in situations:
+    for of_queue in situations(facts, queue, neighbour, before, served, now):
+        for situation in of_queue:
             name = situation.initiation.definition.name if situation.initiation is not None else ""
             effects = trigger(situation, facts.q_mgr.name, ids, placed=placed[name])
             judged += effects.judged
@@ -53,7 +55,7 @@ def altered(
     return Decision(changes=changes, errands=errands, told=tuple(told), judged=tuple(judged))
 
 
-def _situations(
+def situations(
     facts: Facts,
     queue: QueueFacts,
     neighbour: Neighbour,
@@ -73,7 +75,7 @@ def _situations(
         own.append(Situation(Happened.CHANGE, queue, neighbour.process, initiation, interval, now, was=was))
     if before.inhibit_get is Inhibit.INHIBITED and after.inhibit_get is Inhibit.ALLOWED:
         own.append(Situation(Happened.GET_ALLOWED, queue, neighbour.process, initiation, interval, now))
-    situations = [own]
+    all_of_them = [own]
     if before.inhibit_put is Inhibit.INHIBITED and after.inhibit_put is Inhibit.ALLOWED:
         for other in served:
             itself = other.queue.definition.name == after.name
@@ -88,5 +90,5 @@ def _situations(
             if itself:
                 own.append(situation)
             else:
-                situations.append([situation])
-    return situations
+                all_of_them.append([situation])
+    return all_of_them

@@ -195,6 +195,23 @@ class StampTrigger(Change, frozen=True):
     now: int
 
 
+class NoteTriggered(Change, frozen=True):
+    """A shared queue has fired: for the whole group where its initiation queue is shared.
+
+    ``is_disarmed``: its control goes off with that, in the change that follows.
+    """
+
+    q_name: str
+    is_for_group: bool
+    is_disarmed: bool
+
+
+class NoteJudged(Change, frozen=True):
+    """All that happened to a shared queue until now has been judged on this member. Forgotten at restart."""
+
+    q_name: str
+
+
 class Connect(Change, frozen=True):
     """A connection is made."""
 
@@ -311,6 +328,8 @@ AnyChange = (
     | DropDefinition
     | DeleteLogically
     | StampTrigger
+    | NoteTriggered
+    | NoteJudged
     | Connect
     | DropConnection
     | WriteRun

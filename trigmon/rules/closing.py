@@ -40,6 +40,8 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         return Decision(reply, changes)
     left = queue.open_input_count - 1
     closed = replace(queue, open_input_count=left, open_exclusive=False)
+    if queue.shared is not None:
+        return Decision(reply, [*changes, *_armed(closed)])  # each member judges it behind the close
     initiation = facts.initiation
     if initiation is not None and initiation.definition.name == queue.definition.name:
         initiation = closed
@@ -53,11 +55,16 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
         had_readers=queue.open_input_count,
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
-    if comes_back(closed):
-        changes.append(SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition)))
-    elif (noted := left_by_readers(closed)) != closed.definition:
-        changes.append(SetDefinition(ObjectType.QLOCAL, noted))
+    changes += _armed(closed)
     return Decision(reply, [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+
+
+def _armed(closed: QueueFacts) -> list[AnyChange]:
+    """What REARM(AUTO) makes of a close: control comes back, or it is noted that its last reader left the rest."""
+    if comes_back(closed):
+        return [SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition))]
+    noted = left_by_readers(closed)
+    return [SetDefinition(ObjectType.QLOCAL, noted)] if noted != closed.definition else []
 
 
 def _left_unfinished(handle: HandleFacts) -> int:

@@ -109,7 +109,7 @@ def why_not(facts: Facts, length: int) -> str:
 def _what_hinders(queue: QueueFacts, length: int) -> str:
     if queue.definition.inhibit_put is Inhibit.INHIBITED:
         return "puts are inhibited"
-    if queue.depth >= queue.definition.max_q_depth:
+    if queue.lying >= queue.definition.max_q_depth:
         return "it is full"
     if length > queue.definition.max_msg_length:
         return f"its MAXMSGL is under {length}"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Move
-from trigmon.mq.enums import DefinitionType, ObjectType
+from trigmon.mq.enums import DefinitionType, ObjectType, QsgDisp
 from trigmon.mq.errors import (
     LikeObjectWrongType,
     MQError,
@@ -27,6 +27,7 @@ from trigmon.mq.replies import Counted, Done
 from trigmon.rules.altering import altered
 from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.dispositions import check_altered, check_defined, check_meant
 from trigmon.rules.errands import Deliver
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
 from trigmon.rules.programs import check_process
@@ -54,12 +55,13 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
     if not is_object_name(call.name):
         raise ObjectNameError(f"{where}: 1 to 48 of the characters A-Z a-z 0-9 . / _ %")
     existing = facts.named
+    values = read_attributes(object_type, call.name, call.attributes)
+    check_defined(where, values, existing, facts)
     if existing is not None:
         if type(existing) is not KINDS[object_type]:
             raise ObjectWrongType(f"{where}: another type of object has this name")
         if not call.replace:
             raise ObjectAlreadyExists(f"{where}; REPLACE would replace it")
-    values = read_attributes(object_type, call.name, call.attributes)
     kind = KINDS[object_type]
     base: Any = kind(name=call.name)
     if call.like and facts.like is None:
@@ -68,6 +70,8 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
         if not isinstance(facts.like, kind):
             raise LikeObjectWrongType(f"{where} LIKE({call.like})")
         base = facts.like
+        if "qsg_disp" in ATTRIBUTES[object_type]:
+            values.setdefault("qsg_disp", QsgDisp.Q_MGR)  # whose it is, is not copied
     values |= {"name": call.name, "created_ms": existing.created_ms if existing is not None else now, "altered_ms": now}
     if kind is LocalQueue:
         # How a queue came to be is nothing that a definition, or the one it is made like, could say.
@@ -83,6 +87,7 @@ def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: 
     object_type = object_type_of(call.object_type)
     definition = _existing(object_type, call.name, facts)
     values = read_attributes(object_type, call.name, call.attributes)
+    check_altered(f"{object_type.name}({call.name})", values, definition)
     if isinstance(definition, LocalQueue) and "trigger_control" in values:
         values["is_disarmed"] = False  # whoever says on or off means it
     changed = replace(definition, **{**values, "altered_ms": now})
@@ -96,6 +101,7 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
     definition = _existing(object_type, call.name, facts)
+    check_meant(where, call.qsg_disp, definition)
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
         _check_closed(facts.queue, where)
@@ -121,6 +127,7 @@ def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
 def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
     """The next slice of a queue that is to be emptied; expired messages go with the others."""
     queue = _local(call.q_name, facts)
+    check_meant(f"QLOCAL({call.q_name})", call.qsg_disp, queue.definition)
     _check_closed(queue, f"QLOCAL({call.q_name})")
     if queue.uncommitted_puts or queue.uncommitted_gets:
         raise QNotEmpty(f"QLOCAL({call.q_name}) has uncommitted messages")

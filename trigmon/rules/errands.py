@@ -38,6 +38,15 @@ class Undelivered(Call, frozen=True, kw_only=True):
     reason: int
 
 
+class LookThrough(Call, frozen=True, kw_only=True):
+    """Every queue is to be looked through for expired messages; ``shared``: those of the group as well.
+
+    Answered by Counted.
+    """
+
+    shared: bool = True
+
+
 class Expire(Call, frozen=True, kw_only=True):
     """A look through a queue for messages that have expired, at most so many. Answered by Counted."""
 
@@ -100,6 +109,29 @@ class MakeQueue(Call, frozen=True, kw_only=True):
 
     definition: LocalQueue
     options: int
+
+
+class Heed(Call, frozen=True, kw_only=True):
+    """Shared queues of the group have changed: this member looks at what happened to each.
+
+    ``acted``: it did so itself, just now.
+    """
+
+    q_names: tuple[str, ...]
+    acted: bool = False
+
+
+class JudgeShared(Call, frozen=True, kw_only=True):
+    """What happened to one shared queue since this member judged it last, as a queue and as an initiation queue."""
+
+    q_name: str
+    acted: bool = False
+
+
+class Heeded(Call, frozen=True, kw_only=True):
+    """All that happened to these shared queues has been judged."""
+
+    q_names: tuple[str, ...]
 
 
 class Reap(Call, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ here is what one look means.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Refresh
@@ -15,7 +17,7 @@ from trigmon.mq.names import matches
 from trigmon.mq.replies import Counted
 from trigmon.rules.changes import met_on_the_way
 from trigmon.rules.decision import Decision, Ids, ToScan
-from trigmon.rules.errands import Expire
+from trigmon.rules.errands import Expire, LookThrough
 from trigmon.rules.facts import Facts, Found, QueueFacts, Selection
 from trigmon.rules.reports import expiration_reports
 
@@ -34,8 +36,18 @@ def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> Me
 def decide_refresh(call: Refresh, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """REFRESH QMGR TYPE(EXPIRY): the queues of this generic name are to be looked through, which goes on behind it."""
     queues = facts.world.queues if facts.world is not None else ()
-    names = sorted(queue.definition.name for queue in queues if matches(queue.definition.name, call.name))
-    return Decision(Counted(count=len(names)), told=(ToScan(tuple(names)),))
+    return _to_scan(queue.definition.name for queue in queues if matches(queue.definition.name, call.name))
+
+
+def decide_look_through(call: LookThrough, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The same of all queues, at a start and each EXPRYINT. Shared ones are looked at by one member of the group."""
+    queues = facts.world.queues if facts.world is not None else ()
+    return _to_scan(queue.definition.name for queue in queues if call.shared or queue.shared is None)
+
+
+def _to_scan(names: Iterable[str]) -> Decision:
+    chosen = tuple(sorted(names))
+    return Decision(Counted(count=len(chosen)), told=(ToScan(chosen),))
 
 
 def look_for_expire(call: Expire, facts: Facts, now: int) -> Selection | None:

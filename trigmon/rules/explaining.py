@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Explain
@@ -13,6 +15,7 @@ from trigmon.rules.pausing import pauses_of, rows
 from trigmon.rules.put import put_situation
 from trigmon.rules.reserving import rows as reservation_rows
 from trigmon.rules.resolving import base_queue
+from trigmon.rules.triggers.sharing import in_group
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations, what_time_will_bring
 
@@ -36,21 +39,21 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
     if call.priority < -1:
         raise PriorityError(f"priority {call.priority}: 0 to 9, or -1 for the queue's own")
     priority = opened.def_priority if call.priority < 0 else min(call.priority, facts.q_mgr.max_priority)
-    situation = put_situation(facts, queue, priority, now)
+    situation = in_group(put_situation(facts, queue, priority, now))
     verdict = judge(situation)
-    definition = queue.definition
+    definition, applied = queue.definition, situation.queue.definition
     expired = min(found.expired_count if found is not None else 0, queue.depth)
     spoken_for = sum(reservation.left for reservation in facts.reservations if not reservation.behind)
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
-    values = {
+    values: dict[str, Any] = {
         "priority": priority,
         "counted_priority": situation.priority,
         "current_q_depth": queue.depth,
-        "available_msgs": max(0, queue.depth - queue.uncommitted_puts - expired - spoken_for),
+        "available_msgs": max(0, queue.depth - queue.unseen - expired - spoken_for),
         "expired_msgs": expired,
         "expired_is_capped": expired >= MOST_EXPIRED,
-        "qualifying_depth": queue.waiting(definition.trigger_msg_priority),
-        "trigger_msg_priority": definition.trigger_msg_priority,
+        "qualifying_depth": queue.waiting(applied.trigger_msg_priority),
+        "trigger_msg_priority": applied.trigger_msg_priority,
         "uncommitted_puts": queue.uncommitted_puts,
         "uncommitted_gets": queue.uncommitted_gets,
         "reservations": reservation_rows(facts.reservations),
@@ -60,6 +63,12 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
         "initiation_q_name": definition.initiation_q_name,
         "pauses": rows(pauses_of(facts, definition.name, definition.process_name)),
     }
+    if queue.shared is not None:
+        values["group"] = facts.group
+        values["readers"] = [
+            {"q_mgr_name": reader.q_mgr_name, "open_input_count": reader.count, "exclusive": reader.is_exclusive}
+            for reader in queue.shared.readers
+        ]
     return Decision(
         Explained(
             q_name=definition.name,

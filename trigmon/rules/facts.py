@@ -33,10 +33,39 @@ SLICE = 256
 """Rows that one call looks at or moves where there may be many: work goes in slices, so that a turn stays short."""
 
 
+class Reader(msgspec.Struct, frozen=True):
+    """Another member of the queue-sharing group that has a shared queue open for input, by so many handles."""
+
+    q_mgr_name: str
+    count: int
+    is_exclusive: bool = False
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What a shared queue has besides, as one member sees it. What counts up never goes back.
+
+    ``readers`` are the other members that read it. ``put_totals``: messages that became available by a put, by
+    priority. ``rises``: how often, by priority, none of that priority or more waited and then some did. ``crossings``:
+    how often TriggerDepth was reached (type DEPTH). ``triggers``: how often a trigger message of it was written to an
+    initiation queue that is shared as well. ``disarms``: how often it switched its control off by firing.
+    """
+
+    readers: tuple[Reader, ...] = ()
+    put_totals: tuple[int, ...] = NO_DEPTH
+    rises: tuple[int, ...] = NO_DEPTH
+    crossings: int = 0
+    triggers: int = 0
+    disarms: int = 0
+
+
 class QueueFacts(msgspec.Struct, frozen=True):
     """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger.
 
     ``reserved`` counts messages of reservations that a connection stands behind: those are not in ``depths``.
+
+    Of a ``shared`` queue ``depths`` are the committed messages of the whole group (seed 001, condition 3, note b), and
+    so are the counts of what is uncommitted and of open handles in all; ``open_input_count``, ``open_output_count``
+    and the stamp are this member's own. ``open_exclusive`` is said of whichever member has it so.
 
     ``is_deleted``: a dynamic queue that was deleted while others had it open or work on it was uncommitted. It stays
     until the last of them is done, and nobody may use it (the manual: logically deleted).
@@ -53,6 +82,24 @@ class QueueFacts(msgspec.Struct, frozen=True):
     trigger_stamp_ms: int | None = None
     is_deleted: bool = False
     reserved: int = 0
+    shared: Shared | None = None
+
+    @property
+    def readers(self) -> int:
+        """How many handles are open for input, on whichever member."""
+        if self.shared is None:
+            return self.open_input_count
+        return self.open_input_count + sum(reader.count for reader in self.shared.readers)
+
+    @property
+    def lying(self) -> int:
+        """How many messages take up places: a shared queue's uncommitted ones do, which do not count as waiting."""
+        return self.depth if self.shared is None else self.depth + self.uncommitted_puts
+
+    @property
+    def unseen(self) -> int:
+        """How many of those that wait are not committed, so that nobody else can get them."""
+        return self.uncommitted_puts if self.shared is None else 0
 
     @property
     def in_use(self) -> int:
@@ -174,6 +221,14 @@ class UnitFacts(msgspec.Struct, frozen=True):
     held: tuple[HeldTrigger, ...] = ()
     places: dict[tuple[int, Side], Place | None] = {}
     marked: Marked | None = None
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """A client's unit of work whose shared half the group's store has committed: so is the rest of it."""
+
+    client_id: str
+    number: int
+    unit_id: int
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):
@@ -429,11 +484,15 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Neighbour(msgspec.Struct, frozen=True):
-    """A queue with what its triggering looks at: its process and its initiation queue, where they exist."""
+    """A queue with what its triggering looks at: its process and its initiation queue, where they exist.
+
+    ``judged`` is how a shared queue stood when this member last judged it.
+    """
 
     queue: QueueFacts
     process: Process | None
     initiation: QueueFacts | None
+    judged: QueueFacts | None = None
 
 
 class World(msgspec.Struct, frozen=True):
@@ -455,6 +514,8 @@ class Facts(msgspec.Struct, frozen=True):
     """The neighbourhood of one call. ``deleted`` names the queues that are logically deleted.
 
     ``reservation`` is the one asked for, ``reservations`` are those of the queue.
+    ``group`` is the queue-sharing group that the queue manager is in, if any; ``judged`` is how a shared queue stood
+    when this member last judged it; ``is_ambiguous``: the name is that of a shared queue and of one of its own.
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
@@ -500,3 +561,6 @@ class Facts(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()
     reservation: Reservation | None = None
     reservations: tuple[Reservation, ...] = ()
+    group: str = ""
+    judged: QueueFacts | None = None
+    is_ambiguous: bool = False

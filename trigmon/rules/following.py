@@ -54,6 +54,7 @@ def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 
             queue.trigger_stamp_ms,
             queue.is_deleted,
             queue.reserved,
+            queue.shared,
         ),
     )
 
@@ -261,6 +262,18 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
     standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], trigger_stamp_ms=change.now))
 
 
+def _note_triggered(standing: Standing, change: c.NoteTriggered) -> None:
+    """The group's business: what stands of a shared queue is what the group says."""
+
+
+def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
+    queue = standing.queues.get(change.q_name)
+    if queue is not None and queue.shared is not None:
+        standing.write(standing.judged, change.q_name, queue)
+    elif change.q_name in standing.judged:
+        standing.drop(standing.judged, change.q_name)
+
+
 def _connect(standing: Standing, change: c.Connect) -> None:
     connection = change.connection
     serving = standing.running.get(connection.run_id)
@@ -424,6 +437,8 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.DropDefinition: _drop_definition,
     c.DeleteLogically: _delete_logically,
     c.StampTrigger: _stamp_trigger,
+    c.NoteTriggered: _note_triggered,
+    c.NoteJudged: _note_judged,
     c.Connect: _connect,
     c.DropConnection: _drop_connection,
     c.WriteRun: _write_run,

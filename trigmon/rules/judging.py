@@ -96,7 +96,7 @@ def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
 def _is_left(facts: Facts) -> bool:
     """Whether messages wait that the program was started for."""
     queue = facts.queue
-    return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.uncommitted_puts
+    return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.unseen
 
 
 def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:

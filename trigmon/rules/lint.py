@@ -278,6 +278,39 @@ def backout_requeue_to_nothing(given: Definitions) -> Iterator[Found]:
         yield _of_queue(queue, said, define, alter)
 
 
+def every_by_private_initiation_queues(given: Definitions) -> Iterator[Found]:
+    """A shared queue of type EVERY whose INITQ each member has for itself."""
+    for queue in given.triggered():
+        initiation = given.queues.get(queue.initiation_q_name)
+        if queue.is_shared and queue.trigger_type is TriggerType.EVERY and initiation is not None:
+            if initiation.is_shared:
+                continue
+            name = _related(queue.name, ".INITQ")
+            define = f"DEFINE QLOCAL({_q(name)}) QSGDISP(SHARED) MAXMSGL({_INITIATION_Q_LENGTH})"
+            said = f"QSGDISP(SHARED) TRIGTYPE(EVERY), and INITQ({initiation.name}) is each member's own"
+            yield _of_queue(queue, said, define, f"ALTER QLOCAL({_q(queue.name)}) INITQ({_q(name)})")
+
+
+def private_queue_by_shared_initiation_queue(given: Definitions) -> Iterator[Found]:
+    """A queue of one queue manager whose INITQ is shared by its group."""
+    for queue in given.triggered():
+        initiation = given.queues.get(queue.initiation_q_name)
+        if not queue.is_shared and initiation is not None and initiation.is_shared:
+            said = f"INITQ({initiation.name}) is shared, and the queue is not"
+            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) INITQ({_BORN_WITH})")
+
+
+def shared_backout_queue_of_one_member(given: Definitions) -> Iterator[Found]:
+    """A shared queue whose BOQNAME is a queue that this member has for itself."""
+    for queue in given.triggered():
+        aside = given.queues.get(queue.backout_requeue_q_name)
+        if queue.is_shared and aside is not None and not aside.is_shared:
+            name = _failed_queue(queue.name)
+            define = "" if name in given.queue_names else f"DEFINE QLOCAL({_q(name)}) QSGDISP(SHARED) DEFPSIST(YES)"
+            alter = f"ALTER QLOCAL({_q(queue.name)}) BOQNAME({_q(name)})"
+            yield _of_queue(queue, f"QSGDISP(SHARED), and BOQNAME({aside.name}) is each member's own", define, alter)
+
+
 def alias_to_nothing(given: Definitions) -> Iterator[Found]:
     """An alias whose TARGET is blank, does not exist, or is an alias itself or a model."""
     for alias in given.aliases.values():
@@ -328,6 +361,12 @@ RULES: dict[Rule, str] = {
     " its program fail does so for ever.",
     backout_requeue_to_nothing: "What is put aside goes to the dead-letter queue instead or, where that is no way out"
     " either, is handed out again and again, as without BOREQ.",
+    every_by_private_initiation_queues: "Each trigger message goes to the initiation queue of the member that the"
+    " message was put through: where no monitor reads that one, nothing starts for the message, on no member.",
+    private_queue_by_shared_initiation_queue: "The monitor of another member may take its trigger message, and start a"
+    " program where the queue is not.",
+    shared_backout_queue_of_one_member: "What makes a program fail lies on whichever member it failed, or nowhere where"
+    " that member has no such queue.",
     alias_to_nothing: "Whoever opens the alias is refused (2082 or 2001).",
     trailing_ampersand: "IBM's way to say that the monitor shall not wait: no shell is run here, so in ENVRDATA it is"
     " dropped, and in APPLICID it is part of what is started.",
@@ -340,7 +379,11 @@ def _of_queue(queue: LocalQueue, found: str, *remedy: str) -> Found:
 
 def _failed_queue(name: str) -> str:
     """What the backout queue of a queue that has none may be called."""
-    return f"{name[: NAME_LENGTH - len('.FAILED')]}.FAILED"
+    return _related(name, ".FAILED")
+
+
+def _related(name: str, ending: str) -> str:
+    return f"{name[: NAME_LENGTH - len(ending)]}{ending}"
 
 
 def _define_process(given: Definitions, name: str) -> str:

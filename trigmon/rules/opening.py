@@ -161,7 +161,7 @@ def _with_input(options: int, queue: QueueFacts) -> int:
         wanted = int(definition.def_input_open_option)
     if definition.shareability is Shareability.NOT_SHAREABLE:
         wanted = _EXCLUSIVE
-    if queue.open_exclusive or (wanted == _EXCLUSIVE and queue.open_input_count):
+    if queue.open_exclusive or (wanted == _EXCLUSIVE and queue.readers):
         how = "exclusively" if queue.open_exclusive else "for input"
         raise ObjectInUse(f"{definition.name} is open {how} elsewhere")
     return options & ~_INPUT | wanted
@@ -170,8 +170,8 @@ def _with_input(options: int, queue: QueueFacts) -> int:
 def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list[Effects]:
     """Condition 13c: the first open for input of an initiation queue judges every queue that names it."""
     effects: list[Effects] = []
-    if queue.open_input_count:
-        return effects
+    if queue.open_input_count or queue.shared is not None:
+        return effects  # of a shared queue each member judges it behind the open
     opened = replace(queue, open_input_count=1)
     placed = 0
     for neighbour in facts.served:

@@ -259,7 +259,7 @@ def _reports(messages: Iterable[StoredMessage], facts: Facts, now: int) -> list[
 def _no_room(count: int, facts: Facts) -> str:
     """Several go all together or not at all."""
     queue = facts.queue
-    if queue is None or queue.depth + count <= queue.definition.max_q_depth:
+    if queue is None or queue.lying + count <= queue.definition.max_q_depth:
         return ""
     return f"{queue.definition.name}: MAXDEPTH({queue.definition.max_q_depth}), and {count} go together"
 

@@ -61,7 +61,7 @@ from trigmon.rules.order.segmenting import piece_length, segments
 from trigmon.rules.reports import arrival_reports, check_report
 from trigmon.rules.resolving import base_queue, check_alive
 from trigmon.rules.transmitting import as_it_lies, head_length
-from trigmon.rules.triggers.effects import trigger
+from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.units import check_limit, joined_unit
 
@@ -254,7 +254,7 @@ def _check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1)
         raise MsgTooBigForQ(f"{definition.name}: {length} bytes, MAXMSGL({definition.max_msg_length})")
     if length > facts.q_mgr.max_msg_length:
         raise MsgTooBigForQMgr(f"{length} bytes, the queue manager's MAXMSGL({facts.q_mgr.max_msg_length})")
-    if queue.depth + arriving > definition.max_q_depth:
+    if queue.lying + arriving > definition.max_q_depth:
         raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
 
 
@@ -319,7 +319,8 @@ def _placed(
         if further
         else ()
     )
-    effects = trigger(situation, facts.q_mgr.name, ids, unit_id)
+    # A shared queue is judged when what was put is committed, by each member behind the call that does it.
+    effects = trigger(situation, facts.q_mgr.name, ids, unit_id) if queue.shared is None else NO_EFFECTS
     if unit_id:
         check_limit(facts, 1 + effects.in_unit)
     changes = [*(begins or ()), added, *rest, *effects.changes]

@@ -21,6 +21,7 @@ from trigmon.mq.errors import (
     AttrValueError,
     BackedOut,
     CommandFailed,
+    FunctionNotSupported,
     GetInhibited,
     HobjError,
     NotAuthorized,
@@ -74,6 +75,8 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     Raises ObjectInUse (2042) while another connection holds it, and what a get raises.
     """
     handle = _checked(call, facts)
+    if facts.queue is not None and facts.queue.shared is not None:
+        raise FunctionNotSupported(f"{handle.q_name} is shared: what is reserved is on a queue manager's own queue")
     own = _own(call, facts)
     if own is not None and own.holder not in (0, facts.connection.connection):
         raise ObjectInUse(f"{own.q_name}: a reservation of {own.consumer} is held by another connection of {own.by}")

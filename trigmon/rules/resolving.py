@@ -13,6 +13,7 @@ from trigmon.mq.errors import (
     DefXmitQTypeError,
     DefXmitQUsageError,
     MQError,
+    ObjectNotUnique,
     ObjectTypeError,
     QDeleted,
     QTypeError,
@@ -47,8 +48,11 @@ def base_queue(name: str, facts: Facts) -> tuple[QueueFacts, Route | None]:
     """The local queue a name leads to, and for a remote queue where messages go from there.
 
     Raises UnknownObjectName (2085), UnknownAliasBaseQ (2082), AliasBaseQTypeError (2001), QTypeError (2057) for a
-    model queue, QDeleted (2052), and what a remote queue's way may lack.
+    model queue, QDeleted (2052), ObjectNotUnique (2343) for a name that is shared and private, and what a remote
+    queue's way may lack.
     """
+    if facts.is_ambiguous:
+        raise ObjectNotUnique(f"{name} is a shared queue of {facts.group}, and an object of {facts.q_mgr.name} alone")
     if facts.remote is not None:
         return _transmission_queue(facts.remote, facts), route_of(facts.remote)
     if facts.queue is not None:

@@ -38,8 +38,12 @@ from trigmon.rules.errands import (
     Expire,
     Forget,
     HandOut,
+    Heed,
+    Heeded,
     JudgeRun,
+    JudgeShared,
     LetGo,
+    LookThrough,
     MakeQueue,
     Prune,
     PutAside,
@@ -56,10 +60,11 @@ from trigmon.rules.errands import (
     Tend,
     Undelivered,
 )
-from trigmon.rules.expiry import decide_expire, decide_refresh, look_for_expire
+from trigmon.rules.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
 from trigmon.rules.explaining import decide_explain, look_for_explain
 from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
+from trigmon.rules.heeding import decide_heed, decide_heeded, decide_judge_shared
 from trigmon.rules.judging import decide_judge_run, look_for_judge_run
 from trigmon.rules.opening import decide_make_queue, decide_open
 from trigmon.rules.pausing import decide_pause, decide_pauses, decide_resume, wants_pause
@@ -294,6 +299,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Deliver: Verb(_by_q_name, decide_deliver),
     Report: Verb(_report, decide_report),
     Undelivered: Verb(_dead_letter, decide_undelivered),
+    LookThrough: Verb(_everything, decide_look_through, is_wide=True),
     Expire: Verb(_by_q_name, decide_expire, look_for_expire),
     DeadLetter: Verb(_dead_letter, decide_dead_letter),
     PutAside: Verb(_put_aside, decide_put_aside, look_for_put_aside),
@@ -306,6 +312,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),
+    Heed: Verb(_nothing, decide_heed),
+    JudgeShared: Verb(_by_q_name, decide_judge_shared, is_wide=True),
+    Heeded: Verb(_nothing, decide_heeded),
     Attend: Verb(_run, decide_attend, is_wide=True),
     StartRun: Verb(_run, decide_start_run, is_wide=True),
     JudgeRun: Verb(_run, decide_judge_run, look_for_judge_run, is_wide=True),

@@ -69,6 +69,9 @@ class Standing:
         self.held: dict[tuple[str, str, str], int] = {}  # how many runs are held, by line
         self.connected: dict[str, int] = {}  # how many connections a run has
         self.reservations: dict[int, Reservation] = {}
+        self.group = ""
+        self.judged: dict[str, QueueFacts] = {}  # shared queues as this member judged them last
+        self.ambiguous: frozenset[str] = frozenset()  # names of shared queues that are also its own objects'
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self.serving: dict[str, list[str]] | None = None
@@ -139,6 +142,7 @@ class Standing:
             process = self.processes.get(queue.definition.process_name)
             initiation = self.queues.get(queue.definition.initiation_q_name)
         unit = self.units.get(connection.unit_id) if connection.unit_id else None
+        is_shared = queue is not None and queue.shared is not None
         return Facts(
             self.q_mgr[""],
             connection,
@@ -157,6 +161,9 @@ class Standing:
             serving=self.running.get(connection.run_id) if connection.run_id else None,
             connected=self.connected.get(connection.run_id, 0) if connection.run_id else 0,
             reservation=reservation,
+            group=self.group,
+            judged=self.judged.get(queue.definition.name) if is_shared and queue is not None else None,
+            is_ambiguous=bool(self.ambiguous) and not self.ambiguous.isdisjoint((wants.object_name, name)),
         )
 
     def _own(self, number: int, connection: int) -> HandleFacts | None:
@@ -251,7 +258,12 @@ class Standing:
         initiation = self.queues.get(initiation_q)
         queues = [self.queues[name] for name in self.serving.get(initiation_q, ())]
         return tuple(
-            Neighbour(queue, self.processes.get(queue.definition.process_name), initiation)
+            Neighbour(
+                queue,
+                self.processes.get(queue.definition.process_name),
+                initiation,
+                self.judged.get(queue.definition.name) if queue.shared is not None else None,
+            )
             for queue in queues
             if not queue.is_deleted
         )

@@ -31,7 +31,7 @@ SETTABLE = {name: a for name, a in ATTRIBUTES[ObjectType.QLOCAL].items() if a.se
 # Of an attribute that several types have, the last one's words are taken.
 _QUEUES_CHECKED = (ObjectType.QMODEL, ObjectType.QREMOTE, ObjectType.QALIAS, ObjectType.QLOCAL)
 _CHECKED = {a.mqsc: a for table in (*(ATTRIBUTES[kind] for kind in _QUEUES_CHECKED), STATUS) for a in table.values()}
-LATER_CHECKED = frozenset({"QSGDISP", "CFSTRUCT", "INDXTYPE", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
+LATER_CHECKED = frozenset({"INDXTYPE", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:

@@ -1,7 +1,12 @@
-"""The stage of ``trigmon simulate``: the daemon's queue manager and store in this process, on a virtual clock."""
+"""The stage of ``trigmon simulate``: the daemon's queue manager and store in this process, on a virtual clock.
+
+Several queue managers form a queue-sharing group over one shared store in memory: what one of them does there, each
+other looks at before the next step.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,8 +20,11 @@ from trigmon.qmgr.housekeeping import due, next_ring
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
+from trigmon.qmgr.two_stores import TwoStores
 from trigmon.simulate.stage import Available, numbered
 from trigmon.simulate.stores import STORES, Stores
+from trigmon.store.group import MemoryGroup
+from trigmon.store.port import Store
 
 
 class _Listener(Telling):
@@ -30,6 +38,59 @@ class _Listener(Telling):
         self.heard.append(Available(q_mgr_name, initiation_q, message))
 
 
+class _House:
+    """One queue manager of the stage, on a store that is empty again at the end. ``group``: it is a member of it."""
+
+    def __init__(
+        self, name: str, clock: VirtualClock, telling: Telling, stores: Stores, group: MemoryGroup | None
+    ) -> None:
+        self.name = name
+        self._clock = clock
+        self._telling = telling
+        self._stores = stores
+        self._group = group
+        self._rung: dict[str, int] = {}
+        self.start()
+
+    def start(self) -> None:
+        """Starts the queue manager; what its store kept is there."""
+        own = self._stores.new()
+        self._store: Store = own if self._group is None else TwoStores(own, self._group.join(self.name))
+        self.manager = QueueManager(self.name, self._store, self._clock, telling=self._telling)
+        self.scan()
+
+    def cut_off(self) -> None:
+        """Ends it as a killed process ends: what was not durable is gone."""
+        self._store.abandon()
+
+    def clear(self) -> None:
+        """It ends, and what it kept is gone."""
+        self.manager.stop()
+        self._stores.empty()
+
+    def next_moment(self) -> int | None:
+        """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
+        moments = [self.manager.next_deadline_ms()]
+        if self.manager.watches_the_clock:
+            moments.append(next_ring(self._rung, self._clock.now()))
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def do_what_is_due(self, moment: int) -> list[Answer]:
+        """The chores of this moment, and the ends of waits."""
+        answers: list[Answer] = []
+        for job in due(self._rung, moment):
+            self._rung[job.name] = moment
+            answers += job.work(self.manager)
+        return [*answers, *self.scan(), *self.manager.turn([])]
+
+    def scan(self) -> list[Answer]:
+        """Lets a look for expired messages come to its end: between two steps there is time for it."""
+        answers: list[Answer] = []
+        while self.manager.is_scanning:
+            answers += self.manager.scan()
+        return answers
+
+
 @dataclass
 class _Connection:
     """An application's session and the number of its current unit of work, counted from 1."""
@@ -39,51 +100,56 @@ class _Connection:
 
 
 class InProcess:
-    """One queue manager by name, on a store that is empty again at the end; a name is that of one in STORES."""
+    """Queue managers by name, several as one queue-sharing group, on stores that are empty again at the end.
 
-    def __init__(self, q_mgr: str, store: str | Stores) -> None:
-        self._name = q_mgr
+    ``store`` is for what is their own: one of STORES, or what was made by one of them for each queue manager.
+    ``in_group``: one is in a group as well, of its own.
+    """
+
+    def __init__(self, q_mgrs: Sequence[str], store: str | Sequence[Stores], *, in_group: bool = False) -> None:
         self._clock = VirtualClock()
         self._listener = _Listener()
-        self._is_own = isinstance(store, str)
-        self._stores = STORES[store]("") if isinstance(store, str) else store
-        self._store = self._stores.new()
-        self._connections: dict[str, _Connection] = {}
-        self._rung: dict[str, int] = {}
+        self._group = MemoryGroup() if in_group or len(q_mgrs) > 1 else None
+        self._connections: dict[tuple[str, str], _Connection] = {}
+        self._operators: dict[str, Session] = {}
         self._sequence = 0
-        self._start()
+        self._houses: dict[str, _House] = {}
+        made = [STORES[store]("") for _ in q_mgrs] if isinstance(store, str) else store
+        self._to_end = made if isinstance(store, str) else ()
+        for name, stores in zip(q_mgrs, made, strict=True):
+            self._houses[name] = _House(name, self._clock, self._listener, stores, self._group)
+            self._has_started(name)
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        connection = self._connections.get(application)
-        if connection is None:
-            connection = self._connections[application] = _Connection(self.connect(application, administrator=True))
+        key = q_mgr, application
+        if key not in self._connections:
+            self._connections[key] = _Connection(self.connect(application, administrator=True, q_mgr=q_mgr))
+        connection = self._connections[key]
         reply = self.ask(connection.session, numbered(call, connection.unit))
         if isinstance(call, Commit | Backout):
             connection.unit += 1
         elif isinstance(call, Disconnect):
-            del self._connections[application]
+            del self._connections[key]
         return reply
 
     def command(self, q_mgr: str, call: Call) -> Reply:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        return self.ask(self._operator, call)
+        return self.ask(self._operators[q_mgr], call)
 
-    def kill(self, application: str) -> None:
+    def kill(self, q_mgr: str, application: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`. An application that has not connected loses nothing."""
-        connection = self._connections.pop(application, None)
+        connection = self._connections.pop((q_mgr, application), None)
         if connection is not None:
-            self._manager.lost([connection.session])
+            self.lose(connection.session)
 
     def restart(self, q_mgr: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        self._manager.stop()
-        self._start_again()
+        self._end(q_mgr, lambda house: house.manager.stop())
 
     def crash(self, q_mgr: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`. What was not durable is gone with the process."""
-        self._store.abandon()
-        self._start_again()
+        self._end(q_mgr, lambda house: house.cut_off())
 
     def advance(self, milliseconds: int) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
@@ -92,13 +158,6 @@ class InProcess:
             self._go_on_to(moment)
         self._go_on_to(end)
 
-    def _next_moment(self) -> int | None:
-        """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
-        moments = [self._manager.next_deadline_ms()]
-        if self._manager.watches_the_clock:
-            moments.append(next_ring(self._rung, self._clock.now()))
-        return min((moment for moment in moments if moment is not None), default=None)
-
     def became_available(self) -> list[Available]:
         """See :class:`trigmon.simulate.stage.Stage`."""
         heard, self._listener.heard = self._listener.heard, []
@@ -106,25 +165,16 @@ class InProcess:
 
     def close(self) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        self._manager.stop()
-        self._stores.empty()
-        if self._is_own:
-            self._stores.end()
+        for house in self._houses.values():
+            house.clear()
+        for stores in self._to_end:
+            stores.end()
 
-    def _start(self) -> None:
-        self._manager = QueueManager(self._name, self._store, self._clock, telling=self._listener)
-        self._scan()
-        self._operator = self.connect("operator", administrator=True)
-
-    def _start_again(self) -> None:
-        self._connections.clear()
-        self._store = self._stores.new()
-        self._start()
-
-    def connect(self, application: str, *, administrator: bool = False) -> Session:
-        """A session for who makes calls by :meth:`ask` and numbers units of work himself."""
+    def connect(self, application: str, *, administrator: bool = False, q_mgr: str = "") -> Session:
+        """A session for who makes calls by :meth:`ask` and numbers units of work himself; blank: with the first."""
+        house = self._houses[q_mgr] if q_mgr else next(iter(self._houses.values()))
         self._sequence += 1
-        return self._manager.connect(
+        session = house.manager.connect(
             Identity(
                 client_id=f"{self._sequence:016x}",
                 application=application,
@@ -135,6 +185,8 @@ class InProcess:
                 administrator=administrator,
             )
         )
+        session.attachment = house.name
+        return session
 
     def ask(self, session: Session, call: Call) -> Reply:
         """The reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
@@ -142,7 +194,8 @@ class InProcess:
             return self._ask_without_end(session, call)
         self._sequence += 1
         mine = self._sequence
-        answers = self._manager.turn([(session, mine, call)]) + self._scan()
+        house = self._houses[session.attachment]
+        answers = [*house.manager.turn([(session, mine, call)]), *house.scan(), *self._look_around()]
         while not (reply := _reply_to(answers, session, mine)):
             moment = self._next_moment()
             assert moment is not None, call
@@ -153,7 +206,33 @@ class InProcess:
 
     def lose(self, session: Session) -> None:
         """The connection of a session from :meth:`connect` is lost."""
-        self._manager.lost([session])
+        self._houses[session.attachment].manager.lost([session])
+        self._look_around()
+
+    def _end(self, q_mgr: str, end: Callable[[_House], object]) -> None:
+        """Ends a queue manager, lets the others find that out, and starts it again."""
+        house = self._houses.pop(q_mgr)
+        end(house)
+        for key in [key for key in self._connections if key[0] == q_mgr]:
+            del self._connections[key]
+        self._look_around()
+        house.start()
+        self._houses[q_mgr] = house
+        self._has_started(q_mgr)
+
+    def _has_started(self, q_mgr: str) -> None:
+        self._operators[q_mgr] = self.connect("operator", administrator=True, q_mgr=q_mgr)
+        self._look_around()
+
+    def _look_around(self) -> list[Answer]:
+        """Lets every member look at what the others did in the group, until nobody does anything any more."""
+        answers: list[Answer] = []
+        seen = -1
+        while self._group is not None and seen != self._group.version:
+            seen = self._group.version
+            for house in self._houses.values():
+                answers += house.manager.turn([])
+        return answers
 
     def _ask_without_end(self, session: Session, call: Get | GetMany) -> Reply:
         """The reply to a get that may wait without end, which in a scenario nobody could ever end."""
@@ -162,21 +241,17 @@ class InProcess:
         except NoMsgAvailable:
             raise UnexpectedError("it waits without end: in a scenario nothing can happen meanwhile") from None
 
+    def _next_moment(self) -> int | None:
+        moments = [house.next_moment() for house in self._houses.values()]
+        return min((moment for moment in moments if moment is not None), default=None)
+
     def _go_on_to(self, moment: int) -> list[Answer]:
         """Lets the time come to a moment, and what is due then happen: ends of waits, and the chores."""
         self._clock.advance(max(0, moment - self._clock.now()))
         answers: list[Answer] = []
-        for job in due(self._rung, moment):
-            self._rung[job.name] = moment
-            answers += job.work(self._manager)
-        return [*answers, *self._scan(), *self._manager.turn([])]
-
-    def _scan(self) -> list[Answer]:
-        """Lets a look for expired messages come to its end: between two steps there is time for it."""
-        answers: list[Answer] = []
-        while self._manager.is_scanning:
-            answers += self._manager.scan()
-        return answers
+        for house in self._houses.values():
+            answers += house.do_what_is_due(moment)
+        return [*answers, *self._look_around()]
 
 
 def _reply_to(answers: list[Answer], session: Session, sequence: int) -> Reply | None:

@@ -39,10 +39,11 @@ def play_files(
         return NO_SCENARIO
     report = Report(output == "json", echo_out, echo_err)
     try:
-        stores = STORES[store](postgres)
+        stores = [STORES[store](postgres) for _ in range(max((len(s.q_mgrs) for s in scenarios), default=0))]
         for scenario in scenarios:
-            report.tell(play(scenario, InProcess(scenario.q_mgrs[0], stores)))
-        stores.end()
+            report.tell(play(scenario, InProcess(scenario.q_mgrs, stores[: len(scenario.q_mgrs)])))
+        for each in stores:
+            each.end()
     except (ImportError, StoreBroken) as error:
         echo_err(f"--store {store}: {error}")
         return NO_SCENARIO

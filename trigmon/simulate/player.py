@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trigmon.mq import calls, replies
@@ -91,14 +91,16 @@ class _Play:
     def __init__(self, scenario: Scenario, stage: Stage) -> None:
         self.scenario = scenario
         self.stage = stage
-        self.applications: dict[str, _Application] = {}
+        self.applications: dict[tuple[str, str], _Application] = {}
         self.reservations: dict[str, int] = {}
 
     def run(self) -> Result:
         """Setup and steps. A failed step does not end the play: each expectation is told of."""
         try:
+            first = self.scenario.q_mgrs[0]
             for q_mgr in self.scenario.q_mgrs:
-                self._run_commands(q_mgr, self.scenario.setup)
+                of_this = self.scenario.setup if q_mgr == first else map(_without_the_groups, self.scenario.setup)
+                self._run_commands(q_mgr, of_this)
         except MQError as error:
             failed = Played(0, self.scenario.setup_line, "setup", failure=f"the setup failed: {error}")
             return Result(self.scenario, (failed,))
@@ -112,7 +114,7 @@ class _Play:
         found: list[str] = []
         try:
             if isinstance(step.act, act.Check):
-                found += self._check(step.q_mgr, step.act)
+                found += self._check(self._where(step), step.act)
             else:
                 reply = self._act(step)
         except MQError as error:
@@ -125,20 +127,21 @@ class _Play:
         """Does what the step says. Raises MQError when it was refused."""
         match step.act:
             case act.Mqsc(commands):
-                return self._run_commands(step.q_mgr, commands)
+                return self._run_commands(self._where(step), commands)
             case act.Explain(queue, priority):
-                return self.stage.command(step.q_mgr, calls.Explain(q_name=queue, priority=priority))
+                return self.stage.command(self._where(step), calls.Explain(q_name=queue, priority=priority))
             case act.Advance(milliseconds):
                 self.stage.advance(milliseconds)
             case act.Restart(q_mgr):
                 self.stage.restart(q_mgr)
-                self.applications.clear()
+                self._forget(q_mgr)
             case act.Crash(q_mgr):
                 self.stage.crash(q_mgr)
-                self.applications.clear()
+                self._forget(q_mgr)
             case act.Kill():
-                self.stage.kill(step.application)
-                self.applications.pop(step.application, None)
+                key = self._key(step)
+                self.stage.kill(*key)
+                self.applications.pop(key, None)
             case _:
                 return self._call(step)
         return None
@@ -147,7 +150,7 @@ class _Play:
 
     def _call(self, step: Step) -> Reply:
         """A step of an application's own."""
-        application = self.applications.setdefault(step.application, _Application())
+        application = self.applications.setdefault(self._key(step), _Application())
         match step.act:
             case act.Open(queue, options, handle, dynamic_q_name):
                 opening = calls.Open(object_name=queue, options=options, dynamic_q_name=dynamic_q_name)
@@ -162,7 +165,7 @@ class _Play:
                 return reply
             case act.Disconnect():
                 reply = self._perform(step, calls.Disconnect())
-                del self.applications[step.application]
+                del self.applications[self._key(step)]
                 return reply
             case act.Reserve():
                 return self._reserve(step, step.act, application.find(step.act.handle).number)
@@ -200,7 +203,20 @@ class _Play:
         return reply
 
     def _perform(self, step: Step, call: Call) -> Reply:
-        return self.stage.perform(step.q_mgr, step.application, call)
+        return self.stage.perform(*self._key(step), call)
+
+    def _key(self, step: Step) -> tuple[str, str]:
+        """The queue manager and the name of the connection that a step means: where the step says, else where it is."""
+        there = (q_mgr for q_mgr, name in self.applications if name == step.application)
+        return step.q_mgr or next(there, self.scenario.q_mgrs[0]), step.application
+
+    def _where(self, step: Step) -> str:
+        """The queue manager that a command or a question goes to."""
+        return step.q_mgr or self.scenario.q_mgrs[0]
+
+    def _forget(self, q_mgr: str) -> None:
+        """A queue manager ended, and with it every connection to it."""
+        self.applications = {key: each for key, each in self.applications.items() if key[0] != q_mgr}
 
     def _as_call(self, done: act.Act, application: _Application) -> Call:
         """The call of a verb that changes nothing in what the play knows. The stage numbers the unit of work."""
@@ -254,6 +270,17 @@ class _Play:
             raise UnknownObjectName(check.queue)
         told = (_difference(attribute, wanted, reply.rows[0]) for attribute, wanted in check.wanted)
         return [one for one in told if one]
+
+
+def _without_the_groups(command: Command) -> Command:
+    """A command of the setup for a further member: what is defined for the group, the first has defined."""
+    own = [call for call in command.calls if not (isinstance(call, calls.Define) and is_of_group(call.attributes))]
+    return replace(command, calls=tuple(own))
+
+
+def is_of_group(attributes: Mapping[str, Any]) -> bool:
+    """Whether a definition is the group's: shared, or to be copied to its members."""
+    return str(attributes.get("qsg_disp", "")).upper() in ("SHARED", "GROUP")
 
 
 def _difference(attribute: Attribute, wanted: Any, row: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from trigmon.mq.names import is_object_name
 from trigmon.simulate.acts import ACTS, commands
 from trigmon.simulate.expected import EXPECTATIONS, read_expected
-from trigmon.simulate.fields import COMES_LATER, Fields, Place, Reader, items, nearest, shown, text, worded
+from trigmon.simulate.fields import Fields, Place, Reader, items, nearest, shown, text, worded
 from trigmon.simulate.scenario import Crash, Restart, Scenario, Step
 from trigmon.yaml12 import Document, YamlError, load_all
 
@@ -64,8 +64,11 @@ def _q_mgrs(value: Any, place: Place) -> tuple[str, ...]:
     for name, where in names:
         if not is_object_name(name):
             raise where.error(f"qmgrs: {shown(name)} is no name of a queue manager")
-    if len(names) > 1:
-        raise names[1][1].error(f"qmgrs: a group of several queue managers {COMES_LATER}")
+    seen: set[str] = set()
+    for name, where in names:
+        if name in seen:
+            raise where.error(f"qmgrs: {name} stands there twice")
+        seen.add(name)
     return tuple(name for name, _ in names)
 
 
@@ -88,7 +91,7 @@ def _step(number: int, value: Any, place: Place, q_mgrs: tuple[str, ...]) -> Ste
         line=place.line,
         verb=verb,
         application=fields.take("as", text, DEFAULT_APPLICATION),
-        q_mgr=fields.take("on", known, q_mgrs[0]),
+        q_mgr=fields.take("on", known, ""),
         act=act,
         expected=read_expected(fields, verb, known),
     )

@@ -230,7 +230,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its number from 1, its line in the file, its verb as written, who does it where, and what it does."""
+    """One step: its number from 1, its line in the file, its verb as written, who does it where, and what it does.
+
+    ``q_mgr`` is blank where the file does not say: where the application is connected, else the first.
+    """
 
     number: int
     line: int

@@ -39,7 +39,7 @@ class Available:
 
 
 class Stage(Protocol):
-    """A running queue manager. Every call is over when it returns; a refusal is raised as MQError."""
+    """Running queue managers. Every call is over when it returns; a refusal is raised as MQError."""
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
         """An application's call. It connects with the first; calls under syncpoint join its unit of work."""
@@ -47,14 +47,14 @@ class Stage(Protocol):
     def command(self, q_mgr: str, call: Call) -> Reply:
         """A command, or a question, of an administrator who makes no connection of the scenario's."""
 
-    def kill(self, application: str) -> None:
-        """Cuts an application's connection."""
+    def kill(self, q_mgr: str, application: str) -> None:
+        """Cuts an application's connection to a queue manager."""
 
     def restart(self, q_mgr: str) -> None:
-        """Ends the queue manager in order and starts it again; every connection is lost."""
+        """Ends the queue manager in order and starts it again; every connection to it is lost."""
 
     def crash(self, q_mgr: str) -> None:
-        """Kills the queue manager and starts it again; every connection is lost."""
+        """Kills the queue manager and starts it again; every connection to it is lost."""
 
     def advance(self, milliseconds: int) -> None:
         """Lets time pass; what is due meanwhile happens at its own instant."""

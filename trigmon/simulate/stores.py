@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from trigmon.qmgr.two_stores import OwnHalf
 from trigmon.store.memory import MemoryStore
-from trigmon.store.port import Store
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
 
 
 class Stores(Protocol):
     """Where one queue manager after another has its data."""
 
-    def new(self) -> Store:
+    def new(self) -> OwnHalf:
         """The store at a start; what the one before kept is in it."""
 
     def empty(self) -> None:
@@ -33,7 +33,7 @@ class InMemory:
     def __init__(self, _dsn: str = "") -> None:
         self._store = MemoryStore()
 
-    def new(self) -> Store:
+    def new(self) -> OwnHalf:
         """See :class:`Stores`."""
         return self._store
 
@@ -51,7 +51,7 @@ class InDirectory:
     def __init__(self, _dsn: str = "") -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="trigmon-simulate-"))
 
-    def new(self) -> Store:
+    def new(self) -> OwnHalf:
         """See :class:`Stores`."""
         return SqliteStore(self._directory)
 
@@ -76,7 +76,7 @@ class InSchema:
         schema = f"trigmon_simulate_{secrets.token_hex(8)}"
         self._place = connection.Place(dsn, schema, accept_loss=True)
 
-    def new(self) -> Store:
+    def new(self) -> OwnHalf:
         """See :class:`Stores`."""
         return self._store(self._place)
 

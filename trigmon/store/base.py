@@ -12,7 +12,7 @@ from trigmon.mq.enums import DefinitionType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.displaying import outcome_of
-from trigmon.rules.facts import Facts, Line, Serving, Wants
+from trigmon.rules.facts import Decided, Facts, Line, Serving, Wants
 from trigmon.rules.records import line_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -28,6 +28,16 @@ class BaseStore(ABC):
 
     def __init__(self) -> None:
         self.standing = Standing("")
+        # Units of work in flight that the group's store has committed: the next open commits them here as well.
+        self.decided: Sequence[Decided] = ()
+
+    def changed(self) -> Sequence[str]:
+        """See the port. What is one queue manager's own moves by its own calls alone."""
+        return ()
+
+    def takes_role(self, role: str, now: int, until_ms: int) -> bool:
+        """See the port. Who is in no group does everything himself."""
+        return True
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
         """See :class:`trigmon.store.port.Store`."""
@@ -130,7 +140,7 @@ def is_of_temporary_queue(change: AnyChange) -> bool:
 _STANDS_ONLY = (
     *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.SaveContext),
     *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
-    *(c.StampTrigger, c.Connect, c.DropConnection),
+    *(c.StampTrigger, c.NoteTriggered, c.NoteJudged, c.Connect, c.DropConnection),
     # What a program has done is written with what it did: its commits are.
     c.Serve,
 )

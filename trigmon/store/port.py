@@ -57,6 +57,12 @@ class Store(Protocol):
     def begin(self) -> None:
         """A turn begins."""
 
+    def changed(self) -> Sequence[str]:
+        """The shared queues that moved since this was last asked, by others before the turn or by its own calls."""
+
+    def takes_role(self, role: str, now: int, until_ms: int) -> bool:
+        """Whether this queue manager does from now on, until then, what one member of its group does for all."""
+
     def mark(self) -> None:
         """A call begins: :meth:`undo` goes back to here."""
 

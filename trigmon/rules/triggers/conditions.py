@@ -67,8 +67,10 @@ def condition_03_depth_was_just_below(s: Situation) -> Finding:
 
 
 def condition_04_nobody_reads_the_queue(s: Situation) -> Finding:
-    """FIRST and DEPTH stay quiet while a program has the queue open for input."""
+    """FIRST and DEPTH stay quiet while a program has the queue open for input, and all do for an exclusive reader."""
     count = s.queue.open_input_count
+    if s.silenced_by:
+        return Finding("4", False, s.silenced_by, 0)
     if s.queue.definition.trigger_type is FIRST or s.queue.definition.trigger_type is DEPTH:
         return Finding("4", count == 0, count, 0)
     return Finding("4", True, count, None, False)
@@ -101,7 +103,7 @@ def condition_07_initiation_queue_is_usable(s: Situation) -> Finding:
 
 def condition_08_a_monitor_listens(s: Situation) -> Finding:
     """Some application has the initiation queue open for removing messages."""
-    count = s.initiation.open_input_count if s.initiation is not None else 0
+    count = s.initiation.readers if s.initiation is not None else 0
     return Finding("8", count > 0, count, 1)
 
 

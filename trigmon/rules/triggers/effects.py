@@ -22,11 +22,12 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
 from trigmon.mq.reasons import Reason
-from trigmon.rules.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
+from trigmon.rules.changes import AddMessage, AnyChange, NoteTriggered, SetDefinition, StampTrigger
 from trigmon.rules.decision import Fired, Ids, Judged
 from trigmon.rules.errands import DeadLetter
 from trigmon.rules.facts import QueueFacts
 from trigmon.rules.triggers.extensions import disarmed
+from trigmon.rules.triggers.sharing import in_group
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.triggers.table import judge
 
@@ -42,6 +43,9 @@ class Effects(msgspec.Struct, frozen=True):
     told: tuple[Fired, ...] = ()
     in_unit: int = 0
     judged: tuple[Judged, ...] = ()
+
+
+NO_EFFECTS = Effects()
 
 
 def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessage:
@@ -84,6 +88,7 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
 
 def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
     """Judges, and says what follows. ``placed`` counts trigger messages this call already put on the same queue."""
+    situation = in_group(situation)
     verdict = judge(situation)
     judged = (Judged(situation, verdict),)
     if not verdict.fires or situation.initiation is None:
@@ -128,7 +133,10 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
             )
         )
     changes.append(StampTrigger(definition.name, situation.now))
-    if definition.trigger_type is TriggerType.DEPTH:
+    is_disarmed = definition.trigger_type is TriggerType.DEPTH
+    if queue.shared is not None:
+        changes.append(NoteTriggered(definition.name, initiation.is_shared, is_disarmed))
+    if is_disarmed:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
     in_unit = 1 if unit_id and why is None else 0
     return Effects(changes, errands, (Fired(definition.name, verdict),), in_unit, judged)
@@ -136,7 +144,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
 
 def _why_not(initiation: QueueFacts, placed: int) -> Reason | None:
     """Why the initiation queue cannot take one more trigger message."""
-    if initiation.depth + placed >= initiation.definition.max_q_depth:
+    if initiation.lying + placed >= initiation.definition.max_q_depth:
         return Reason.Q_FULL
     if initiation.definition.max_msg_length < TM_LENGTH:
         return Reason.MSG_TOO_BIG_FOR_Q

@@ -115,13 +115,13 @@ def left_by_readers(queue: QueueFacts) -> LocalQueue:
 
 def _may_come_back(queue: QueueFacts) -> bool:
     definition = queue.definition
-    return definition.is_disarmed and definition.rearm is Rearm.AUTO and not queue.open_input_count
+    return definition.is_disarmed and definition.rearm is Rearm.AUTO and not queue.readers
 
 
 def _can_see_enough(queue: QueueFacts) -> bool:
     """Whether as many as the depth are committed. Uncommitted puts are not told apart by priority: at least so many."""
     definition = queue.definition
-    return queue.waiting(definition.trigger_msg_priority) - queue.uncommitted_puts >= definition.trigger_depth
+    return queue.waiting(definition.trigger_msg_priority) - queue.unseen >= definition.trigger_depth
 
 
 def watches_the_clock(definition: LocalQueue) -> bool:

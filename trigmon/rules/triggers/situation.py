@@ -31,7 +31,8 @@ class Situation(msgspec.Struct, frozen=True):
     ``priority`` what it counts as; ``arriving`` is how many messages it brings, more than one where the queue manager
     cuts it into segments. ``was`` holds the values that a change replaced, by attribute name.
     ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open. ``oldest_ms`` is when the
-    oldest qualifying message arrived, where that was looked for.
+    oldest qualifying message arrived, where that was looked for. ``silenced_by`` is the queue manager through which a
+    shared queue is open exclusively: no member triggers for it then.
     """
 
     happened: Happened
@@ -47,3 +48,4 @@ class Situation(msgspec.Struct, frozen=True):
     had_readers: int = 0
     had_monitor: int = 0
     oldest_ms: int | None = None
+    silenced_by: str = ""

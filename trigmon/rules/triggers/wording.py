@@ -116,6 +116,9 @@ def _before(s: Situation, f: Finding) -> Words:
 def _readers(s: Situation, f: Finding) -> Words:
     name = s.queue.definition.name
     remedy = f"end the programs that read it: DISPLAY QSTATUS({name}) TYPE(HANDLE)"
+    if s.silenced_by:
+        ends = f"{remedy} on {s.silenced_by}"
+        return f"open exclusively through {s.silenced_by}", "no member of the group has it open exclusively", ends
     return f"IPPROCS({f.saw})", "IPPROCS(0) for FIRST and DEPTH", remedy
 
 
@@ -164,7 +167,17 @@ def _control(s: Situation, f: Finding) -> Words:
 
 
 def _type(s: Situation, f: Finding) -> Words:
-    return f"TRIGTYPE({_plain(f.saw).upper()})", "FIRST, EVERY or DEPTH", f"{_alter(s)} TRIGTYPE(FIRST)"
+    seen = f"TRIGTYPE({_plain(f.saw).upper()})"
+    if readers := _read_elsewhere(s):
+        seen += f" and TRIGMPRI(0), whatever it is defined with, while {readers} reads it (condition 4, note a)"
+    return seen, "FIRST, EVERY or DEPTH", f"{_alter(s)} TRIGTYPE(FIRST)"
+
+
+def _read_elsewhere(s: Situation) -> str:
+    """The other members for whose sake a shared queue is judged as FIRST from priority 0."""
+    if s.queue.shared is None or s.silenced_by or s.queue.definition.trigger_type is TriggerType.NONE:
+        return ""
+    return " and ".join(reader.q_mgr_name for reader in s.queue.shared.readers)
 
 
 def _eleven(s: Situation, f: Finding) -> Words:

@@ -130,6 +130,12 @@ class PostgresStore(RowStore):
         self.standing.mark()
         self._ahead.mark()
 
+    def prepare(self) -> None:
+        """Commits what was written so far, and waits until it lasts; units of work in flight stay in flight."""
+        self._release()
+        self._must_sync = True
+        self._commit()
+
     def undo(self) -> None:
         """See the port."""
         was_written = bool(self._of_call)

@@ -74,6 +74,11 @@ class RowStore(BaseStore):
             raise AnothersStore(f"{self._where} holds the data of queue manager {owner}, not of {q_mgr_name}")
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         changed = self._groups.start()
+        for each in self.decided:
+            changed += self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,))
+            self._execute(sql.COMMIT_GETS, (each.unit_id,))
+            self._execute(sql.COMMIT_PUTS, (each.unit_id,))
+            self._execute(sql.RECORD_OUTCOME, (each.client_id, each.number, int(UnitOutcome.COMMITTED), now))
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
         for group in changed:

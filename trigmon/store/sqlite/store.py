@@ -81,6 +81,13 @@ class SqliteStore(RowStore):
         self._release()
         self.standing.mark()
 
+    def prepare(self) -> None:
+        """Commits what was written so far, with a sync; units of work in flight stay in flight."""
+        self._release()
+        if self._in_turn:
+            self._must_sync = True
+            self._commit()
+
     def undo(self) -> None:
         """See the port."""
         if self._in_call:

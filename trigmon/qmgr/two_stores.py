@@ -1,0 +1,275 @@
+"""A member of a queue-sharing group: its own store for what is its own, the group's for the shared queues.
+
+Behind the one port of a store both are one. The member's standing facts hold a picture of every shared queue, taken
+anew when it moves, so rules ask no different questions for it; its rows, and what counts in the group, are the
+group's. Whose a change is follows from the queue it is about.
+
+A unit of work may have done something on both. The group's store decides it: what the unit did here is made durable
+first, without its end; then the group's store commits its half, and with that the unit is committed, whatever happens
+next; then the end is written here. A member that was cut off between the two asks the group's store when it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import ObjectType
+from trigmon.rules import changes as c
+from trigmon.rules.facts import Decided, Facts, Found, HandleFacts, Selection, Wants
+from trigmon.rules.shared import SharedQueue
+from trigmon.rules.world import Standing
+from trigmon.store.port import Store
+
+
+class SharedHalf(Protocol):
+    """One member's way into the group's store; :class:`trigmon.store.group.Membership` is the reference."""
+
+    member: str
+
+    @property
+    def group_name(self) -> str:
+        """The group's name."""
+
+    def open(self) -> Sequence[Decided]:
+        """The member is active; returns units of work that its last life may not know to be committed."""
+
+    def close(self) -> None:
+        """The orderly end of the member."""
+
+    def abandon(self) -> None:
+        """The member is gone, as a killed process is."""
+
+    def begin(self) -> None:
+        """A turn begins."""
+
+    def mark(self) -> None:
+        """A call begins."""
+
+    def undo(self) -> None:
+        """The call is taken back."""
+
+    def end(self) -> None:
+        """What the turn did on shared queues is durable when this returns."""
+
+    def changed(self) -> Sequence[str]:
+        """The names of the queues that moved since this was last asked, whoever moved them."""
+
+    def takes_role(self, role: str, now: int, until_ms: int) -> bool:
+        """Whether the role is this member's until then: it was already, or the one who had it ended or let it lapse."""
+
+    def queue(self, name: str) -> SharedQueue | None:
+        """A shared queue as it stands, None where there is none of this name."""
+
+    def find(self, selection: Selection) -> Found:
+        """The messages of a shared queue that a call looks for, in get order."""
+
+    def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
+        """Writes one change of a shared queue; ``handle`` is the one that it opens or closes."""
+
+    def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
+        """Ends the shared half of a unit of work; with that the whole of it is decided."""
+
+
+class OwnHalf(Store, Protocol):
+    """A member's own store: any that can also be told what the group's has decided."""
+
+    standing: Standing
+    decided: Sequence[Decided]
+
+    def prepare(self) -> None:
+        """Everything written so far is durable when this returns, units of work in flight as such."""
+
+
+class TwoStores:
+    """The store of a queue manager in a group. See :class:`trigmon.store.port.Store` for each method."""
+
+    def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
+        self._own = own
+        self._shared = shared
+        self._moved: dict[str, None] = {}
+
+    @property
+    def _standing(self) -> Standing:
+        return self._own.standing
+
+    def open(self, q_mgr_name: str, now: int) -> int:
+        """Takes both up. What stands in the group already is nothing that happened to this member."""
+        self._own.decided = self._shared.open()
+        first = self._own.open(q_mgr_name, now)
+        self._standing.group = self._shared.group_name
+        for name in self._shared.changed():
+            self._picture(name)
+        self._standing.judged = {n: queue for n, queue in self._standing.queues.items() if queue.shared is not None}
+        self._moved.clear()
+        return first
+
+    def keep_time(self, said: str, *, must: bool = False) -> bool:
+        """The member's own time."""
+        return self._own.keep_time(said, must=must)
+
+    def begin(self) -> None:
+        """A turn in both."""
+        self._own.begin()
+        self._shared.begin()
+        self._look()
+
+    def changed(self) -> Sequence[str]:
+        """Each shared queue that moved is named once."""
+        self._look()
+        moved = tuple(self._moved)
+        self._moved.clear()
+        return moved
+
+    def takes_role(self, role: str, now: int, until_ms: int) -> bool:
+        """Of the group's store, by which members agree."""
+        return self._shared.takes_role(role, now, until_ms)
+
+    def mark(self) -> None:
+        """A call in both."""
+        self._own.mark()
+        self._shared.mark()
+
+    def undo(self) -> None:
+        """The call is taken back in both."""
+        self._own.undo()
+        self._shared.undo()
+
+    def facts(self, wants: Wants, is_wide: bool) -> Facts:
+        """The member's own facts hold the picture of the shared queues."""
+        return self._own.facts(wants, is_wide)
+
+    def find(self, selection: Selection) -> Found:
+        """Of the queue's own store."""
+        return (self._shared if self._is_shared(selection.q_name) else self._own).find(selection)
+
+    def end(self) -> None:
+        """The group's store first: what it has committed decides."""
+        self._shared.end()
+        self._own.end()
+
+    def idle(self) -> None:
+        """The member's own upkeep."""
+        self._own.idle()
+
+    def close(self) -> None:
+        """The orderly end of both."""
+        self._shared.close()
+        self._own.close()
+
+    def abandon(self) -> None:
+        """Both are let go at once."""
+        self._own.abandon()
+        self._shared.abandon()
+
+    # -- writing ----------------------------------------------------------------------------------------
+
+    def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
+        """Each change where it belongs, in their order. A call of a member can always be taken back until its end."""
+        own: list[c.AnyChange] = []
+        for change in changes:
+            if isinstance(change, c.EndUnit):
+                self._apply_own(own)
+                self._end_unit(change)
+            elif self._is_of_shared(change):
+                self._apply_own(own)
+                self._apply_shared(change)
+            else:
+                own.append(change)
+        self._apply_own(own)
+
+    def _apply_own(self, changes: list[c.AnyChange]) -> None:
+        if changes:
+            self._own.apply(changes, True)
+            dropped = [change.name for change in changes if isinstance(change, c.DropDefinition)]
+            changes.clear()
+            for name in dropped:
+                self._picture(name)  # a shared queue of the same name comes to light
+
+    def _apply_shared(self, change: c.AnyChange) -> None:
+        """What stands of the member's own follows (units, handles); the queue itself is as the group says."""
+        handle = self._handle_of(change)
+        self._shared.apply(change, handle)
+        self._standing.follow(change)
+        self._picture(_q_name(change) or (handle.q_name if handle is not None else ""), is_own=True)
+
+    def _end_unit(self, change: c.EndUnit) -> None:
+        touched = {q_name for q_name, _ in (*change.unit.puts, *change.unit.gets)}
+        shared = sorted(filter(self._is_shared, touched))
+        if shared:
+            if len(touched) > len(shared):
+                self._own.prepare()
+            self._shared.end_unit(change, shared)
+        self._own.apply([change], True)
+        for q_name in shared:
+            self._picture(q_name, is_own=True)
+
+    def _is_of_shared(self, change: c.AnyChange) -> bool:
+        if isinstance(change, c.SetDefinition):
+            return isinstance(change.definition, LocalQueue) and change.definition.is_shared
+        if isinstance(change, c.DropDefinition) and change.object_type is not ObjectType.QLOCAL:
+            return False
+        handle = self._handle_of(change)
+        return self._is_shared(handle.q_name if handle is not None else _q_name(change))
+
+    def _is_shared(self, q_name: str) -> bool:
+        queue = self._standing.queues.get(q_name)
+        return queue is not None and queue.shared is not None
+
+    def _handle_of(self, change: c.AnyChange) -> HandleFacts | None:
+        if isinstance(change, c.OpenHandle):
+            return change.handle
+        return self._standing.handles[change.handle] if isinstance(change, c.CloseHandle) else None
+
+    # -- the picture ------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        for name in self._shared.changed():
+            self._picture(name)
+            self._moved[name] = None
+
+    def _picture(self, name: str, *, is_own: bool = False) -> None:
+        """A shared queue as this member sees it now, among its own; ``is_own``: by a call, which may be taken back."""
+        standing = self._standing
+        queue, there = self._shared.queue(name), standing.queues.get(name)
+        if queue is None:
+            standing.ambiguous -= {name}
+            standing.judged.pop(name, None)
+            if there is not None and there.shared is not None:
+                standing.serving = None
+                del standing.queues[name]
+            return
+        others = (standing.aliases, standing.remotes, standing.models)
+        if not is_own and ((there is not None and there.shared is None) or any(name in table for table in others)):
+            standing.ambiguous |= {name}
+            return
+        standing.ambiguous -= {name}
+        seen = queue.seen_by(self._shared.member, there.trigger_stamp_ms if there is not None else None)
+        if there is None or there.definition.initiation_q_name != seen.definition.initiation_q_name:
+            standing.serving = None
+        if is_own:
+            standing.write(standing.queues, name, seen)
+        else:
+            standing.queues[name] = seen
+
+
+_Q_NAME: Mapping[type[c.Change], Callable[[Any], str]] = {
+    c.AddMessage: lambda change: change.q_name,
+    c.TakeMessage: lambda change: change.message.q_name,
+    c.CarryOver: lambda change: change.message.q_name,
+    c.RemoveMessage: lambda change: change.message.q_name,
+    c.SetAside: lambda change: change.message.q_name,
+    c.LockMessage: lambda change: change.q_name,
+    c.UnlockMessage: lambda change: change.q_name,
+    c.NoteTriggered: lambda change: change.q_name,
+    c.SetDefinition: lambda change: change.definition.name,
+    c.DropDefinition: lambda change: change.name,
+}
+"""Of what is written to a queue, the queue it is written to."""
+
+
+def _q_name(change: c.AnyChange) -> str:
+    """The queue that a change is written to; empty for what is written to none."""
+    find = _Q_NAME.get(type(change))
+    return find(change) if find is not None else ""
