@@ -20,9 +20,9 @@ from tests.spark.conftest import depth
 from tests.waiting import until
 from trigmon.mq.calls import Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1700)]
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-MESSAGES, BATCH = 3000, 300
+MESSAGES, BATCH = 3000, 500
 
 JOB = """\
 import sys
@@ -112,7 +112,7 @@ def check(qm, cluster, table, start):
     if cluster.network and start == "submit":
         assert executors(run) == set(cluster.network.addresses)
     cluster.kill_worker(number_of_drivers_worker(cluster, run) if start == "rest" else 1)
-    until(lambda: not depth(qm, "WORK") and newest(qm)["state"] == "exited", 500)
+    until(lambda: not depth(qm, "WORK") and newest(qm)["state"] == "exited", 1200)
     cluster.wait_for_workers(1)
     runs = qm.call(Runs()).rows
     assert newest(qm)["exit_status"] == 0
