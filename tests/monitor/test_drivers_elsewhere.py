@@ -140,3 +140,24 @@ def test_what_was_asked_for_without_an_answer_is_found_by_the_next_supervisor(st
     master.end(submitted, "FINISHED")
     assert ended(stage)["exit_status"] == 0
     assert list(master.drivers) == [submitted]
+
+
+def test_a_run_that_was_seen_to_again_keeps_to_its_time_limit_and_names_it(stage, master, driver):
+    stage.watch(grace_s=10)
+    submitted = driver(time_limit_s=6)
+    pid = started(stage)["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: record(stage)["pid"] != pid)
+    run = ended(stage)
+    assert "its time limit of 6 s" in run["why"]
+    assert master.drivers[submitted]["state"] == "KILLED"
+
+
+def test_a_monitor_that_stops_its_runs_has_their_drivers_killed(stage, master, driver):
+    stop = stage.watch(grace_s=10)
+    submitted = driver()
+    started(stage)
+    stop()
+    run = ended(stage)
+    assert "its monitor's stop" in run["why"]
+    assert master.drivers[submitted]["state"] == "KILLED"

@@ -38,6 +38,7 @@ from trigmon.monitor.starting import Starter
 from trigmon.monitor.warm import Waiting, Warm
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ApplType
 from trigmon.mq.run_states import DUE
 
 log = logger()
@@ -203,7 +204,7 @@ class Programs:
                 return False
             child = Child(order=order, directory=directory, base=directory, plan=admitted, letter=letter)
             self._children[child.run_id] = child
-            self._have_started(child, admitted, order.process.time_limit_s or self.limits.time_limit_s)
+            self._have_started(child, admitted, self._limit_s(child))
         except OSError as error:
             self._seldom.warning("no program can be started", error=str(error))
             self._children.pop(order.run_id, None)
@@ -345,7 +346,7 @@ class Programs:
         """It has a process: that is written, and from here on it is to open its queue."""
         child.pid = pid
         launcher = self.launchers.get(child.trigger.appl_type)
-        if launcher is not None:
+        if launcher is not None and child.trigger.appl_type == ApplType.SPARK:
             self._follower.follow(child.run_id, lambda: launcher.lead(child.order, child.base, child.pid))
         if child.directory != child.base:  # it began with its first process
             self._books.note(child.run_id, {"pid": pid}, _MAY_WAIT_S)
@@ -363,8 +364,9 @@ class Programs:
         code, by = int(said["status"]), str(said["why"])
         begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.base))
         child.pid = said["pid"]
+        limit_s = said.get("limit_s", 0) if child.directory == child.base else self._limit_s(child)
         ended_by = {
-            talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
+            talk.TIME_LIMIT: f"its time limit of {limit_s:g} s",
             talk.NOT_OPENED: f"its monitor, since it had not opened its queue in {child.order.process.open_wait_s} s",
             talk.STOPPED: "its monitor's stop",
             talk.SERVER_LOST: "the end of its Spark Connect server",
@@ -397,7 +399,7 @@ class Programs:
             plan = launcher.again(child.order, child.base, ends=ends)
             if plan is None:
                 return False
-            limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
+            limit_s = self._limit_s(child)
             start_ms = (claims.read(child.base) or {}).get("start_ms", now_ms())
             left_s = max(1.0, limit_s - (now_ms() - start_ms) / 1000) if limit_s and not ends else 0.0
             child.directory = claims.next_after(before, child.base)
@@ -416,8 +418,15 @@ class Programs:
         log.warning("its process was killed, and another sees to what it left", run=child.run_id, ends=ends)
         return True
 
+    def _limit_s(self, child: Child) -> float:
+        """How long a run may take (0: any time)."""
+        return child.order.process.time_limit_s or self.limits.time_limit_s
+
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
         """No program came of it: the trigger message goes to the dead-letter queue."""
+        if child.directory != child.base:  # one had run before
+            self._lose_sight(child, f"no process could be started for what it left elsewhere ({said['error']})")
+            return
         why = said["error"]
         if said["errno"] and child.plan is not None:
             why = process.why_not(said["errno"], child.plan.argv[0], child.plan.working_directory)
@@ -477,7 +486,7 @@ class Programs:
 
     def _ends_by(self, child: Child, start_ms: int) -> float:
         """When the time limit of a program is over whose keeper had died, which would have seen to it."""
-        limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
+        limit_s = self._limit_s(child)
         return time.monotonic() + limit_s - (now_ms() - start_ms) / 1000 if limit_s else 0.0
 
     def _runs_on(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
