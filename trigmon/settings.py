@@ -106,6 +106,18 @@ class MonitorSettings(_Section):
     environment: list[Variable]
 
 
+class ConnectSettings(_Section):
+    """Section ``connect``: the Spark Connect servers that a monitor keeps."""
+
+    runs: Annotated[int, Field(ge=1, le=10_000)]
+    master: Annotated[str, Field(pattern=r"^local(\[(\*|[0-9]+)\])?$")]
+    memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmgKMG]$")]
+    conf: list[Annotated[str, Field(pattern=r"^[^=\s]+=.*$")]]
+    rss_limit: Bytes
+    max_age_s: Annotated[int, Field(ge=0, le=999_999_999)]
+    deadline_s: Seconds
+
+
 class RunsSettings(_Section):
     """Section ``runs``: how long the ledger keeps runs that have ended."""
 
@@ -132,6 +144,7 @@ class Settings(_Section):
     server: ServerSettings
     store: StoreSettings
     monitor: MonitorSettings
+    connect: ConnectSettings
     runs: RunsSettings
     log: LogSettings
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from tests.benchmarks import first_row
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.depths import Depths
 from tests.benchmarks.draining import draining
@@ -44,12 +45,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (default 5)")
     parser.add_argument("--directory", type=Path, help="where the data lies, for the disk to be measured")
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
+    parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
         if options.spark:
             spark(Path(directory), rounds, 100_000 // scale)
+            return
+        if options.first_row:
+            first_row.measured(Path(directory), rounds, archive=not options.quick)
             return
         if options.postgres:
             postgres(Path(directory), rounds, scale)

@@ -122,7 +122,8 @@ def test_a_closed_queue_is_closed_once_and_used_no_more(qm, queue):
     queue.close()
     queue.close()
     assert repr(queue).endswith("of QM1, closed>")
-    for use in (lambda: queue.put(b""), queue.get, queue.browse, queue.inquire, lambda: queue.put_many([b""])):
+    puts = (lambda: queue.put(b""), lambda: queue.put_many([b""]), lambda: queue.put_each([]))
+    for use in (*puts, queue.get, queue.browse, queue.inquire):
         with pytest.raises(trigmon.HobjError, match="was closed"):
             use()
     assert qm.alive
@@ -181,6 +182,34 @@ def test_a_frame_is_put_whole_or_not_at_all(qm, monkeypatch):
 
 def test_no_messages_are_no_call(queue):
     assert queue.put_many([]) == []
+    assert queue.put_each([]) == []
+
+
+def test_messages_with_options_of_their_own_belong_to_the_unit_of_work_in_their_order(qm, queue):
+    queue.put_each(((b"%d" % n, {}) for n in range(50)), syncpoint=True)
+    assert depth(queue) == 50
+    qm.backout()
+    assert depth(queue) == 0
+    ids = queue.put_each(((b"%d" % n, {"correl_id": b"%d" % n}) for n in range(50)), syncpoint=True, format="OURS")
+    qm.commit()
+    messages = queue.get_many(100)
+    assert [message.msg_id for message in messages] == ids
+    assert [message.data for message in messages] == [message.correl_id.rstrip(b"\0") for message in messages]
+    assert [int(message.data) for message in messages] == list(range(50))
+    assert {message.format for message in messages} == {"OURS"}
+
+
+def test_what_one_of_them_says_itself_is_stronger_than_what_all_say(queue):
+    queue.put_each([("all's", {}), ("its own", {"priority": 5})], priority=3)
+    assert [(message.text, message.priority) for message in queue.browse()] == [("its own", 5), ("all's", 3)]
+
+
+def test_outside_syncpoint_nothing_is_put_behind_one_that_is_refused(qm):
+    define(qm, "SHORT", max_msg_length=4)
+    with qm.open("SHORT", "output", "browse") as queue:
+        with pytest.raises(trigmon.MsgTooBigForQ):
+            queue.put_each((b"x" * n, {}) for n in (1, 2, 9, 3))
+        assert [len(message.data) for message in queue.browse()] == [1, 2]
 
 
 def test_a_put_to_a_name_needs_no_open(qm, q_name):

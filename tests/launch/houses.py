@@ -42,12 +42,14 @@ class House:
     def run(self, run_id):
         return self.directory / "runs" / run_id
 
-    def start(self, run_id, *argv, time_limit_s=0, grace_s=WAIT_S, working_directory="", asks=None, **environment):
+    def start(
+        self, run_id, *argv, time_limit_s=0, grace_s=20.0, lease_s=0, working_directory="", asks=None, **environment
+    ):
         """``asks``: what else the plan says, by its fields."""
         environment = {"TRIGMON_RUN": run_id, "PATH": os.environ["PATH"]} | environment
         argv, directory = [str(word) for word in argv], str(working_directory)
         plan = LaunchPlan(argv=argv, environment={}, working_directory=directory, **asks or {})
-        limits = {"time_limit_s": time_limit_s, "grace_s": grace_s}
+        limits = {"time_limit_s": time_limit_s, "grace_s": grace_s, "lease_s": lease_s}
         self.keeper.start(run_id, plan, environment, self.run(run_id), **limits)
 
     def shell(self, run_id, text, **more):

@@ -88,6 +88,17 @@ TOGETHER = {
         "spark_num_executors",
         OF_THE_SERVER,
     ),
+    "a session with memory of its own": (
+        {**CONNECT, "spark_driver_memory": "2g"},
+        "spark_driver_memory",
+        OF_THE_SERVER,
+    ),
+    "a session with packages": ({**CONNECT, "spark_packages": "a:b:1"}, "spark_packages", OF_THE_SERVER),
+    "a session with its server's settings": (
+        {**CONNECT, "spark_conf": "spark.sql.a=b spark.executor.memory=1g"},
+        "spark_conf",
+        "settings that a session can have of its own with SPKSTART(CONNECT), spark.sql.*, not spark.executor.memory",
+    ),
     "a process on a Connect server": (
         {**CONNECT, "spark_isolation": "process", "spark_master": "sc://h:1"},
         "spark_master",
@@ -116,7 +127,7 @@ FITTING = [
     REST,
     {**REST, "spark_master": "http://h:6066", **CLUSTER},
     CONNECT,
-    {**CONNECT, "spark_master": "local[4]", "spark_driver_memory": "2g", "spark_jars": "a.jar"},
+    {**CONNECT, "spark_master": "local[4]", "spark_conf": "spark.sql.a=b own=c", "spark_jars": "a.jar"},
     {**CONNECT, "spark_master": "sc://h:15002"},
     {**CONNECT, "spark_isolation": "process", "spark_master": "spark://h:7077", "spark_num_executors": 2},
     {**CLUSTER, "spark_master": "yarn", "spark_principal": "p", "spark_keytab": "k"},

@@ -11,14 +11,23 @@ from trigmon.spark.table import batch_of, publish, staging_of, write_batch
 
 
 class Frame:
-    """Something with ``write.parquet``, which writes ``body`` or fails half way."""
+    """Something with a ``write`` as a DataFrame's, which writes ``body`` or fails half way."""
 
     def __init__(self, body, fails=False):
         self.body = body
         self.fails = fails
         self.write = self
 
-    def parquet(self, where):
+    def format(self, _name):
+        return self
+
+    def partitionBy(self, *_columns):  # noqa: N802
+        return self
+
+    def options(self, **_options):
+        return self
+
+    def save(self, where):
         directory = Path(where.removeprefix("file:"))
         (directory / "deep").mkdir(parents=True)
         (directory / "deep" / "part").write_text(self.body)
@@ -56,8 +65,8 @@ def test_a_job_that_still_writes_a_batch_which_another_was_given_adds_nothing_to
         assert write_batch(Frame("the other's"), table, "b1")
 
     class Slow(Frame):
-        def parquet(self, where):
-            super().parquet(where)
+        def save(self, where):
+            super().save(where)
             if when == "while it writes":
                 other()
 

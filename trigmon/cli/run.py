@@ -31,6 +31,7 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     """
     from trigmon import log
     from trigmon.launch.grants import Grants
+    from trigmon.launch.spark.serving import Serving
     from trigmon.monitor import monitor as watching
     from trigmon.monitor.children import Limits
 
@@ -54,4 +55,13 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
         stop_runs=settings.monitor.stop_runs,
         class_archives=settings.monitor.class_archives,
         launcher=settings.monitor.launcher,
+        connect_settings=Serving(
+            runs=settings.connect.runs,
+            master=settings.connect.master,
+            memory=settings.connect.memory,
+            conf=tuple(settings.connect.conf),
+            rss_limit=settings.connect.rss_limit,
+            max_age_s=settings.connect.max_age_s,
+            deadline_s=settings.connect.deadline_s,
+        ),
     )

@@ -16,6 +16,7 @@ from typing import Any
 from trigmon import places
 from trigmon.client.connecting import connect
 from trigmon.client.connection import Connection
+from trigmon.demo import data
 from trigmon.mq.calls import Display, Pause, Runs
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing
@@ -31,7 +32,7 @@ JOB_END_S = 5.0
 _SETTINGS = f"""\
 qmgr: {{name: {NAME}, data: null, definitions: []}}
 server: {{tcp: null, socket_group: null}}
-monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT]}}
+monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT, FLIGHTS_WEATHER], class_archives: false}}
 """
 
 
@@ -52,12 +53,13 @@ class House:
         self._log = home / "daemon.log"
         config = home / "demo.yaml"
         config.write_text(_SETTINGS)
-        own = {"TRIGMON_HOME": str(home), "TRIGMON_CONFIG": str(config), "FLIGHTS_OUTPUT": str(output)}
+        flights = {"FLIGHTS_OUTPUT": str(output), "FLIGHTS_WEATHER": str(data.weather())}
+        own = {"TRIGMON_HOME": str(home), "TRIGMON_CONFIG": str(config)}
         with self._log.open("wb") as log:
             # A session of its own: Ctrl-C is for the demo, which then ends the daemon in order.
             self._daemon = subprocess.Popen(
                 [sys.executable, "-m", "trigmon", "run"],
-                env=kept | own,
+                env=kept | own | flights,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

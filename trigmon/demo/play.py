@@ -143,9 +143,10 @@ def _apply(qm: Connection) -> list[str]:
 def _put(qm: Connection, screen: Screen, rows: list[bytes]) -> int:
     """Puts a message a flight, a hundred a unit of work. Returns when the first commit was sent (ms since 1970)."""
     committed_ms = 0
+    messages = list(data.grouped(rows))
     with qm.open(Q_NAME, "output") as queue:
         for start in range(0, len(rows), _UNIT):
-            queue.put_many(rows[start : start + _UNIT], syncpoint=True, format="MQSTR")
+            queue.put_each(messages[start : start + _UNIT], syncpoint=True, format="MQSTR")
             committed_ms = committed_ms or time.time_ns() // 1_000_000
             qm.commit()
             screen.progress("messages are put", min(start + _UNIT, len(rows)), len(rows))

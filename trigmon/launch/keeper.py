@@ -9,6 +9,10 @@ programs leave behind too, of which it never heard, and a descriptor a run would
 left behind is ended when the program has: SIGTERM, and SIGKILL after the run's grace. While the program runs, whatever
 it made is its own business.
 
+A run may be a copy of a process that is kept ready for it (:mod:`trigmon.launch.forks`). A helper is a program that
+serves others: it is kept as long as a monitor says so now and then (its lease) or there are programs, and it keeps no
+keeper.
+
 What it is told to start as a unit of systemd's is no child of its own (:mod:`trigmon.launch.units`): it only tells
 what systemd says, and writes it down. With the directory RUNS it first takes up the units of an earlier keeper of its
 name.
@@ -19,6 +23,7 @@ Standard library only, and little of it: it is started while a launch waits.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import selectors
 import signal
@@ -29,12 +34,15 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trigmon.launch import claims, talk
 from trigmon.launch.ending import Run
 from trigmon.launch.kept import Kept, NotExecutedError, children, may_change_users, now_ms, run_behind
 from trigmon.launch.units import Unit, Units
+
+if TYPE_CHECKING:
+    from trigmon.launch.forks import Fork, Forks
 
 LINGER_S = 5.0
 """How long a keeper with nothing to keep waits for the next monitor."""
@@ -89,6 +97,8 @@ class Keeper:
         self._asked: list[talk.Said] = []
         self._runs: dict[str, Run] = {}
         self._units = Units(self, self._selector)
+        self._forks: Forks | None = None
+        self._leases: dict[str, float] = {}
         self._leaders: dict[int, Kept] = {}
         self._unwritten: dict[str, tuple[Path, claims.Fields]] = {}
         self._graces: dict[str, float] = {}
@@ -183,6 +193,10 @@ class Keeper:
         for order in asked:
             if order.get("say") == "stop" and (run := self._runs.get(order["run"])):
                 run.end(order["why"], float(order["grace_s"]))
+            elif order.get("say") == "keep":
+                self._lease(order)
+            elif order.get("say") == "warm":
+                self._warm(order)
         if any(order.get("say") == "bye" for order in asked):
             self._linger_s = 0.0 if len(self._peers) <= 1 else self._linger_s
 
@@ -213,11 +227,27 @@ class Keeper:
         if order.get("launcher") == talk.SYSTEMD:
             self._runs[order["run"]] = self._units.start(order)
             return True
+        if order.get("fork") and not order.get("user") and self._forks and self._forks.is_ready:
+            self._runs[order["run"]] = self._forks.start(order, self._null)
+            return True
         run = Kept(order, self._null)
         self._runs[run.run_id] = self._leaders[run.pid] = run
+        self._lease(order)
         self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
         claims.note_start(run.directory, run.pid, run.start_ms, order["argv"])
         return True
+
+    def _warm(self, order: talk.Said) -> None:
+        if self._forks is None:
+            from trigmon.launch.forks import Forks
+
+            self._forks = Forks(self, self._selector)
+        self._forks.warm(order["argv"], order["environment"])
+
+    def _lease(self, order: talk.Said) -> None:
+        """A helper is kept for so long from now on, unless that is said again."""
+        if order["run"] in self._runs and (lease_s := float(order.get("lease_s", 0))):
+            self._leases[order["run"]] = time.monotonic() + lease_s
 
     def _fail(self, order: talk.Said, error: Exception) -> None:
         if order["run"] in self._runs:
@@ -227,6 +257,25 @@ class Keeper:
         with suppress(OSError):
             claims.note_exit(Path(order["directory"]), fields)
         self._tell(talk.line("failed", **fields))
+
+    # -- what the fork server makes -------------------------------------------------------------------------
+
+    def forks_are_ready(self, pid: int) -> None:
+        """See :class:`trigmon.launch.forks.Heeds`."""
+        self._tell(talk.line("warm", pid=pid))
+
+    def fork_started(self, run: Fork) -> None:
+        """See :class:`trigmon.launch.forks.Heeds`. It is written down before it begins."""
+        self._leaders[run.pid] = run
+        with suppress(OSError):
+            claims.note_start(run.directory, run.pid, run.start_ms, run.order["argv"])
+        self._tell(talk.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
+
+    def fork_failed(self, run: Fork, error: Exception) -> None:
+        """See :class:`trigmon.launch.forks.Heeds`."""
+        self._runs.pop(run.run_id, None)
+        self._fail(run.order, error)
+        self._idle_since = time.monotonic()
 
     # -- what systemd keeps ---------------------------------------------------------------------------------
 
@@ -256,7 +305,7 @@ class Keeper:
     def _signalled(self, numbers: bytes) -> None:
         if signal.SIGTERM in numbers:
             self._ends = True
-            for run in self._leaders.values():  # units go on: the next keeper finds them
+            for run in self._kept():  # units go on: the next keeper finds them
                 run.end(talk.KEEPER_ENDED, run.grace_s)
 
     def _reap(self) -> None:
@@ -266,6 +315,8 @@ class Keeper:
             while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 has_ended = True
                 run = self._leaders.pop(found.si_pid, None)
+                if run is None and self._forks and self._forks.ended(found.si_pid):
+                    continue
                 if run is None:
                     os.waitpid(found.si_pid, os.WNOHANG)
                     self._left.pop(found.si_pid, None)
@@ -277,6 +328,7 @@ class Keeper:
     def _ended(self, run: Kept | Unit) -> None:
         fields = run.ended()
         self._runs.pop(run.run_id, None)
+        self._leases.pop(run.run_id, None)
         if isinstance(run, Kept):
             self._graces[run.run_id] = time.monotonic() + run.grace_s
         self._write_exit(run.directory, fields)
@@ -294,9 +346,14 @@ class Keeper:
             return
         self._units.let_go(fields["run"])
 
+    def _kept(self) -> list[Kept]:
+        """The runs that are, or are about to be, processes of this one's."""
+        return [run for run in self._runs.values() if isinstance(run, Kept)]
+
     def _orphans(self) -> list[int]:
         """What programs have left behind."""
-        return [pid for pid in children() if pid not in self._leaders]
+        server = self._forks.pid if self._forks else 0
+        return [pid for pid in children() if pid not in self._leaders and pid != server]
 
     def _clear_up(self) -> None:
         """Ends what ended programs left behind. What names no run is ended when none is left that could be its own."""
@@ -304,7 +361,7 @@ class Keeper:
         found = self._orphans()
         for pid in found:
             run_id = run_behind(pid, self._leaders)
-            if run_id in self._runs or (not run_id and self._runs):
+            if run_id in self._runs or (not run_id and self._has_programs()):
                 continue
             is_new = pid not in self._left
             kill_at = self._left.setdefault(pid, self._graces.get(run_id, now + _GRACE_S))
@@ -326,6 +383,9 @@ class Keeper:
         for run in list(self._runs.values()):
             run.keep_time(now)
         self._units.keep_up(now)
+        if self._forks and self._forks.due_at and now >= self._forks.due_at:
+            self._forks.keep_time(now)
+        self._end_helpers(now)
         if now < self._look_again_at:
             return
         self._look_again_at = now + _TRY_AGAIN_S
@@ -335,25 +395,41 @@ class Keeper:
         if self._graces or self._left:
             self._clear_up()
 
+    def _end_helpers(self, now: float) -> None:
+        """Helpers nobody asks for any more end, but not under the hands of programs."""
+        if self._has_programs():
+            return
+        is_left = self._is_idle() and self._linger_s == 0
+        for run_id, until in self._leases.items():
+            if is_left or now >= until:
+                self._leases[run_id] = math.inf
+                self._runs[run_id].end(talk.KEEPER_ENDED, self._runs[run_id].grace_s)
+
     def _pause_s(self) -> float | None:
         now = time.monotonic()
         pauses = [run.due_at - now for run in self._runs.values() if run.due_at]
+        pauses += [until - now for until in self._leases.values() if until < math.inf and not self._has_programs()]
+        pauses += [self._forks.due_at - now] if self._forks and self._forks.due_at else []
         if self._graces or self._left or self._unwritten:
             pauses.append(self._look_again_at - now)
             pauses += [kill_at - now for kill_at in self._left.values() if kill_at > now]
         if self._units.try_again_at:
             pauses.append(self._units.try_again_at - now)
-        if self._is_idle():
+        if self._is_idle() and not self._runs:
             pauses.append(self._idle_since + self._linger_s - now)
         return max(0.0, min(pauses)) if pauses else None
 
+    def _has_programs(self) -> bool:
+        """Whether it keeps anything but helpers."""
+        return len(self._runs) > len(self._leases)
+
     def _is_idle(self) -> bool:
-        return not (self._runs or self._peers or self._left or self._unwritten)
+        return not (self._has_programs() or self._peers or self._left or self._unwritten)
 
     def _is_over(self) -> bool:
         if self._ends:
-            return not (self._leaders or self._left)
-        return self._is_idle() and time.monotonic() >= self._idle_since + self._linger_s
+            return not (self._kept() or self._left)
+        return self._is_idle() and not self._runs and time.monotonic() >= self._idle_since + self._linger_s
 
 
 def main() -> None:

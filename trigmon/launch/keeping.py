@@ -55,8 +55,12 @@ class Keeper:
         *,
         time_limit_s: float,
         grace_s: float,
+        lease_s: float = 0,
     ) -> None:
-        """Asks for a start; ``environment`` is all that the program gets. Raises KeeperGone."""
+        """Asks for a start; ``environment`` is all that the program gets. Raises KeeperGone.
+
+        With ``lease_s`` it is a helper, which is kept for so long, and as a process whatever programs are started as.
+        """
         self._say(
             talk.line(
                 "start",
@@ -67,8 +71,8 @@ class Keeper:
                 directory=str(directory),
                 time_limit_s=time_limit_s,
                 grace_s=grace_s,
-                launcher=self._launcher,
-                **_extras(plan),
+                launcher=talk.PROCESS if lease_s else self._launcher,
+                **_extras(plan, lease_s),
             )
         )
 
@@ -76,10 +80,19 @@ class Keeper:
         """Asks for a run's end. Raises KeeperGone."""
         self._say(talk.line("stop", run=run_id, why=why, grace_s=grace_s))
 
-    def close(self) -> None:
-        """Goes; a keeper that keeps nothing ends then."""
+    def keep(self, run_id: str, lease_s: float) -> None:
+        """Says that a helper is wanted for so long from now on. Raises KeeperGone."""
+        self._say(talk.line("keep", run=run_id, lease_s=lease_s))
+
+    def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
+        """Has it keep a fork server ready. Raises KeeperGone."""
+        self._say(talk.line("warm", argv=argv, environment=dict(environment)))
+
+    def close(self, *, for_good: bool = True) -> None:
+        """Goes; a keeper that keeps nothing ends then, unless this monitor comes again (not ``for_good``)."""
         with suppress(KeeperGone):
-            self._say(talk.line("bye"))
+            if for_good:
+                self._say(talk.line("bye"))
         self._link.close()
 
     def wait_for_hello(self) -> None:
@@ -189,10 +202,10 @@ class Keepers:
         """One that has gone."""
         self._known.pop(keeper.name, None)
 
-    def close(self) -> None:
-        """Ends all connections."""
+    def close(self, *, for_good: bool = True) -> None:
+        """Ends all connections; not ``for_good``: another monitor comes and wants what is kept."""
         for keeper in self.all():
-            keeper.close()
+            keeper.close(for_good=for_good)
         self._known.clear()
 
     def _made(self, name: str) -> Keeper:
@@ -208,9 +221,11 @@ class Keepers:
         return Keeper(name, link, pid, self._launcher)
 
 
-def _extras(plan: LaunchPlan) -> dict[str, Any]:
+def _extras(plan: LaunchPlan, lease_s: float) -> dict[str, Any]:
     """What few plans have, in the words of :mod:`trigmon.launch.talk`."""
-    extras: dict[str, Any] = {}
+    extras: dict[str, Any] = {"lease_s": lease_s} if lease_s else {}
+    if plan.fork:
+        extras["fork"] = plan.fork
     if plan.user:
         extras["user"] = _identity(plan.user)
     limits = {"memory_mib": plan.memory_limit_mib, "cpu_s": plan.cpu_limit_s, "open_files": plan.open_files_limit}

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import time
 import traceback
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Protocol
@@ -42,14 +42,17 @@ class Program(Protocol):
         """Its status when it has ended, as subprocess gives it."""
 
 
+Begin = Callable[[talk.Said, int, IO[bytes], IO[bytes]], Program]
+
+
 class Kept(Run):
     """A program, started by being made: in a session of its own, with its output in its run's directory.
 
-    ``order`` is the frame that asked for it. Raises NotExecutedError, OSError when its files cannot be made, and
-    ValueError for what could never be executed.
+    ``order`` is the frame that asked for it, ``begin`` what makes a process of it: the ordinary way, unless it is said.
+    Raises NotExecutedError, OSError when its files cannot be made, and ValueError for what could never be executed.
     """
 
-    def __init__(self, order: talk.Said, null: int) -> None:
+    def __init__(self, order: talk.Said, null: int, begin: Begin | None = None) -> None:
         self._limit_s = float(order["time_limit_s"])
         directory = Path(order["directory"])
         super().__init__(str(order["run"]), directory, grace_s=float(order["grace_s"]), time_limit_s=self._limit_s)
@@ -65,8 +68,7 @@ class Kept(Run):
                 put = str(credentials.put(directory, order["secrets"], *owner))
                 order = {**order, "environment": {**environment, credentials.VARIABLE: put}}
             with (directory / STDOUT).open("xb") as out, (directory / STDERR).open("xb") as err:
-                is_plain = not (user or limits)
-                self._program = _started(order, null, out, err) if is_plain else _forked(order, null, out, err)
+                self._program = (begin or begun)(order, null, out, err)
         except BaseException:
             self._forget_secrets()
             raise
@@ -75,8 +77,9 @@ class Kept(Run):
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to its whole process group; only while it has not been waited for."""
-        with suppress(OSError):
-            os.killpg(self.pid, number)
+        if self.pid > 0:  # one that is just being forked has none yet
+            with suppress(OSError):
+                os.killpg(self.pid, number)
 
     def ended(self) -> claims.Fields:
         """Waits for it, which has ended; what is to be known of that. Its secrets go."""
@@ -110,6 +113,12 @@ class Kept(Run):
                 credentials.remove(self.directory)
             except OSError:
                 traceback.print_exc()
+
+
+def begun(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Program:
+    """Makes a process of an order. Raises NotExecutedError, OSError and ValueError."""
+    is_plain = not (order.get("user") or order.get("limits"))
+    return (_started if is_plain else _forked)(order, null, out, err)
 
 
 def _started(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Program:

@@ -6,7 +6,10 @@ The monitor says
 start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``, ``directory`` (the run's,
           to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL); where there is
           any, ``user`` (``name uid gid groups``), ``limits`` (``memory_mib cpu_s open_files``) and
-          ``secrets`` (files by name); ``launcher`` (process, systemd)
+          ``secrets`` (files by name); ``launcher`` (process, systemd); ``fork`` (the words by which the
+          fork server would run it, where there is one: argv otherwise); of a helper, ``lease_s``
+keep      ``run``, ``lease_s``: a helper is wanted for so long from now on
+warm      ``argv``, ``environment``: there is to be a fork server of these words
 stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
 bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
 ========  ==================================================================================================
@@ -18,6 +21,7 @@ hello     first, and after all that was said to it before: ``pid``, ``runs`` (th
 started   ``run``, ``pid``, ``start_ms``
 ended     what :mod:`trigmon.launch.claims` writes as the run's exit
 failed    likewise, where no program came to be: ``errno`` (0: not the kernel's refusal to execute it), ``error``
+warm      ``pid``: the fork server is ready
 taken     ``run``: another start has claimed it, so nothing was started
 ========  ==================================================================================================
 
@@ -48,6 +52,8 @@ CANCELLED = "cancelled"
 """Why a run was ended: an operator asked for it."""
 NOT_OPENED = "not opened"
 """Why a run was ended: it had not opened the queue it was started for within OPENWAIT."""
+SERVER_LOST = "server lost"
+"""Why a run was ended: the Spark Connect server that it worked in has ended."""
 KEEPER_ENDED = "keeper ended"
 """Why a run was ended: somebody sent its keeper SIGTERM."""
 OUT_OF_MEMORY = "the kernel, for want of memory"

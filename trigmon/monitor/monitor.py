@@ -13,21 +13,27 @@ from types import FrameType
 from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
-from trigmon.launch import systemd, talk
+from trigmon.launch import process, systemd, talk
 from trigmon.launch.grants import Grants
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
+from trigmon.launch.port import LaunchPlan
+from trigmon.launch.spark.serving import Serving, Shelf
 from trigmon.log import logger, say_always
 from trigmon.monitor.books import Books
 from trigmon.monitor.children import Limits
 from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs
+from trigmon.monitor.servers import Servers
 from trigmon.monitor.sweeping import Sweeper
+from trigmon.monitor.warm import Warm
 from trigmon.monitor.watcher import Watcher
 from trigmon.notify import ServiceManager
 
 log = logger()
+# How long a stopping monitor takes to release the sessions of runs that have ended.
+_RELEASED_S = 5.0
 DEFAULT_INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 
@@ -41,6 +47,7 @@ def run(
     stop_runs: bool = False,
     launcher: str = talk.PROCESS,
     class_archives: bool = True,
+    connect_settings: Serving | None = None,
     stop: threading.Event | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
@@ -51,8 +58,9 @@ def run(
     is called once the initiation queue is open.
     Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
     because the process that started it has died. ``launcher`` is what programs are started as; ``class_archives`` says
-    whether Spark jobs may have archives of classes made. Raises MQError when the initiation queue cannot be served, and
-    OSError when there is no systemd to start programs.
+    whether Spark jobs may have archives of classes made, ``connect_settings`` of what kind its Spark Connect servers
+    are. Raises MQError when the initiation queue cannot be served, and OSError when there is no systemd to start
+    programs.
     """
     if launcher == talk.SYSTEMD and (why := systemd.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
@@ -80,14 +88,22 @@ def run(
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
             keepers = Keepers(directory / "monitors", post.keeper, launcher)
+            serving = connect_settings or Serving()
+            warm = Warm(Shelf(directory), post.name, serving, name)
             programs = Programs(
                 books,
-                launchers(directory, grants, class_archives=class_archives),
+                launchers(directory, grants, serving, class_archives=class_archives),
                 directory / "runs",
                 keepers,
                 limits or Limits(),
+                warm,
                 q_mgr_name=name,
                 address=address if ":" in address else "",
+            )
+            servers = Servers(
+                *(warm, directory, address if ":" in address else name, programs.ask_keeper),
+                lambda more: process.environment(LaunchPlan(argv=[], environment=dict(more))),
+                forks=launcher == talk.PROCESS,
             )
             sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(
@@ -108,8 +124,10 @@ def run(
                 link.close()
                 sweeper.stop()
                 # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.
-                _stop(programs, stop_runs=stop_runs, in_time=os.getppid() == parent)
-                keepers.close()
+                in_time = os.getppid() == parent
+                _stop(programs, stop_runs=stop_runs, in_time=in_time)
+                servers.stop(_RELEASED_S if in_time else 0.0)
+                keepers.close(for_good=in_time)
 
 
 def _absolute(address: str) -> str:

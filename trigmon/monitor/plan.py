@@ -9,7 +9,7 @@ and in a context that a client passes on. Whether a run may start now is the led
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -21,8 +21,10 @@ from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMes
 from trigmon.mq.enums import ApplType, Feedback, MsgType, ObjectType
 from trigmon.mq.errors import TmError
 from trigmon.mq.names import is_object_name
+from trigmon.rules.spark_programs import is_warm
 
 # What only a definition can say: all that Process has of our own.
+_OF_WARMTH = ("appl_type", "spark_start", "spark_isolation", "spark_master")
 _ADDED = tuple(name for name, attribute in ATTRIBUTES[ObjectType.PROCESS].items() if attribute.ours)
 
 
@@ -95,6 +97,18 @@ def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> P
         return msgspec.convert({**added, **said}, Process)
     except msgspec.ValidationError:
         return Process(**said)
+
+
+def warm_masters(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The masters ("": the ordinary one) of the Spark Connect servers that processes need of us, by process name."""
+    attributes = ATTRIBUTES[ObjectType.PROCESS]
+    masters = {}
+    for row in rows:
+        said = {name: attributes[name].read(row[name], row["name"]) for name in _OF_WARMTH if name in row}
+        process = Process(name=row["name"], **said)
+        if process.appl_type == ApplType.SPARK and is_warm(process) and not process.spark_master.startswith("sc://"):
+            masters[process.name] = process.spark_master
+    return masters
 
 
 def startable(trigger: TriggerMessage, appl_types: Collection[int]) -> DeadLetter | None:

@@ -31,6 +31,7 @@ def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> Non
                 if of:
                     link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
                 programs.take_up(record, keeper_of(of or monitor))
+    programs.warm.sweep(of or monitor)
 
 
 def _recorded(call: Callable[[Call], Reply], where: ledger.Fields) -> Iterator[ledger.Fields]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from trigmon.log import Seldom, logger
@@ -22,6 +22,7 @@ from trigmon.monitor.plan import (
     is_the_queue_managers,
     read_trigger,
     startable,
+    warm_masters,
 )
 from trigmon.monitor.posts import Post
 from trigmon.monitor.programs import Programs, now_ms
@@ -49,6 +50,7 @@ _OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
 _PAUSE_S: Final = 1.0
 # How often it is looked whether another monitor is gone, and how often one trouble is told.
 _LOOK_ROUND_S: Final = 2.0
+_EXPECT_S: Final = 30.0
 _SAY_AGAIN_S: Final = 60.0
 
 
@@ -75,6 +77,7 @@ class Watcher:
         self._post = post
         self._name = post.name
         self._look_round_at = 0.0
+        self._expect_at = 0.0
         self._last_id = "0"
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._ready = ready
@@ -135,6 +138,26 @@ class Watcher:
             log.info("another monitor is gone, and its runs are taken over", monitor=gone)
             resume(self._link, self._programs, self._name, of=gone)
         self._look_round_at = time.monotonic() + _LOOK_ROUND_S
+        if time.monotonic() >= self._expect_at:
+            self._expect()
+            self._expect_at = time.monotonic() + _EXPECT_S
+
+    def _expect(self) -> None:
+        """Which Spark Connect servers the queues served here will need: they take their time to become warm."""
+        masters = warm_masters(self._rows(ObjectType.PROCESS.name))
+        if masters:
+            queues = self._rows(ObjectType.QLOCAL.name)
+            started = {row["process_name"] for row in queues if row["initiation_q_name"] == self._initiation_q}
+            masters = {name: master for name, master in masters.items() if name in started}
+        self._programs.warm.expect(masters.values())
+
+    def _rows(self, object_type: str) -> Iterator[dict[str, Any]]:
+        after, more = "", True
+        while more:
+            reply = self._link.call(Display(object_type=object_type, after=after))
+            assert isinstance(reply, Listing)
+            yield from reply.rows
+            after, more = str(reply.rows[-1]["name"]) if reply.rows else "", reply.more
 
     def _may_go_on(self, error: MQError, unit: int) -> bool:
         """Whether a refused call is no reason to end: the messages are put back, and tried again after a pause."""

@@ -33,6 +33,8 @@ _OWN_VARIABLES = re.compile(r"TRIGMON_\w*|CREDENTIALS_DIRECTORY|SPARK_REMOTE")
 # A session shares the JVM and the identity of its server, so these cannot be its own.
 _NOT_OF_A_SESSION = (
     "spark_class",
+    "spark_packages",
+    "spark_driver_memory",
     "spark_driver_cores",
     "spark_executor_memory",
     "spark_executor_cores",
@@ -166,6 +168,20 @@ def _as_a_session(process: Process) -> Iterator[tuple[str, str]]:
     for name in _NOT_OF_A_SESSION:
         if getattr(process, name):
             yield name, "not said with SPKSTART(CONNECT), whose server's it is, unless with SPKISOL(PROCESS)"
+    if wrong := [key for key in _keys(process.spark_conf) if not key.startswith("spark.sql.")]:
+        yield (
+            "spark_conf",
+            f"settings that a session can have of its own with SPKSTART(CONNECT), spark.sql.*, not {wrong[0]}: "
+            "a server that the monitor keeps is told in the setting connect.conf",
+        )
+
+
+def _keys(conf: str) -> list[str]:
+    """The keys of SPKCONF that are Spark's; none where its words are wrong, which is told already."""
+    try:
+        return [key for key in (word.partition("=")[0] for word in shlex.split(conf)) if key.startswith("spark.")]
+    except ValueError:
+        return []
 
 
 def _by_submit(process: Process) -> Iterator[tuple[str, str]]:

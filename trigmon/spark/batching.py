@@ -105,6 +105,8 @@ class Source(NamedTuple):
         """``spark.read`` or ``spark.readStream`` with all that is to be said to the data source."""
         register(self.spark)
         reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
+        if run := os.environ.get("TRIGMON_RUN"):
+            reader = reader.option("run", run)
         for name, value in {**self.options, **more}.items():
             reader = reader.option(name, value)
         return reader.schema(self.schema) if self.schema else reader

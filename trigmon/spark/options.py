@@ -30,7 +30,8 @@ class Options(NamedTuple):
     come whole, all messages of one in one batch; ``partitions`` of a batch; ``columns``, comma-separated, where not all
     are wanted; ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one
     query alone; ``reservation``: the number of one to read instead of browsing; ``staging``: the directory for what
-    tasks of a large write lay aside, which the driver must see too (default: the user's own below the temporary one).
+    tasks of a large write lay aside, which the driver must see too (default: the user's own below the temporary one);
+    ``run``: the run it is done for (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session has not).
     """
 
     queue: str
@@ -64,7 +65,7 @@ def read(given: Mapping[str, str]) -> Options:
     return Options(
         queue=queue,
         address=concrete(said.get("address") or said.get("qmgr") or default_address()),
-        run_id=os.environ.get("TRIGMON_RUN", ""),
+        run_id=said.get("run") or os.environ.get("TRIGMON_RUN", ""),
         is_json=form == "json",
         columns=tuple(re.findall(r"[^,\s]+", said.get("columns", ""))),
         max_rows=_number(said, "maxrows", 0),

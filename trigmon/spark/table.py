@@ -1,6 +1,6 @@
-"""A Parquet table that takes each batch once: a directory a batch, moved into its place by one rename.
+"""A table of files that takes each batch once: a directory a batch, moved into its place by one rename.
 
-    flights/batch=ID/       what is in the table
+    flights/batch=ID/       what is in the table: files, or a directory a month, where it is partitioned so
     flights.staging/ID.X/   what an attempt is writing, a directory of its own
 
 A batch that comes again is found by its name and not written a second time; one that was not written to its end was
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,20 @@ def batch_of(table: str | Path, name: str) -> Path:
     return Path(table) / f"batch={name}"
 
 
-def write_batch(frame: DataFrame, table: str | Path, name: str) -> bool:
-    """Writes a batch as Parquet, safe from a power cut when this returns; False when the table has it already."""
+def write_batch(
+    frame: DataFrame,
+    table: str | Path,
+    name: str,
+    *,
+    partition_by: Sequence[str] = (),
+    form: str = "parquet",
+    options: Mapping[str, str] | None = None,
+) -> bool:
+    """Writes a batch, safe from a power cut when this returns; False when the table has it already.
+
+    Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is what Spark
+    calls a format of files, ``options`` are its own.
+    """
     final, staging = batch_of(table, name), staging_of(table)
     for left in staging.iterdir() if staging.exists() else ():
         if left.name.rpartition(".")[0] == name:
@@ -40,7 +53,8 @@ def write_batch(frame: DataFrame, table: str | Path, name: str) -> bool:
     if final.exists():
         return False
     staged = staging / f"{name}.{os.urandom(4).hex()}"
-    frame.write.parquet(f"file:{staged.absolute()}")  # not as_uri: Spark decodes nothing in a path
+    where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
+    frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
     try:
         publish(staged, final)
     except FileExistsError:

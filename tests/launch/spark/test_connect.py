@@ -1,0 +1,196 @@
+"""What a warm run is planned as, and what a server of our own is told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from trigmon.launch import claims
+from trigmon.launch.grants import Grants
+from trigmon.launch.launchers import launchers
+from trigmon.launch.port import LaunchError, LaunchPlan, Lead, Session
+from trigmon.launch.spark import serving
+from trigmon.launch.spark.connect import SparkConnectLauncher
+from trigmon.launch.spark.serving import Given, Server, Serving, Shelf
+from trigmon.mq.enums import ApplType, SparkIsolation, SparkStart
+
+WARM = {"appl_type": ApplType.SPARK, "spark_start": SparkStart.CONNECT}
+
+
+class Cold:
+    """Plans what is started cold."""
+
+    errors = ()
+
+    def plan(self, order):
+        return LaunchPlan(argv=["cold"], environment={})
+
+    def told(self, directory):
+        return {}
+
+
+@pytest.fixture
+def planned(order, tmp_path):
+    """The plan of a warm run of job.py, whose definition says more."""
+    (tmp_path / "job.py").touch()
+
+    def plan(appl_id="job.py", grants=Grants(), **more):  # noqa: B008
+        said = order(appl_id, working_directory=str(tmp_path), **WARM, **more)
+        return SparkConnectLauncher(Cold(), Shelf(tmp_path), grants, Serving(master="local[3]")).plan(said)
+
+    return plan
+
+
+def test_a_warm_run_is_the_script_forked_or_where_there_is_no_fork_server_a_python_of_its_own(planned, tmp_path):
+    plan = planned("job.py a", spark_arguments="'b c' {queue}", env_data="d")
+    words = [str(tmp_path / "job.py"), "a", "b c", "ORDERS", "d"]
+    assert plan.fork == words
+    assert plan.argv == [sys.executable, "-m", "trigmon.spark.warm.running", *words]
+    assert plan.environment["TRIGMON_RUN"] == "0123456789abcdef"
+
+
+def test_its_session_has_what_the_definition_says_and_the_ordinary_master(planned, tmp_path):
+    files = {"spark_py_files": "a.py,/b.zip", "spark_files": "f", "spark_archives": "z.tgz", "spark_jars": "j.jar"}
+    plan = planned(spark_conf="spark.sql.ansi.enabled=false", spark_name="load {queue}", **files)
+    assert plan.session == Session(
+        master="local[3]",
+        name="load ORDERS",
+        conf={"spark.sql.ansi.enabled": "false"},
+        py_files=[str(tmp_path / "a.py"), "/b.zip"],
+        files=[str(tmp_path / "f")],
+        archives=[str(tmp_path / "z.tgz")],
+        jars=[str(tmp_path / "j.jar")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "remote", "master"),
+    [("", "", "local[3]"), ("local[1]", "", "local[1]"), ("sc://far:15002", "sc://far:15002", "")],
+)
+def test_whose_server_it_is_the_master_says(planned, said, remote, master):
+    session = planned(spark_master=said).session
+    assert (session.remote, session.master) == (remote, master)
+
+
+@pytest.mark.parametrize("program", ["missing.py", "s3://bucket/job.py", "job.jar"])
+def test_what_is_no_script_of_this_machine_is_refused(planned, program):
+    with pytest.raises(LaunchError):
+        planned(program)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_users_run_is_cold_on_our_server_and_warm_on_another(planned, tmp_path):
+    list_ = tmp_path / "users"
+    list_.write_text("nobody\n")
+    grants = Grants(run_as_file=list_)
+    assert planned(grants=grants, run_as="nobody").argv == ["cold"]
+    assert planned(grants=grants, run_as="nobody", spark_master="sc://far").session.remote == "sc://far"
+
+
+def test_one_that_wants_a_process_is_cold(order, tmp_path):
+    (tmp_path / "job.py").touch()
+    said = order("job.py", working_directory=str(tmp_path), spark_isolation=SparkIsolation.PROCESS, **WARM)
+    plan = launchers(tmp_path)[ApplType.SPARK].plan(said)
+    assert plan.session is None
+    assert "org.apache.spark.deploy.SparkSubmit" in plan.argv
+
+
+def test_a_run_is_followed_on_its_server_by_its_session(order, tmp_path):
+    shelf = Shelf(tmp_path)
+    said = order("job.py", **WARM)
+    launcher = SparkConnectLauncher(Cold(), shelf)
+    assert launcher.lead(said, tmp_path, 1) is None
+    server = serving.made("m", Session(), Serving())
+    given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
+    shelf.put_session(given)
+    assert launcher.lead(said, tmp_path, 1) == Lead()
+    shelf.put_server(server)
+    assert launcher.lead(said, tmp_path, 1) == Lead(url=f"http://127.0.0.1:{server.ui_port}", tag="s")
+
+
+def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():
+    sessions = {serving.session_of(q_mgr, run) for q_mgr in ("QM1", "QM2") for run in ("1", "2")}
+    assert len(sessions) == 4
+    assert serving.session_of("QM1", "1") in sessions
+
+
+@pytest.mark.parametrize(
+    ("url", "remote", "user"),
+    [
+        ("sc://h:1", "sc://h:1/;user_id=me;session_id=s", "me"),
+        ("sc://h:1/", "sc://h:1/;user_id=me;session_id=s", "me"),
+        ("sc://h:1/;use_ssl=true;token=t", "sc://h:1/;use_ssl=true;token=t;user_id=me;session_id=s", "me"),
+        ("sc://h/;user_id=ann;session_id=old", "sc://h/;user_id=ann;session_id=s", "ann"),
+    ],
+)
+def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
+    assert serving.remote_of(url, serving.user_of(url, "me"), "s") == remote
+    assert serving.user_of(url, "me") == user
+
+
+def test_a_run_finds_its_session_in_its_environment():
+    session = Session(master="local", conf={"a": "b"}, files=["/f"])
+    plan = serving.completed(LaunchPlan(argv=["x"], environment={"A": "1"}, session=session), "sc://h/;session_id=s")
+    assert plan.environment["SPARK_REMOTE"] == "sc://h/;session_id=s"
+    assert json.loads(plan.environment["TRIGMON_SPARK"]) == {"conf": {"a": "b"}, "files": ["/f"]}
+
+
+def made(**more):
+    known = {"server_id": "connect-1", "monitor": "m", "master": "local[2]", "port": 1, "ui_port": 2, "token": "secret"}
+    return Server(**{**known, "made_ms": 3, "memory": "1g"} | more)
+
+
+class TestAServer:
+    def test_it_listens_on_loopback_alone_and_its_token_is_in_no_word(self):
+        words = serving.command(made(conf=("spark.x=a=b",)), "submit", Path("/fair.xml"))
+        assert words[:7] == ["submit", "--master", "local[2]", "--driver-memory", "1g", "--name", "trigmon"]
+        settings = dict(word.split("=", 1) for option, word in itertools.pairwise(words) if option == "--conf")
+        assert settings["spark.connect.grpc.binding.address"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
+        assert settings["spark.connect.grpc.binding.port"] == "1"
+        assert settings["spark.x"] == "a=b"
+        assert not [word for word in words if "secret" in word]
+
+    def test_what_is_written_of_it_is_for_its_owner_alone_and_read_back(self, tmp_path):
+        shelf = Shelf(tmp_path)
+        shelf.put_server(made())
+        assert (shelf.servers / "connect-1.json").stat().st_mode & 0o777 == 0o600
+        assert list(shelf.all_servers()) == [made()]
+        shelf.drop_server("connect-1")
+        assert list(shelf.all_servers()) == []
+
+    def test_one_that_was_made_by_other_settings_is_told_from_one_that_was_not(self):
+        assert made().is_as(Serving(memory="1g"))
+        assert not made().is_as(Serving(memory="2g"))
+        assert not made().is_as(Serving(memory="1g", conf=("a=b",)))
+
+    def test_no_process_is_found_where_none_was_claimed(self, tmp_path):
+        assert serving.process_of(tmp_path / "connect-1") is None
+        claims.make(tmp_path / "connect-1", "keeper")
+        assert serving.process_of(tmp_path / "connect-1") is None
+
+    def test_two_have_different_ports_and_tokens(self):
+        one, other = (serving.made("m", Session(master="local"), Serving()) for _ in range(2))
+        assert len({one.port, one.ui_port, other.port, other.ui_port}) == 4
+        assert one.token != other.token
+        assert one.server_id != other.server_id
+
+    def test_its_memory_is_that_of_all_processes_of_its_session(self):
+        assert serving.rss_of_session(os.getsid(0)) > 1 << 20
+        assert serving.rss_of_session(1 << 30) == 0
+
+
+def test_what_is_half_written_is_nothing(tmp_path):
+    shelf = Shelf(tmp_path)
+    given = Given(run_id="1", monitor="m", user_id="u", session_id="s", server_id="connect-1")
+    shelf.put_session(given)
+    (shelf.sessions / "2.json").write_text('{"run_id"')
+    assert list(shelf.all_sessions()) == [given]
+    assert shelf.session("2") is None
+    shelf.drop_session("1")
+    shelf.drop_session("1")
+    assert list(shelf.all_sessions()) == []

@@ -1,0 +1,133 @@
+"""A queue manager with a monitor that keeps a Spark Connect server, and jobs that are started warm."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+from tests.daemons import define
+from tests.waiting import until
+from trigmon.launch import claims
+from trigmon.launch.spark import serving
+from trigmon.mq.calls import Runs
+
+INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+WARM_S = 500.0
+RUN_S = 120.0
+
+JOB = """\
+import json, os, sys, time
+import trigmon
+from pyspark.sql import SparkSession
+
+def told(**fields):
+    with open(os.path.join(sys.argv[1], os.environ["TRIGMON_RUN"]), "a") as file:
+        print(json.dumps({"at": time.time(), **fields}), file=file, flush=True)
+
+with trigmon.connect() as qm, qm.open(os.environ["TRIGMON_QNAME"], "input_shared") as queue:
+    queue.get()
+spark = SparkSession.builder.getOrCreate()
+told(rows=len(spark.range(10).collect()), session=spark.session_id, tags=sorted(spark.getTags()))
+"""
+
+# A query that goes on until somebody ends it, on one core, without a worker of Python's.
+ENDLESS = """\
+told(began=True)
+spark.sql("SELECT count(*) FROM range(0, 1000000000000, 1, 1) WHERE hash(id, rand()) = 1").collect()
+told(ended=True)
+"""
+
+
+class WarmHouse:
+    """What a test of warm runs works with."""
+
+    def __init__(self, daemon, directory, **settings):
+        self.directory = directory
+        self.told = directory / "told"
+        self.told.mkdir()
+        settings = {"connect.master": "local[2]", "connect.memory": "600m"} | settings
+        self.daemon = daemon(with_monitor=True, start=False, settings=settings)
+        self.daemon.start()
+        self.shelf = serving.Shelf(self.daemon.data)
+        self.qm = self.daemon.connect()
+        self.queues = 0
+
+    def job(self, text="", name="job", **process):
+        """A queue whose every message starts a warm job of this text behind the usual beginning."""
+        script = self.directory / f"{name}.py"
+        script.write_text(JOB + text)
+        named = {"spark_start": "connect", "spark_arguments": str(self.told), "retry": 0} | process
+        define(self.qm, name.upper(), "PROCESS", appl_type="spark", appl_id=str(script), **named)
+        wanted = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
+        define(self.qm, f"{name.upper()}.Q", process_name=name.upper(), **wanted)
+        return f"{name.upper()}.Q"
+
+    def runs(self, **where):
+        """The ledger's records, oldest first."""
+        return self.qm.call(Runs(where=where)).rows[::-1]
+
+    def wait_for_runs(self, count=1, timeout_s=RUN_S, **where):
+        return until(lambda: found if len(found := self.runs(**where)) >= count else None, timeout_s)
+
+    def wait_until_there(self, besides=(), event="Spark Connect server answers"):
+        """The server that runs are sent to, once there is one, beside those that are known already."""
+
+        def found():
+            if self.daemon.process.poll() is not None:
+                raise AssertionError(self.daemon.log.read_text())
+            said = {line["server"] for line in self.daemon.events(event)}
+            return next((it for it in self.shelf.all_servers() if it.server_id in said - set(besides)), None)
+
+        return until(found, WARM_S)
+
+    def lines(self, run_id):
+        """What a run's job told."""
+        file = self.told / run_id
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def wait_for_line(self, run_id, name):
+        return until(lambda: next((line for line in self.lines(run_id) if name in line), None), RUN_S)
+
+    def pid(self, server):
+        return claims.read(self.shelf.directory(server.server_id))["pid"]
+
+    def pages(self, server, path):
+        """A page of a server's web server, which takes its time where queries take all cores."""
+        for _ in range(5):
+            with suppress(OSError), urllib.request.urlopen(f"{server.ui}{path}", timeout=60) as page:
+                return page.read().decode()
+        raise AssertionError(f"no answer to {path}")
+
+    def sessions(self, server):
+        """How many sessions a server has, the attendant's own left out."""
+        found = re.search(r"(\d+)\s*session\(s\) are online", self.pages(server, "/connect/"))
+        return int(found[1]) - 1
+
+    def jobs(self, server):
+        """The tags of the jobs that run on a server."""
+        (application,) = json.loads(self.pages(server, "/api/v1/applications"))
+        path = f"/api/v1/applications/{application['id']}/jobs?status=running"
+        return [job.get("jobTags", []) for job in json.loads(self.pages(server, path))]
+
+    def works(self, server, run_id):
+        """Whether queries of a run are at work."""
+        return any(tag.endswith(f"Tag_{run_id}") for tags in self.jobs(server) for tag in tags)
+
+    def keeper(self):
+        """The process id of the monitor's keeper."""
+        (found,) = [line["pid"] for line in self.daemon.events("keeper started")][-1:]
+        return found
+
+    def end(self):
+        self.qm.drop()
+        pids = [
+            self.pid(server)
+            for server in self.shelf.all_servers()
+            if claims.read(self.shelf.directory(server.server_id))
+        ]
+        self.daemon.end()
+        for pid in pids:
+            until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or claims.start_ticks(pid) == 0, 40)

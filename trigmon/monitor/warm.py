@@ -1,0 +1,254 @@
+"""Warm runs: which may start now, in which session of which Spark Connect server, and what becomes of that.
+
+A run waits here, due in the ledger, while its server is not warm or as many warm runs are under way as may be; what
+it waits for stands in its record. A session is written down before its run starts and released when the run has ended,
+however that came about (:mod:`trigmon.launch.spark.serving`).
+
+Programs speak from their threads; the servers are seen to by a thread of its own (:mod:`trigmon.monitor.servers`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from trigmon.launch.port import LaunchPlan, Order
+from trigmon.launch.spark import serving
+from trigmon.launch.spark.serving import Given, Server, Serving, Shelf
+from trigmon.log import logger
+from trigmon.monitor.children import Letter
+
+log = logger()
+# A session is released once more after this: what its client had sent in the moment of its end comes late.
+_AGAIN_S = 3.0
+# How often a release that failed is tried again, and how long it is: a server elsewhere may be away.
+_TRY_AGAIN_S, _GIVE_UP_S = 5.0, 3600.0
+
+
+class Waiting(NamedTuple):
+    """A run that waits for its server."""
+
+    order: Order
+    plan: LaunchPlan
+    letter: Letter
+
+
+class Release(NamedTuple):
+    """A session that is to be released at ``at``, the last time if ``is_last``; ``until`` is when it is given up."""
+
+    given: Given
+    at: float
+    until: float
+    is_last: bool = False
+
+
+class Warm:
+    """One monitor's. ``wake`` is called when something may start, or is to be ended."""
+
+    def __init__(self, shelf: Shelf, monitor: str, settings: Serving, q_mgr_name: str) -> None:
+        self.shelf = shelf
+        self.monitor = monitor
+        self.settings = settings
+        self._q_mgr_name = q_mgr_name
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Waiting] = {}
+        self._told: dict[str, str] = {}
+        self._active: dict[str, Given] = {}
+        self._warm: dict[str, Server] = {}
+        self._troubles: dict[str, str] = {}
+        self._doomed: dict[str, str] = {}
+        self._releases: list[Release] = []
+        self._expected: frozenset[str] = frozenset()
+        self.wake: Callable[[], None] = lambda: None
+        self.look: Callable[[], None] = lambda: None
+
+    # -- for programs ---------------------------------------------------------------------------------------
+
+    def admit(self, waiting: Waiting) -> LaunchPlan | None:
+        """The plan with its session, which is written down; None: the run waits here from now on. Raises OSError."""
+        order, plan, _ = waiting
+        assert plan.session is not None
+        with self._lock:
+            if self._hindrance(plan):
+                self._waiting[order.run_id] = waiting
+                self.look()
+                return None
+            given = self._given(order.run_id, plan)
+            self._active[order.run_id] = given
+            url = given.remote or self._warm[plan.session.master].url
+        try:
+            self.shelf.put_session(given)
+        except OSError:
+            self.ended(order.run_id)
+            raise
+        return serving.completed(plan, serving.remote_of(url, given.user_id, given.session_id))
+
+    def knows(self, run_id: str) -> bool:
+        """Whether it waits here."""
+        return run_id in self._waiting
+
+    def ready(self) -> list[Waiting]:
+        """Those that may start now, in the order they came; they wait no more."""
+        with self._lock:
+            room = self.settings.runs - len(self._active)
+            found = [each for each in self._waiting.values() if not self._server_hinders(each.plan)][: max(0, room)]
+            for each in found:
+                del self._waiting[each.order.run_id]
+                self._told.pop(each.order.run_id, None)
+            return found
+
+    def drop(self, run_ids: Iterable[str]) -> list[Waiting]:
+        """Those of these that waited, and do no more."""
+        with self._lock:
+            return [self._waiting.pop(run_id) for run_id in run_ids if run_id in self._waiting]
+
+    def drop_all(self) -> list[Waiting]:
+        """All that waited."""
+        return self.drop(list(self._waiting))
+
+    def reasons(self) -> list[tuple[str, str]]:
+        """What runs wait for, where that has not been told before."""
+        with self._lock:
+            new = []
+            for run_id, each in self._waiting.items():
+                why = self._hindrance(each.plan)
+                if why and self._told.get(run_id) != why:
+                    self._told[run_id] = why
+                    new.append((run_id, why))
+            return new
+
+    def take_up(self, run_id: str) -> None:
+        """A run of an earlier monitor's, which may still have its session."""
+        given = self.shelf.session(run_id)
+        if given is not None:
+            with self._lock:
+                self._active[run_id] = given
+            self.look()
+
+    def ended(self, run_id: str) -> None:
+        """A run has ended, or never began: its session is released."""
+        with self._lock:
+            self._doomed.pop(run_id, None)
+            given = self._active.pop(run_id, None)
+            if given is not None:
+                self._to_release(given)
+        if given is not None:
+            self.look()
+            self.wake()
+
+    def sweep(self, monitor: str) -> None:
+        """Releases what is written down of a monitor's runs that are in nobody's hands any more."""
+        for given in self.shelf.all_sessions():
+            with self._lock:
+                if given.monitor == monitor and given.run_id not in self._active:
+                    self._to_release(given)
+        if self._releases:
+            self.look()
+
+    def doomed(self, run_id: str) -> bool:
+        """Whether the server of a run is gone, so that the run can only end."""
+        return run_id in self._doomed
+
+    def expect(self, masters: Iterable[str]) -> None:
+        """Servers with these masters are to be there before the first run needs one ("": the ordinary one)."""
+        expected = frozenset(master or self.settings.master for master in masters)
+        if expected != self._expected:
+            self._expected = expected
+            self.look()
+
+    # -- for the servers' thread ----------------------------------------------------------------------------
+
+    def wanted(self) -> set[str]:
+        """The masters that runs wait for, or are expected to."""
+        with self._lock:
+            sessions = [each.plan.session for each in self._waiting.values()]
+            return {it.master for it in sessions if it is not None and not it.remote} | self._expected
+
+    def uses(self, server_id: str) -> int:
+        """How many runs work in a server."""
+        with self._lock:
+            return sum(given.server_id == server_id for given in self._active.values())
+
+    def has(self, master: str) -> bool:
+        """Whether runs are sent to a server with this master."""
+        return master in self._warm
+
+    def is_warm(self, server: Server) -> None:
+        """Runs may be sent there from now on."""
+        with self._lock:
+            self._warm[server.master] = server
+            self._troubles.pop(server.master, None)
+        self.wake()
+
+    def is_over(self, server: Server, why: str) -> None:
+        """A server is gone: its sessions are gone with it, and the runs that work in them are to end."""
+        with self._lock:
+            current = self._warm.get(server.master)
+            if current is not None and current.server_id == server.server_id:
+                del self._warm[server.master]
+            self._troubles[server.master] = why
+            for run_id, given in self._active.items():
+                if given.server_id == server.server_id:
+                    self._doomed[run_id] = why
+            self._releases = [each for each in self._releases if each.given.server_id != server.server_id]
+        for given in self.shelf.all_sessions():
+            if given.server_id == server.server_id and given.run_id not in self._active:
+                self.shelf.drop_session(given.run_id)
+        self.wake()
+
+    def to_release(self, now: float) -> tuple[list[Release], float]:
+        """The sessions to be released now, and when the next is (0: none waits)."""
+        with self._lock:
+            due = [each for each in self._releases if each.at <= now]
+            self._releases = [each for each in self._releases if each.at > now]
+            return due, min((each.at for each in self._releases), default=0.0)
+
+    def released(self, release: Release, error: str) -> None:
+        """What became of a release: once more, again later, or done."""
+        now = time.monotonic()
+        if error and now < release.until:
+            again = release._replace(at=now + _TRY_AGAIN_S)
+        elif not error and not release.is_last:
+            again = release._replace(at=now + _AGAIN_S, is_last=True)
+        else:
+            if error:
+                log.warning("session not released", run=release.given.run_id, error=error)
+            self.shelf.drop_session(release.given.run_id)
+            return
+        with self._lock:
+            self._releases.append(again)
+
+    # -- under the lock -------------------------------------------------------------------------------------
+
+    def _hindrance(self, plan: LaunchPlan) -> str:
+        if len(self._active) >= self.settings.runs:
+            return f"{len(self._active)} warm runs are under way, as many as connect.runs allows"
+        return self._server_hinders(plan)
+
+    def _server_hinders(self, plan: LaunchPlan) -> str:
+        session = plan.session
+        assert session is not None
+        if session.remote or session.master in self._warm:
+            return ""
+        trouble = self._troubles.get(session.master)
+        return "its Spark Connect server does not answer yet" + (f"; the last one: {trouble}" if trouble else "")
+
+    def _given(self, run_id: str, plan: LaunchPlan) -> Given:
+        session = plan.session
+        assert session is not None
+        user = f"trigmon-{self._q_mgr_name}"
+        return Given(
+            run_id=run_id,
+            monitor=self.monitor,
+            user_id=serving.user_of(session.remote, user) if session.remote else user,
+            session_id=serving.session_of(self._q_mgr_name, run_id),
+            server_id="" if session.remote else self._warm[session.master].server_id,
+            remote=session.remote,
+        )
+
+    def _to_release(self, given: Given) -> None:
+        now = time.monotonic()
+        if not any(each.given.run_id == given.run_id for each in self._releases):
+            self._releases.append(Release(given, now, now + _GIVE_UP_S))

@@ -1,0 +1,250 @@
+"""A job without code: moves a queue into Parquet, JSON or a database, by options alone.
+
+    spark-submit queue_load.py --queue ORDERS --to parquet --path /data/orders
+    spark-submit queue_load.py --queue ORDERS --to json --path /data/orders --format json --schema "id int, name string"
+    spark-submit queue_load.py --queue ORDERS --to jdbc --url jdbc:postgresql://db/shop --table orders --format text
+
+``process_defs/QUEUE.LOAD.yaml`` is the process of it for a trigger. Each message is moved exactly once, wherever the
+job is killed: into files by a directory a batch (:mod:`trigmon.spark.table`), into a database by a transaction a batch
+and a unique index (:mod:`trigmon.spark.database`). A message that cannot be a row goes to the queue's backout queue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trigmon.client.triggered import triggered
+from trigmon.mq.errors import MQError
+from trigmon.mq.names import is_object_name
+from trigmon.spark import rows
+from trigmon.spark.database import ORDINAL, Database, DatabaseError
+from trigmon.spark.draining import Drained, drain
+from trigmon.spark.options import MAX_ROWS
+from trigmon.spark.table import write_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from trigmon.spark.batching import Batch
+
+FILES, JDBC = ("parquet", "json"), "jdbc"
+_IDS = tuple(name for name, (_, kind) in rows.COLUMNS.items() if kind == "binary" and name != rows.DATA)
+
+
+class LoadError(Exception):
+    """Options that cannot be meant together. The text names the option, and the remedy."""
+
+
+class Plan(NamedTuple):
+    """What is to be moved, and where to. ``options`` are those of Spark's writer, the database's user among them."""
+
+    queue: str
+    qmgr: str | None
+    to: str
+    form: str
+    schema: str | None
+    columns: tuple[str, ...]
+    path: Path
+    partition_by: tuple[str, ...]
+    url: str
+    table: str
+    options: dict[str, str]
+    batch: int
+    groups: bool
+    wait_interval_ms: int
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The job: reads the options, drains the queue and says what it did."""
+    from pyspark.sql import SparkSession
+
+    plan = parsed(sys.argv[1:] if arguments is None else arguments)
+    spark = SparkSession.builder.appName(f"load {plan.queue}").getOrCreate()
+    try:
+        done = load(spark, plan, progress=lambda batch: _tell(f"{batch.count} messages written"))
+    except (LoadError, DatabaseError, MQError) as error:
+        sys.exit(f"load: {error}")
+    finally:
+        spark.stop()
+    for message in done.rejected:
+        _tell(f"set aside: message {message.msg_id.hex()}: {message.why}")
+    _tell(f"{done.rows} messages in {done.batches} batches, {len(done.rejected)} set aside, {done.seconds:.1f} s")
+
+
+def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | None = None) -> Drained:
+    """Moves what is on the queue. Raises LoadError and DatabaseError before anything is taken, MQError."""
+    schema = plan.schema and _checked_schema(plan)
+    columns = [*plan.columns, rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
+    write: Callable[[DataFrame, Batch], Any]
+    if plan.to == JDBC:
+        database = Database(spark, plan.url, plan.table, plan.options)
+        database.check()
+        write = database.write
+    else:
+        by, more = plan.partition_by, plan.options
+        write = lambda rows, batch: write_batch(  # noqa: E731
+            rows, plan.path, batch.id, partition_by=by, form=plan.to, options=more
+        )
+    options = {"format": "json"} if schema else {"columns": ",".join(dict.fromkeys(columns))}
+    return drain(
+        spark,
+        write,
+        transform=lambda frame: _rows(frame, plan),
+        queue=plan.queue,
+        qmgr=plan.qmgr,
+        max_rows=plan.batch,
+        groups=plan.groups,
+        wait_interval_ms=plan.wait_interval_ms,
+        progress=progress,
+        options=options,
+        schema=schema,
+    )
+
+
+def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
+    """What is written of the messages: with text for bytes where that was asked for, the ordinal by its own name."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if plan.form == "text":
+        texts = {name: F.lower(F.hex(name)) for name in _IDS}
+        texts[rows.DATA] = F.validate_utf8(F.col(rows.DATA).cast("string"))
+        frame = frame.withColumns({name: text for name, text in texts.items() if name in frame.columns})
+    if plan.to == JDBC and plan.form != "json":
+        frame = frame.withColumnRenamed(rows.ORDINAL, ORDINAL)
+    return frame
+
+
+def _checked_schema(plan: Plan) -> str:
+    """The schema of format json, with what the database needs beside it. Raises LoadError."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        names = StructType.fromDDL(str(plan.schema)).fieldNames()
+        own = [name for name in names if name.startswith(rows.JSON_PREFIX)]
+        rows.ddl([name.removeprefix(rows.JSON_PREFIX) for name in own])
+    except (PySparkException, rows.UnfitRowError) as error:
+        why = str(error).strip().splitlines()[0]
+        raise LoadError(f'--schema: {why}. It is written as "id bigint, name string"') from None
+    _check_partitions(plan, names)
+    return f"{plan.schema}, {ORDINAL} bigint" if plan.to == JDBC and ORDINAL not in names else str(plan.schema)
+
+
+def _check_partitions(plan: Plan, names: Sequence[str]) -> None:
+    if unknown := [name for name in plan.partition_by if name not in names]:
+        raise LoadError(f"--partition-by: there is no column {unknown[0]}; there are {', '.join(names)}")
+
+
+# -- the options --------------------------------------------------------------------------------------------
+
+
+def parsed(arguments: Sequence[str]) -> Plan:
+    """The command line as a plan. Ends the program with status 2 and a sentence for what cannot be meant."""
+    parser = _parser()
+    said = parser.parse_args(arguments)
+    try:
+        return _plan(said)
+    except (LoadError, rows.UnfitRowError) as error:
+        parser.error(str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("load", description="Moves a queue into Parquet, JSON or a database.")
+    add = parser.add_argument
+    add("--queue", help="the queue (default: the one whose trigger started this job)")
+    add("--qmgr", help="its queue manager (default: as trigmon.connect finds it)")
+    add("--to", choices=[*FILES, JDBC], default="parquet", help="what it is moved into")
+    add("--path", type=Path, help="parquet, json: the directory (default: ~/queues/QUEUE)")
+    add("--partition-by", default="", metavar="COLUMN,...", help="parquet, json: a directory for each value of these")
+    add("--url", help="jdbc: where, as jdbc:postgresql://host/database")
+    add("--table", help="jdbc: the table, which is made where there is none")
+    add("--user", help="jdbc: as whom")
+    add("--secret", metavar="NAME", help="jdbc: the password, a file of that name in $CREDENTIALS_DIRECTORY (SECRETS)")
+    add("--format", choices=["raw", "text", "json"], default="raw", help="data as bytes, UTF-8 text, or a JSON object")
+    add("--schema", metavar="DDL", help="json: columns and types, as Spark writes them; mq_priority is the message's")
+    add("--columns", default="", metavar="COLUMN,...", help="raw, text: which columns (default: all)")
+    add("--option", action="append", default=[], metavar="KEY=VALUE", help="one of Spark's writer, as compression=zstd")
+    add("--batch", type=_positive, default=MAX_ROWS, help="messages a batch (default: %(default)s)")
+    add("--groups", action="store_true", help="whole groups only, each in one batch")
+    add("--wait", type=float, default=1, metavar="SECONDS", help="without a message, after which it ends (default: 1)")
+    return parser
+
+
+def _plan(said: argparse.Namespace) -> Plan:
+    cause = triggered()
+    queue = said.queue or (cause.q_name if cause else "")
+    if not is_object_name(queue):
+        why = f"{queue!r} is no queue's name" if queue else "which one? No trigger started this job"
+        raise LoadError(f"--queue: {why}")
+    _refuse(said, said.to == JDBC, f"--to {said.to}", ("path", "partition_by"), ("url", "table", "user", "secret"))
+    _refuse(said, said.format == "json", f"--format {said.format}", ("columns",), ("schema",))
+    if said.to == JDBC and not (said.url and said.table):
+        raise LoadError("--to jdbc needs --url, as jdbc:postgresql://host/database, and --table")
+    if said.to == JDBC and not said.url.startswith("jdbc:"):
+        raise LoadError(f"--url: {said.url!r} does not begin with jdbc:")
+    if said.format == "json" and not said.schema:
+        raise LoadError('--format json needs --schema, as "id bigint, name string"')
+    plan = Plan(
+        queue=queue,
+        qmgr=said.qmgr,
+        to=said.to,
+        form=said.format,
+        schema=said.schema,
+        columns=_listed(said.columns) or (() if said.schema else tuple(rows.COLUMNS)),
+        path=said.path or Path.home() / "queues" / queue.replace("/", "&"),
+        partition_by=_listed(said.partition_by),
+        url=said.url or "",
+        table=said.table or "",
+        options=dict(map(_pair, said.option)) | _credentials(said.user, said.secret),
+        batch=said.batch,
+        groups=said.groups,
+        wait_interval_ms=round(said.wait * 1000),
+    )
+    if not plan.schema:
+        rows.ddl(plan.columns)
+        _check_partitions(plan, plan.columns)
+    return plan
+
+
+def _refuse(said: argparse.Namespace, is_so: bool, where: str, if_so: Sequence[str], if_not: Sequence[str]) -> None:
+    """Raises LoadError for an option that would be said in vain."""
+    for name in if_so if is_so else if_not:
+        if getattr(said, name):
+            raise LoadError(f"--{name.replace('_', '-')} means nothing with {where}")
+
+
+def _credentials(user: str | None, secret: str | None) -> dict[str, str]:
+    found = {"user": user} if user else {}
+    if secret:
+        directory = os.environ.get("CREDENTIALS_DIRECTORY")
+        file = Path(directory or "/", secret)
+        if "/" in secret or not directory or not file.is_file():
+            raise LoadError(f"--secret: no {secret!r} in $CREDENTIALS_DIRECTORY: name it in the process's SECRETS")
+        found["password"] = file.read_text().rstrip("\n")
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, is_pair, value = text.partition("=")
+    if not (name and is_pair):
+        raise LoadError(f"--option: {text!r} is not KEY=VALUE")
+    return name, value
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _tell(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - what a job prints is its record
