@@ -151,10 +151,17 @@ def heat(spark: SparkSession, asked: Said) -> Said:
         try:
             query()
         except Exception as error:
-            answer["missed"].append(f"{name}: {str(error) or repr(error)}"[:500])
+            answer["missed"].append(f"{name}: {_said(error)}")
         answer["took_ms"][name] = round(1000 * (time.monotonic() - began))
     shutil.rmtree(target, ignore_errors=True)
     return answer
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, in one line: Spark's errors have a Java stack behind them, gRPC's their whole channel."""
+    code, details = getattr(error, "code", None), getattr(error, "details", None)
+    said = f"{code().name}: {details()}" if callable(code) and callable(details) and code() else str(error)
+    return (said.partition("\n")[0] or repr(error))[:300]
 
 
 def main() -> None:
@@ -167,7 +174,7 @@ def main() -> None:
         try:
             answer = getattr(attendant, asked["do"])(asked)
         except Exception as error:
-            answer = {"error": (str(error) or repr(error))[:1000]}
+            answer = {"error": _said(error)}
         with lock:
             answers.write(json.dumps(answer | {"id": asked["id"]}) + "\n")
             answers.flush()
