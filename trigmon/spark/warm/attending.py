@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -159,9 +160,9 @@ def heat(spark: SparkSession, asked: Said) -> Said:
 
 def _said(error: Exception) -> str:
     """What went wrong, in one line: Spark's errors have a Java stack behind them, gRPC's their whole channel."""
-    code, details = getattr(error, "code", None), getattr(error, "details", None)
-    said = f"{code().name}: {details()}" if callable(code) and callable(details) and code() else str(error)
-    return (said.partition("\n")[0] or repr(error))[:300]
+    text = str(error)
+    details = re.search(r'details = "([^"]*)"', text)
+    return (details[1] if details else text.partition("\n")[0] or repr(error))[:300]
 
 
 def main() -> None:
