@@ -12,6 +12,7 @@ from tests.mutations import (
     faults_of_puts_and_closes,
     faults_of_putting,
     faults_of_requirements,
+    faults_of_sharing,
     faults_of_skipping,
     faults_of_stamps,
     faults_of_the_table,
@@ -32,5 +33,6 @@ PAGES = (
     faults_of_units,
     faults_of_skipping,
     faults_of_poison,
+    faults_of_sharing,
 )
 FAULTS = {fault.name: fault for page in PAGES for fault in page.FAULTS}

@@ -224,8 +224,12 @@ def batches(seed: int, steps: int = 80) -> list[tuple]:
 class Script:
     """Plays steps on one world. Handles and unit numbers come from the replies, so equal worlds get equal calls."""
 
+    world_of = World
+
     def __init__(self, kind: str, directory: Path) -> None:
-        self.world = World(kind, directory)
+        home = directory / kind
+        home.mkdir(exist_ok=True)
+        self.world = self.world_of(kind, home)
         self.seen: list[object] = []
         self.put_count = 0
         self.committed: Counter[bytes] = Counter()

@@ -41,7 +41,7 @@ from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules import changes as c
 from trigmon.rules.decision import Decision
 from trigmon.rules.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
-from trigmon.rules.facts import SLICE, ConnectionFacts, Wants
+from trigmon.rules.facts import SLICE, ConnectionFacts, Moved, Wants
 from trigmon.rules.get import may_wait, wait_of
 from trigmon.rules.runs import fired_by
 from trigmon.rules.serving import attended
@@ -335,24 +335,24 @@ class QueueManager:
 
     # -- afterwards -------------------------------------------------------------------------------------
 
-    def _judge(self, moved: Sequence[str], now: int) -> None:
+    def _judge(self, moved: Moved, now: int) -> None:
         """Judges what a call has done to shared queues, within the call: whoever made it may be gone already."""
         session = self.connect(_ITSELF)
         try:
-            self._perform(Heed(q_names=tuple(moved), acted=True), session, now)
+            self._perform(Heed(moved=moved, acted=True), session, now)
             self._perform(Forget(), session, now)
         finally:
             self._sessions.pop(session.connection, None)
 
     def _heed(self, now: int, answers: list[Answer]) -> None:
         """Judges what other members of the group did to shared queues, and wakes who waits for a message on them."""
-        moved = tuple(self._store.changed())
+        moved = self._store.changed()
         if not moved:
             return
         session = self.connect(_ITSELF)
-        self._answer(session, Heed(q_names=moved), now)
+        self._answer(session, Heed(moved=moved), now)
         self._answer(session, Disconnect(), now)
-        self._notes.woken.update(dict.fromkeys(moved, ANY))
+        self._notes.woken.update(dict.fromkeys(moved.queues, ANY))
         self._wake(now, answers)
 
     def _wake(self, now: int, answers: list[Answer]) -> None:

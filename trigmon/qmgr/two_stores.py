@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Decided, Facts, Found, HandleFacts, Selection, Wants
+from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.world import Standing
 from trigmon.store.port import Store
@@ -53,14 +53,17 @@ class SharedHalf(Protocol):
     def end(self) -> None:
         """What the turn did on shared queues is durable when this returns."""
 
-    def changed(self) -> Sequence[str]:
-        """The names of the queues that moved since this was last asked, whoever moved them."""
+    def changed(self) -> Moved:
+        """What moved since this was last asked, whoever moved it."""
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether the role is this member's until then: it was already, or the one who had it ended or let it lapse."""
 
     def queue(self, name: str) -> SharedQueue | None:
         """A shared queue as it stands, None where there is none of this name."""
+
+    def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
+        """A definition that each member has a copy of, None where there is none."""
 
     def find(self, selection: Selection) -> Found:
         """The messages of a shared queue that a call looks for, in get order."""
@@ -89,6 +92,7 @@ class TwoStores:
         self._own = own
         self._shared = shared
         self._moved: dict[str, None] = {}
+        self._copied: dict[tuple[ObjectType, str], None] = {}
 
     @property
     def _standing(self) -> Standing:
@@ -99,8 +103,7 @@ class TwoStores:
         self._own.decided = self._shared.open()
         first = self._own.open(q_mgr_name, now)
         self._standing.group = self._shared.group_name
-        for name in self._shared.changed():
-            self._picture(name)
+        self._look()  # what is to be copied is so in the first turn
         self._standing.judged = {n: queue for n, queue in self._standing.queues.items() if queue.shared is not None}
         self._moved.clear()
         return first
@@ -115,11 +118,14 @@ class TwoStores:
         self._shared.begin()
         self._look()
 
-    def changed(self) -> Sequence[str]:
-        """Each shared queue that moved is named once."""
+    def changed(self) -> Moved:
+        """Each shared queue and each definition that moved is named once."""
         self._look()
-        moved = tuple(self._moved)
+        if not self._moved and not self._copied:
+            return NOTHING_MOVED
+        moved = Moved(tuple(self._moved), tuple(self._copied))
         self._moved.clear()
+        self._copied.clear()
         return moved
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
@@ -192,6 +198,8 @@ class TwoStores:
         handle = self._handle_of(change)
         self._shared.apply(change, handle)
         self._standing.follow(change)
+        if isinstance(change, c.SetGroupDefinition | c.DropGroupDefinition):
+            return
         self._picture(_q_name(change) or (handle.q_name if handle is not None else ""), is_own=True)
 
     def _end_unit(self, change: c.EndUnit) -> None:
@@ -206,6 +214,8 @@ class TwoStores:
             self._picture(q_name, is_own=True)
 
     def _is_of_shared(self, change: c.AnyChange) -> bool:
+        if isinstance(change, c.SetGroupDefinition | c.DropGroupDefinition):
+            return True
         if isinstance(change, c.SetDefinition):
             return isinstance(change.definition, LocalQueue) and change.definition.is_shared
         if isinstance(change, c.DropDefinition) and change.object_type is not ObjectType.QLOCAL:
@@ -225,9 +235,17 @@ class TwoStores:
     # -- the picture ------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        for name in self._shared.changed():
+        moved = self._shared.changed()
+        for name in moved.queues:
             self._picture(name)
             self._moved[name] = None
+        for key in moved.definitions:
+            definition = self._shared.definition(*key)
+            if definition is not None:
+                self._standing.of_group[key] = definition
+            else:
+                self._standing.of_group.pop(key, None)
+            self._copied[key] = None
 
     def _picture(self, name: str, *, is_own: bool = False) -> None:
         """A shared queue as this member sees it now, among its own; ``is_own``: by a call, which may be taken back."""

@@ -195,6 +195,20 @@ class StampTrigger(Change, frozen=True):
     now: int
 
 
+class SetGroupDefinition(Change, frozen=True):
+    """The group has a definition, new or altered, of which each member takes a copy."""
+
+    object_type: ObjectType
+    definition: AnyDefinition
+
+
+class DropGroupDefinition(Change, frozen=True):
+    """The group has it no longer, and its copies go."""
+
+    object_type: ObjectType
+    name: str
+
+
 class NoteTriggered(Change, frozen=True):
     """A shared queue has fired: for the whole group where its initiation queue is shared.
 
@@ -328,6 +342,8 @@ AnyChange = (
     | DropDefinition
     | DeleteLogically
     | StampTrigger
+    | SetGroupDefinition
+    | DropGroupDefinition
     | NoteTriggered
     | NoteJudged
     | Connect

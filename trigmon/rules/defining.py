@@ -25,10 +25,18 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Counted, Done
 from trigmon.rules.altering import altered
-from trigmon.rules.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
+from trigmon.rules.changes import (
+    AnyChange,
+    DropDefinition,
+    DropGroupDefinition,
+    RemoveMessage,
+    SetDefinition,
+    SetGroupDefinition,
+    met_on_the_way,
+)
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.dispositions import check_altered, check_defined, check_meant
-from trigmon.rules.errands import Deliver
+from trigmon.rules.dispositions import check_altered, check_defined, check_meant, whose
+from trigmon.rules.errands import Deliver, TakeCopy
 from trigmon.rules.facts import SLICE, Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
 from trigmon.rules.programs import check_process
 from trigmon.rules.reports import expiration_reports
@@ -54,9 +62,9 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
         raise ObjectTypeError("the queue manager exists already; ALTER QMGR changes it")
     if not is_object_name(call.name):
         raise ObjectNameError(f"{where}: 1 to 48 of the characters A-Z a-z 0-9 . / _ %")
-    existing = facts.named
     values = read_attributes(object_type, call.name, call.attributes)
-    check_defined(where, values, existing, facts)
+    check_defined(where, values, facts.named, facts)
+    existing = facts.of_group if values.get("qsg_disp") is QsgDisp.GROUP else facts.named
     if existing is not None:
         if type(existing) is not KINDS[object_type]:
             raise ObjectWrongType(f"{where}: another type of object has this name")
@@ -85,8 +93,8 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
 def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """ALTER: only what is named changes."""
     object_type = object_type_of(call.object_type)
-    definition = _existing(object_type, call.name, facts)
     values = read_attributes(object_type, call.name, call.attributes)
+    definition = _meant(object_type, call.name, values.get("qsg_disp") is QsgDisp.GROUP, facts)
     check_altered(f"{object_type.name}({call.name})", values, definition)
     if isinstance(definition, LocalQueue) and "trigger_control" in values:
         values["is_disarmed"] = False  # whoever says on or off means it
@@ -100,8 +108,10 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
     """DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
-    definition = _existing(object_type, call.name, facts)
+    definition = _meant(object_type, call.name, call.qsg_disp == "group", facts)
     check_meant(where, call.qsg_disp, definition)
+    if whose(definition) is QsgDisp.GROUP:
+        return Decision(Done(), [DropGroupDefinition(object_type, call.name)])
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
         _check_closed(facts.queue, where)
@@ -115,6 +125,25 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
         raise ObjectInUse(f"{where} is open")
     is_temporary = getattr(definition, "definition_type", None) is DefinitionType.TEMPORARY_DYNAMIC
     return Decision(Done(), [DropDefinition(object_type, call.name, is_temporary)])
+
+
+def decide_take_copy(call: TakeCopy, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The member's copy of a definition of the group, as DEFINE REPLACE QSGDISP(COPY) makes it, or its end.
+
+    A name that is otherwise taken here stays what it is; a copy that is in use or holds messages stays as well.
+    """
+    object_type, there, original = object_type_of(call.object_type), facts.named, facts.of_group
+    if there is not None and (whose(there) is not QsgDisp.COPY or type(there) is not KINDS[object_type]):
+        return Decision()
+    if original is None:
+        try:
+            delete = Delete(object_type=call.object_type, name=call.name)
+            return decide_delete(delete, facts, found, now, ids) if there is not None else Decision()
+        except MQError:
+            return Decision()
+    created_ms = there.created_ms if there is not None else now
+    values: dict[str, Any] = {"qsg_disp": QsgDisp.COPY, "created_ms": created_ms, "altered_ms": now}
+    return _set(facts, object_type, replace(original, **values), now, ids)
 
 
 def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
@@ -177,7 +206,9 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
 
 
 def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
-    """The definition written; an existing local queue's change may be an occasion."""
+    """The definition written; an existing local queue's change may be an occasion. A group's is copied behind it."""
+    if whose(definition) is QsgDisp.GROUP:
+        return Decision(Done(), [SetGroupDefinition(object_type, definition)])
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
         return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
@@ -200,6 +231,15 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
     if type(facts.named) is not KINDS[object_type]:
         raise ObjectWrongType(f"{object_type.name}({name}): another type of object has this name")
     return facts.named
+
+
+def _meant(object_type: ObjectType, name: str, is_of_group: bool, facts: Facts) -> Any:
+    """The object that is meant: the group's definition where that is said, else what has this name here."""
+    if not is_of_group:
+        return _existing(object_type, name, facts)
+    if facts.of_group is None:
+        raise UnknownObjectName(f"{object_type.name}({name}) QSGDISP(GROUP)")
+    return facts.of_group
 
 
 def _local(name: str, facts: Facts) -> QueueFacts:

@@ -7,7 +7,7 @@ from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
 from trigmon.rules.changes import SetPlace
-from trigmon.rules.facts import StoredMessage
+from trigmon.rules.facts import Moved, StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):
@@ -112,13 +112,20 @@ class MakeQueue(Call, frozen=True, kw_only=True):
 
 
 class Heed(Call, frozen=True, kw_only=True):
-    """Shared queues of the group have changed: this member looks at what happened to each.
+    """Something has moved in the group: this member copies what it is to have, and looks at each shared queue.
 
     ``acted``: it did so itself, just now.
     """
 
-    q_names: tuple[str, ...]
+    moved: Moved
     acted: bool = False
+
+
+class TakeCopy(Call, frozen=True, kw_only=True):
+    """A definition of the group is new, altered or gone: so is this member's copy of it."""
+
+    object_type: str
+    name: str
 
 
 class JudgeShared(Call, frozen=True, kw_only=True):

@@ -231,6 +231,19 @@ class Decided(msgspec.Struct, frozen=True):
     unit_id: int
 
 
+class Moved(msgspec.Struct, frozen=True):
+    """What moved in a group: shared queues by name, and definitions that each member has a copy of."""
+
+    queues: tuple[str, ...] = ()
+    definitions: tuple[tuple[ObjectType, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.queues or self.definitions)
+
+
+NOTHING_MOVED = Moved()
+
+
 class ConnectionFacts(msgspec.Struct, frozen=True):
     """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used.
 
@@ -515,7 +528,8 @@ class Facts(msgspec.Struct, frozen=True):
 
     ``reservation`` is the one asked for, ``reservations`` are those of the queue.
     ``group`` is the queue-sharing group that the queue manager is in, if any; ``judged`` is how a shared queue stood
-    when this member last judged it; ``is_ambiguous``: the name is that of a shared queue and of one of its own.
+    when this member last judged it; ``is_ambiguous``: the name is that of a shared queue and of one of its own;
+    ``of_group`` is the definition of this name and type that each member has a copy of.
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
@@ -564,3 +578,4 @@ class Facts(msgspec.Struct, frozen=True):
     group: str = ""
     judged: QueueFacts | None = None
     is_ambiguous: bool = False
+    of_group: AnyDefinition | None = None

@@ -262,6 +262,14 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
     standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], trigger_stamp_ms=change.now))
 
 
+def _set_group_definition(standing: Standing, change: c.SetGroupDefinition) -> None:
+    standing.write(standing.of_group, (change.object_type, change.definition.name), change.definition)
+
+
+def _drop_group_definition(standing: Standing, change: c.DropGroupDefinition) -> None:
+    standing.drop(standing.of_group, (change.object_type, change.name))
+
+
 def _note_triggered(standing: Standing, change: c.NoteTriggered) -> None:
     """The group's business: what stands of a shared queue is what the group says."""
 
@@ -437,6 +445,8 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.DropDefinition: _drop_definition,
     c.DeleteLogically: _delete_logically,
     c.StampTrigger: _stamp_trigger,
+    c.SetGroupDefinition: _set_group_definition,
+    c.DropGroupDefinition: _drop_group_definition,
     c.NoteTriggered: _note_triggered,
     c.NoteJudged: _note_judged,
     c.Connect: _connect,

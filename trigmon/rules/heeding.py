@@ -19,7 +19,7 @@ from trigmon.mq.enums import TriggerType
 from trigmon.rules.altering import situations
 from trigmon.rules.changes import AnyChange, NoteJudged, StampTrigger
 from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.errands import Heed, Heeded, JudgeShared
+from trigmon.rules.errands import Heed, Heeded, JudgeShared, TakeCopy
 from trigmon.rules.facts import Facts, Found, Neighbour, QueueFacts, Shared
 from trigmon.rules.put import put_situation
 from trigmon.rules.triggers.effects import Effects, trigger
@@ -29,8 +29,9 @@ from trigmon.rules.triggers.situation import Happened, Situation
 
 def decide_heed(call: Heed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Each queue is judged against how it stood before, and only then all of them are noted as judged."""
-    looks: list[Call] = [JudgeShared(q_name=name, acted=call.acted) for name in call.q_names]
-    return Decision(errands=[*looks, Heeded(q_names=call.q_names)])
+    copies: list[Call] = [TakeCopy(object_type=kind.name, name=name) for kind, name in call.moved.definitions]
+    looks: list[Call] = [JudgeShared(q_name=name, acted=call.acted) for name in call.moved.queues]
+    return Decision(errands=[*copies, *looks, Heeded(q_names=call.moved.queues)])
 
 
 def decide_heeded(call: Heeded, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -19,6 +19,7 @@ from trigmon.rules.defining import (
     decide_define,
     decide_delete,
     decide_move,
+    decide_take_copy,
     look_for_clear,
     look_for_move,
 )
@@ -56,6 +57,7 @@ from trigmon.rules.errands import (
     SendBack,
     StartRun,
     Sweep,
+    TakeCopy,
     TakeIn,
     Tend,
     Undelivered,
@@ -313,6 +315,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),
     Heed: Verb(_nothing, decide_heed),
+    TakeCopy: Verb(_definition, decide_take_copy, is_wide=True),
     JudgeShared: Verb(_by_q_name, decide_judge_shared, is_wide=True),
     Heeded: Verb(_nothing, decide_heeded),
     Attend: Verb(_run, decide_attend, is_wide=True),

@@ -70,6 +70,7 @@ class Standing:
         self.connected: dict[str, int] = {}  # how many connections a run has
         self.reservations: dict[int, Reservation] = {}
         self.group = ""
+        self.of_group: dict[tuple[ObjectType, str], AnyDefinition] = {}  # what each member has a copy of
         self.judged: dict[str, QueueFacts] = {}  # shared queues as this member judged them last
         self.ambiguous: frozenset[str] = frozenset()  # names of shared queues that are also its own objects'
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
@@ -193,6 +194,7 @@ class Standing:
         return replace(
             facts,
             named=self.definition(object_type, name) if object_type is not None else None,
+            of_group=self.of_group.get((object_type, name)) if object_type is not None else None,
             like=self.definition(object_type, wants.like) if object_type is not None and wants.like else None,
             target_exists=self._is_queue(wants.target) if wants.target else facts.target_exists,
             target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,

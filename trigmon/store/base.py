@@ -12,7 +12,7 @@ from trigmon.mq.enums import DefinitionType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.changes import AnyChange
 from trigmon.rules.displaying import outcome_of
-from trigmon.rules.facts import Decided, Facts, Line, Serving, Wants
+from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serving, Wants
 from trigmon.rules.records import line_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -31,9 +31,9 @@ class BaseStore(ABC):
         # Units of work in flight that the group's store has committed: the next open commits them here as well.
         self.decided: Sequence[Decided] = ()
 
-    def changed(self) -> Sequence[str]:
+    def changed(self) -> Moved:
         """See the port. What is one queue manager's own moves by its own calls alone."""
-        return ()
+        return NOTHING_MOVED
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """See the port. Who is in no group does everything himself."""

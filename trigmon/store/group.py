@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Decided, Found, HandleFacts, Selection, StoredMessage
+from trigmon.rules.facts import NOTHING_MOVED, Decided, Found, HandleFacts, Moved, Selection, StoredMessage
 from trigmon.rules.shared import SharedQueue, at_work, came, counts_of, has_fired, left, lies, opened
 from trigmon.store.rows import Row, Rows, once_more
 
@@ -36,6 +36,8 @@ class MemoryGroup:
         self.version = 0
         self.queues: dict[str, SharedQueue] = {}
         self.versions: dict[str, int] = {}
+        self.definitions: dict[tuple[ObjectType, str], AnyDefinition] = {}
+        self.definition_versions: dict[tuple[ObjectType, str], int] = {}
         self.locks: dict[int, int] = {}
         self.rows = Rows(self.locks)
         self.decided: dict[str, dict[str, list[Decided]]] = {}
@@ -152,13 +154,18 @@ class Membership:
                 table[key] = before
         self._notes.clear()
 
-    def changed(self) -> Sequence[str]:
-        """The queues that moved since this was last asked, whoever moved them."""
+    def changed(self) -> Moved:
+        """What moved since this was last asked, whoever moved it."""
         if self._seen == self.group.version:
-            return ()
-        names = [name for name, version in self.group.versions.items() if version > self._seen]
+            return NOTHING_MOVED
+        names = tuple(name for name, version in self.group.versions.items() if version > self._seen)
+        copied = tuple(key for key, version in self.group.definition_versions.items() if version > self._seen)
         self._seen = self.group.version
-        return names
+        return Moved(names, copied)
+
+    def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
+        """A definition that each member has a copy of, as it stands."""
+        return self.group.definitions.get((object_type, name))
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether the role is this member's: it was already, or the one who had it ended or let it lapse."""
@@ -278,6 +285,21 @@ class Membership:
         self._note(self.group.queues, change.name)
         self.group.write(change.name, None)
 
+    def _define_for_all(self, change: c.SetGroupDefinition) -> None:
+        self._define_copied((change.object_type, change.definition.name), change.definition)
+
+    def _drop_for_all(self, change: c.DropGroupDefinition) -> None:
+        self._define_copied((change.object_type, change.name), None)
+
+    def _define_copied(self, key: tuple[ObjectType, str], definition: AnyDefinition | None) -> None:
+        self._note(self.group.definitions, key)
+        self.group.version += 1
+        self.group.definition_versions[key] = self.group.version
+        if definition is None:
+            del self.group.definitions[key]
+        else:
+            self.group.definitions[key] = definition
+
     def _fired(self, change: c.NoteTriggered) -> None:
         queue = self.group.queues[change.q_name]
         fired = has_fired(queue, is_for_group=change.is_for_group, is_disarmed=change.is_disarmed)
@@ -309,5 +331,7 @@ _WRITE: Mapping[type[c.Change], Callable[[Membership, Any], None]] = {
     c.UnlockMessage: Membership._unlock_all,
     c.SetDefinition: Membership._define,
     c.DropDefinition: Membership._drop,
+    c.SetGroupDefinition: Membership._define_for_all,
+    c.DropGroupDefinition: Membership._drop_for_all,
     c.NoteTriggered: Membership._fired,
 }

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trigmon.rules.changes import AnyChange
-from trigmon.rules.facts import Facts, Found, Selection, Wants
+from trigmon.rules.facts import Facts, Found, Moved, Selection, Wants
 
 
 class StoreBroken(Exception):
@@ -57,8 +57,8 @@ class Store(Protocol):
     def begin(self) -> None:
         """A turn begins."""
 
-    def changed(self) -> Sequence[str]:
-        """The shared queues that moved since this was last asked, by others before the turn or by its own calls."""
+    def changed(self) -> Moved:
+        """What moved in the group since this was last asked, by others before the turn or by its own calls."""
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether this queue manager does from now on, until then, what one member of its group does for all."""
