@@ -27,6 +27,8 @@ WAYS: dict[str, dict[str, str]] = {
     PLAIN: {"spark_environment": "SPARK_SUBMIT_OPTS=-Dleft.to=spark-submit"},
     "submit": {},
     "submit, a short job": {"spark_short": "yes"},
+    # A session cannot have its server's settings.
+    "connect": {"spark_start": "connect", "spark_conf": "spark.sql.shuffle.partitions=2"},
 }
 """Each way's name, and what its process definition says beyond :data:`DEFINITION`."""
 
@@ -73,6 +75,7 @@ class FirstRow:
             define(self.connection, self._queue(name) + ".P", "PROCESS", **said)
             armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
             define(self.connection, self._queue(name), process_name=self._queue(name) + ".P", **armed)
+        self.daemon.wait_for_event("Spark Connect server is warm", LONGEST_S)
 
     def _archive(self) -> None:
         directory = self.daemon.data / "java"

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -151,10 +152,17 @@ def heat(spark: SparkSession, asked: Said) -> Said:
         try:
             query()
         except Exception as error:
-            answer["missed"].append(f"{name}: {str(error) or repr(error)}"[:500])
+            answer["missed"].append(f"{name}: {_said(error)}")
         answer["took_ms"][name] = round(1000 * (time.monotonic() - began))
     shutil.rmtree(target, ignore_errors=True)
     return answer
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, in one line: Spark's errors have a Java stack behind them, gRPC's their whole channel."""
+    text = str(error)
+    details = re.search(r'details = "([^"]*)"', text)
+    return (details[1] if details else text.partition("\n")[0] or repr(error))[:300]
 
 
 def main() -> None:
@@ -167,7 +175,7 @@ def main() -> None:
         try:
             answer = getattr(attendant, asked["do"])(asked)
         except Exception as error:
-            answer = {"error": (str(error) or repr(error))[:1000]}
+            answer = {"error": _said(error)}
         with lock:
             answers.write(json.dumps(answer | {"id": asked["id"]}) + "\n")
             answers.flush()
