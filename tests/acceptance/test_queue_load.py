@@ -11,7 +11,7 @@ import yaml
 from trigmon import places
 from trigmon.mq.calls import Display, Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 PROCESS_DEFS = places.shipped("process_defs")
 INITIATION_Q = "initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -53,7 +53,7 @@ load.main()
 
 def ended_runs(qm, count):
     """The first so many runs for the queue, oldest first, when they have ended."""
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 900
     while True:
         runs = qm.call(Runs(where={"q_name": "LINES"})).rows[::-1]
         if len([run for run in runs if run["state"] == "exited"]) >= count:

@@ -17,7 +17,7 @@ from trigmon.demo import data
 from trigmon.launch.spark.java import write_shim
 from trigmon.mq.calls import Display, Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 # The sample job, with a SIGKILL between the table's commit and the settling the first time round.
 DYING = """\
@@ -110,7 +110,7 @@ QUEUES = ("FLIGHTS.IN", "FLIGHTS.FAILED")
 
 def finished_runs(qm, count):
     """The first so many runs, oldest first, when they have ended."""
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 600
     while True:
         runs = qm.call(Runs(where={"q_name": "FLIGHTS.IN"})).rows[::-1]
         if len([run for run in runs if run["state"] == "exited"]) >= count:

@@ -12,14 +12,18 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from tests.benchmarks import first_row
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.depths import Depths
 from tests.benchmarks.draining import draining
 from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
+from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
+from tests.benchmarks.on_postgres import per_second as per_second_there
 from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
+from tests.postgres import Server
 
 WORKS = {
     "put": ("put, each durable when answered", ("trigmon", "beanstalkd -f0", "SQLite, a row a commit")),
@@ -41,11 +45,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (default 5)")
     parser.add_argument("--directory", type=Path, help="where the data lies, for the disk to be measured")
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
+    parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
+    parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
         if options.spark:
             spark(Path(directory), rounds, 100_000 // scale)
+            return
+        if options.first_row:
+            first_row.measured(Path(directory), rounds, archive=not options.quick)
+            return
+        if options.postgres:
+            postgres(Path(directory), rounds, scale)
             return
         deciding(rounds, 20_000 // scale)
         depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)
@@ -117,6 +129,34 @@ def messages(directory: Path, rounds: int, scale: int) -> None:
                 figures = in_turns(rounds, subjects, "msg/s")
                 who = "1 client" if clients == 1 else f"{clients} clients"
                 print("\n" + told(f"{title}, {who}", figures, against=names[1], note="server CPU us/msg"), flush=True)
+
+
+def postgres(directory: Path, rounds: int, scale: int) -> None:
+    server = Server()
+    home = directory / "there"
+    home.mkdir()
+    servers = {"trigmon": TrigmonThere(home, server), "SKIP LOCKED": SkipLocked(server)}
+
+    def figures(title: str, work: str, clients: int, each: int) -> None:
+        subjects = {name: partial(per_second_there, it, server, work, clients, each) for name, it in servers.items()}
+        found = in_turns(rounds, subjects, "msg/s")
+        print(
+            "\n" + told(f"{title}, {clients} clients", found, against="SKIP LOCKED", note="server CPU us/msg"),
+            flush=True,
+        )
+
+    try:
+        for clients, each in ((1, 1000 // scale), (16, 400 // scale)):
+            figures("put on PostgreSQL", "put", clients, each)
+            figures("get on PostgreSQL", "get", clients, each)
+        figures("put and get on PostgreSQL", "both", 16, 1000 // scale)
+        with ExitStack() as stack:
+            for it in servers.values():
+                stack.enter_context(it.held_open())
+            figures("put and get while a unit of work stays open", "both", 16, 1000 // scale)
+    finally:
+        servers["trigmon"].end()
+        server.end()
 
 
 def restarting(directory: Path, rounds: int, many: int) -> None:

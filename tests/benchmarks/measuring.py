@@ -42,6 +42,19 @@ def in_turns(rounds: int, subjects: Mapping[str, Callable[[], tuple[float, float
     return figures
 
 
+def bars(figures: Mapping[str, Figures], width: int = 60) -> str:
+    """The figures as a plot: a bar to the median, and the lowest and the highest value as ends of a line over it."""
+    most = max(max(it.values) for it in figures.values())
+    lines = []
+    for name, it in figures.items():
+        low, middle, high = (round(width * value / most) for value in (min(it.values), it.median, max(it.values)))
+        drawn = ["#" if at < middle else "-" if at < high else " " for at in range(width)]
+        for end in (low, high):
+            drawn[max(0, end - 1)] = "|"
+        lines.append(f"  {name:<34}{''.join(drawn)} {it.median:,.2f} {it.unit}")
+    return "\n".join(lines)
+
+
 def told(title: str, figures: Mapping[str, Figures], *, against: str, note: str = "") -> str:
     """The figures as a table; the ratio is to the subject named ``against``."""
     lines = [title]

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 from tests.benchmarks.__main__ import WORKS
+from tests.benchmarks.first_row import WAYS as WAYS_TO_START
 from tests.benchmarks.heads import WAYS
+from tests.benchmarks.measuring import Figures, bars
 
 
 def test_every_benchmark_runs_and_prints_its_ratios():
@@ -24,6 +26,31 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     titles += [f"{title}, {who}" for title, _ in WORKS.values() for who in ("1 client", "16 clients")]
     assert [title for title in titles if title not in done.stdout] == []
     assert done.stdout.count(" x ") >= 2 * len(titles)
+
+
+def test_a_plot_has_a_bar_to_the_median_between_the_lowest_and_the_highest():
+    figures = {"slow": Figures("s", [8.0, 10.0, 9.0]), "fast": Figures("s", [2.0, 2.0, 2.0])}
+    slow, fast = bars(figures, width=10).splitlines()
+    assert slow.split(maxsplit=1)[1] == "#######|#| 9.00 s"
+    assert fast.split(maxsplit=1)[1].split() == ["#|", "2.00", "s"]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--first-row"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" x ") == len(WAYS_TO_START)
+    assert all(done.stdout.count(name) >= 2 for name in WAYS_TO_START)
+
+
+def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--postgres"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "put and get while a unit of work stays open, 16 clients" in done.stdout
+    assert done.stdout.count(" x ") == 12
 
 
 @pytest.mark.spark

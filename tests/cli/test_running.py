@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
+from tests.postgres import shared
 
 SCENARIO = """
 scenario: a message is put
@@ -26,6 +27,13 @@ def test_a_scenario_is_played_and_its_outcome_is_the_exit_code(tmp_path: Path, d
     assert as_json.exit_code == code
     assert as_json.stdout.count("\n") == 1
     assert last in as_json.stderr
+
+
+def test_it_is_played_on_the_postgresql_of_the_settings(tmp_path: Path):
+    file = tmp_path / "s.yaml"
+    file.write_text(SCENARIO % 1)
+    result = run_cli("simulate", str(file), "--store", "postgres", env={"TRIGMON_STORE_POSTGRES": shared().dsn})
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 passed, 0 failed")
 
 
 def test_a_file_that_is_no_scenario_is_exit_2(tmp_path: Path):

@@ -97,3 +97,30 @@ def test_what_a_run_wrote_and_another_user_may_not_read_is_told_from_the_record(
     code, out, err = as_nobody(logs)
     assert (code, out) == (0, "")
     assert "Permission denied; from the record of its monitor:\nno such table\n" in err
+
+
+SEEN = {"jobs": 2, "stages_done": 1, "stages": 3, "tasks_done": 40, "tasks": 200, "tasks_failed": 1}
+APPLICATION = {
+    "application_ms": 1_004_000,
+    "first_rows_ms": 1_006_500,
+    "progress": SEEN | {"rows_read": 70, "rows_written": 60},
+}
+
+
+def test_how_far_a_spark_application_is_and_how_long_it_took_to_get_there_is_shown(trigmon: Trigmon, qm):
+    record = {"state": "started", "process_name": "P", "q_name": "WATCHED", "start_ms": 1_000_000}
+    record |= {"recorded_ms": 999_400, "directory": "", "monitor": "m"} | APPLICATION
+    qm.call(RecordRun(run_id="w1", record=record))
+    far = "stages 1/3, tasks 40/200, 1 failed, rows 70 in, 60 out"
+    assert far in trigmon("runs", "list", "--queue", "WATCHED").stdout
+    shown = trigmon("runs", "show", "w1").stdout
+    assert far in shown
+    (told,) = objects(trigmon("runs", "show", "w1", "--output", "json"))
+    assert (told["submit_s"], told["start_s"], told["first_row_s"]) == (0.6, 4.0, 6.5)
+    assert told["progress"] == APPLICATION["progress"]
+    qm.call(RecordRun(run_id="w2", record=record | {"state": "exited", "first_get_ms": 1_005_000}))
+    (told,) = objects(trigmon("runs", "show", "w2", "--output", "json"))
+    assert told["first_row_s"] == 5.0  # its first message is what it was started for
+    watched = trigmon("status", "--watch", "--count", "2", "--every", "0.1").stdout
+    assert watched.count(far) == watched.count("q_mgr_name") == 2
+    assert far not in trigmon("status").stdout

@@ -35,7 +35,7 @@ def due(warm, after_s=0.0):
 def test_a_run_waits_for_its_server_and_gets_a_session_there_that_is_written_down(warm):
     assert warm.admit(waiting("1")) is None
     assert warm.wanted() == {"local"}
-    assert warm.reasons() == [("1", "its Spark Connect server is not warm yet")]
+    assert warm.reasons() == [("1", "its Spark Connect server does not answer yet")]
     assert warm.reasons() == []
     warm.is_warm(server())
     (ready,) = warm.ready()
@@ -120,7 +120,7 @@ def test_the_end_of_a_server_dooms_its_runs_and_drops_its_sessions(warm):
     assert not warm.doomed("2")
     assert [each.run_id for each in warm.shelf.all_sessions()] == ["1"]
     assert warm.admit(waiting("3")) is None
-    assert warm.reasons() == [("3", "its Spark Connect server is not warm yet; the last one: it died")]
+    assert warm.reasons() == [("3", "its Spark Connect server does not answer yet; the last one: it died")]
     warm.ended("1")
     assert not warm.doomed("1")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from tests.daemons import define
@@ -14,17 +15,20 @@ from trigmon.launch.spark import serving
 from trigmon.mq.calls import Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-WARM_S = 240.0
-RUN_S = 90.0
+WARM_S = 500.0
+RUN_S = 120.0
 
 JOB = """\
 import json, os, sys, time
+import trigmon
 from pyspark.sql import SparkSession
 
 def told(**fields):
     with open(os.path.join(sys.argv[1], os.environ["TRIGMON_RUN"]), "a") as file:
         print(json.dumps({"at": time.time(), **fields}), file=file, flush=True)
 
+with trigmon.connect() as qm, qm.open(os.environ["TRIGMON_QNAME"], "input_shared") as queue:
+    queue.get()
 spark = SparkSession.builder.getOrCreate()
 told(rows=len(spark.range(10).collect()), session=spark.session_id, tags=sorted(spark.getTags()))
 """
@@ -55,7 +59,7 @@ class WarmHouse:
         """A queue whose every message starts a warm job of this text behind the usual beginning."""
         script = self.directory / f"{name}.py"
         script.write_text(JOB + text)
-        named = {"spark_start": "connect", "spark_arguments": str(self.told)} | process
+        named = {"spark_start": "connect", "spark_arguments": str(self.told), "retry": 0} | process
         define(self.qm, name.upper(), "PROCESS", appl_type="spark", appl_id=str(script), **named)
         wanted = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
         define(self.qm, f"{name.upper()}.Q", process_name=name.upper(), **wanted)
@@ -68,13 +72,13 @@ class WarmHouse:
     def wait_for_runs(self, count=1, timeout_s=RUN_S, **where):
         return until(lambda: found if len(found := self.runs(**where)) >= count else None, timeout_s)
 
-    def wait_until_warm(self, besides=()):
-        """The warm server, once there is one, beside those that are known already."""
+    def wait_until_there(self, besides=(), event="Spark Connect server answers"):
+        """The server that runs are sent to, once there is one, beside those that are known already."""
 
         def found():
             if self.daemon.process.poll() is not None:
                 raise AssertionError(self.daemon.log.read_text())
-            said = {line["server"] for line in self.daemon.events("Spark Connect server is warm")}
+            said = {line["server"] for line in self.daemon.events(event)}
             return next((it for it in self.shelf.all_servers() if it.server_id in said - set(besides)), None)
 
         return until(found, WARM_S)
@@ -91,8 +95,11 @@ class WarmHouse:
         return claims.read(self.shelf.directory(server.server_id))["pid"]
 
     def pages(self, server, path):
-        with urllib.request.urlopen(f"{server.ui}{path}", timeout=20) as page:
-            return page.read().decode()
+        """A page of a server's web server, which takes its time where queries take all cores."""
+        for _ in range(5):
+            with suppress(OSError), urllib.request.urlopen(f"{server.ui}{path}", timeout=60) as page:
+                return page.read().decode()
+        raise AssertionError(f"no answer to {path}")
 
     def sessions(self, server):
         """How many sessions a server has, the attendant's own left out."""

@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.daemons import Daemon
+from tests.postgres import Server
 from tests.proof.clients import LOADED, REPORTS
 from tests.proof.found import Found
 from tests.proof.history import COMMITTED, Event, Left, read
@@ -18,6 +20,7 @@ from tests.proof.rules import problems
 from trigmon.client.connection import Connection
 from trigmon.mq.calls import Display, Runs
 from trigmon.mq.replies import Listing
+from trigmon.server.problems import STORE_BROKEN
 
 CLIENTS = 6
 START_S = 1.0
@@ -26,8 +29,30 @@ END_S = 60.0
 PAGE = 256
 
 
-def kill_again_and_again(one: Daemon, kills: int, seed: int) -> Found:
-    """Loads a running daemon, kills it so often, and judges what its clients wrote down."""
+class WithItsDatabase:
+    """A daemon on PostgreSQL that is killed by killing the server: it ends by itself, since it cannot know more."""
+
+    def __init__(self, one: Daemon, server: Server) -> None:
+        self._one = one
+        self._server = server
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._one, name)
+
+    def kill(self) -> None:
+        self._server.kill()
+        assert self._one.wait() == STORE_BROKEN
+
+    def start(self) -> None:
+        self._server.start()
+        self._one.start()
+
+
+def kill_again_and_again(one: Daemon | WithItsDatabase, kills: int, seed: int, how: str = "kill") -> Found:
+    """Loads a running daemon, kills it so often, and judges what its clients wrote down.
+
+    ``how`` is ``power`` where what was not synced may be lost with it.
+    """
     names = [f"c{number}" for number in range(CLIENTS)]
     with one.connect() as qm:
         for define in definitions(names):
@@ -42,7 +67,7 @@ def kill_again_and_again(one: Daemon, kills: int, seed: int) -> Found:
             time.sleep(moments.uniform(*LOAD_S))
             one.kill()
             now = time.monotonic_ns()
-            crashes.append({"event": "crash", "who": "", "at": now, "ms": now // 1_000_000, "how": "kill"})
+            crashes.append({"event": "crash", "who": "", "at": now, "ms": now // 1_000_000, "how": how})
             one.start()
         time.sleep(LOAD_S[1])
     finally:
@@ -58,11 +83,11 @@ def kill_again_and_again(one: Daemon, kills: int, seed: int) -> Found:
     return found
 
 
-def _ledger(one: Daemon, who: str) -> Path:
+def _ledger(one: Daemon | WithItsDatabase, who: str) -> Path:
     return one.home / f"{who}.ledger"
 
 
-def _start(one: Daemon, who: str) -> subprocess.Popen[str]:
+def _start(one: Daemon | WithItsDatabase, who: str) -> subprocess.Popen[str]:
     argv = [sys.executable, "-m", "tests.proof.kill_client", one.address, _ledger(one, who), who]
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=one.env, text=True)
 

@@ -32,7 +32,7 @@ BATCHES = 10
 """Into so many batches the messages fall."""
 Q, INITQ, CONSUMER = "LOADED", "SYSTEM.DEFAULT.INITIATION.QUEUE", "LOADER"
 JOB = Path(__file__).with_name("triggered_job.py")
-COMES_S, DRAINED_S = 120.0, 300.0
+COMES_S = DRAINED_S = 900.0
 _CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -73,11 +73,15 @@ class House:
         self.table = directory / "the table"
         self._log = directory / "monitor.log"
         self._environment = daemon.env | spark_environment(directory) | {"SPARK_LOCAL_IP": "127.0.0.1"}
+        # By this its processes are known from those of every other house, those of a cluster's workers too.
+        self._home = os.fsencode(daemon.home)
+        conf = _CONF | {"spark.executorEnv.TRIGMON_HOME": str(daemon.home)}
         job = {
             "appl_type": "spark",
             "appl_id": str(JOB),
             "spark_master": master,
-            "spark_conf": " ".join(f"{name}={value}" for name, value in _CONF.items()),
+            "spark_conf": " ".join(f"{name}={value}" for name, value in conf.items()),
+            "instances": 1,  # two of one consumer would take the batches from each other
             "spark_arguments": shlex.join([str(self.table), str(count // BATCHES)]),
         }
         trigger = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": INITQ}
@@ -136,8 +140,16 @@ class House:
             time.sleep(0.1)
 
     def end(self) -> None:
+        """The monitor's end in order, which leaves nothing running."""
         self._monitor.terminate()
-        assert self._monitor.wait(20) == 0, self._log.read_text()
+        assert self._monitor.wait(60) == 0, self._log.read_text()
+
+    def clean_up(self) -> None:
+        """Ends whatever still runs, where a test has failed."""
+        for pid in self._own_pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._monitor.wait()
 
     # -- what is so -----------------------------------------------------------------------------------------
 
@@ -180,12 +192,17 @@ class House:
         if run is None:
             return []
         if victim == EXECUTOR:
-            executors = [pid for pid in _all_pids() if _EXECUTOR in _words(pid) and _name(pid) == "java"]
+            executors = [pid for pid in self._own_pids() if _EXECUTOR in _words(pid) and _name(pid) == "java"]
             return executors if part == "java" else [pid for pid in _all_pids() if _parent(pid) in executors]
         of_run = [pid for pid in _all_pids() if claims.run_of(pid) == run["run_id"]]
         if part == "all":
             return of_run
         return [pid for pid in of_run if _name(pid).startswith(part) and JOB.name.encode() in _words(pid)]
+
+    def _own_pids(self) -> list[int]:
+        """The monitor, its keeper, and what they started."""
+        wanted = b"TRIGMON_HOME=" + self._home
+        return [pid for pid in _all_pids() if wanted in _environment(pid) and pid != self.daemon.process.pid]
 
     def judge(self, count: int) -> None:
         """Each message is once in the table, nothing is left anywhere, and what became of every run is known."""
@@ -211,6 +228,12 @@ def _words(pid: int) -> bytes:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     return b""
+
+
+def _environment(pid: int) -> list[bytes]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return []
 
 
 def _name(pid: int) -> str:

@@ -19,7 +19,7 @@ from trigmon.spark.rows import COLUMNS
 
 spark_test = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.spark.clusters import cluster
 from tests.spark.killing import DRIVER, EXECUTOR, Q_MGR, VICTIMS, House, moment
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]
 FEW, MANY = 2_000, 20_000
 
 
@@ -20,6 +20,15 @@ def master(tmp_path_factory):
         yield address
 
 
+@pytest.fixture
+def house(daemon, tmp_path, request, victim, count):
+    """Where the job runs on a local Spark, but on the cluster where its executor is to be killed."""
+    where = request.getfixturevalue("master") if victim == EXECUTOR else "local[2]"
+    made = House(daemon(), tmp_path, where, count)
+    yield made
+    made.clean_up()
+
+
 @pytest.mark.parametrize(
     ("victim", "seed", "count"),
     [
@@ -27,14 +36,10 @@ def master(tmp_path_factory):
         *(pytest.param(victim, seed, MANY, marks=pytest.mark.slow) for seed in range(10) for victim in VICTIMS),
     ],
 )
-def test_whoever_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(
-    daemon, tmp_path, request, victim, seed, count
-):
+def test_whoever_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(house, victim, seed, count):
     when = moment(victim, seed)
     print(f"\n{victim}, seed {seed}: {when}")
-    where = request.getfixturevalue("master") if victim == EXECUTOR else "local[2]"
     began = time.monotonic()
-    house = House(daemon(), tmp_path, where, count)
     house.fill(range(count * 9 // 10))
     house.come_to(victim, when)
     house.kill(victim, when)

@@ -1,47 +1,64 @@
 """A message that is not what was written is set aside; what lies behind it is got, and nothing else is lost."""
 
+from pathlib import Path
+
 import apsw
 import pytest
 
+from tests.postgres import place
 from tests.worlds import World
 from trigmon.mq.calls import Clear, Display, Get, GetMany, Move, ReadReserved, Release, Reserve, Settle
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.manager import QueueManager
 from trigmon.store.port import AnothersStore, StoreBroken
+from trigmon.store.postgres.connection import connect
 from trigmon.store.sqlite.store import SqliteStore
 
 IN, BROWSE = OpenOption.INPUT_SHARED, OpenOption.BROWSE
 
 
-def damaged(tmp_path, change: str) -> World:
-    world = World("sqlite", tmp_path)
+def run_sql(kind: str, directory: Path, statement: str) -> list[tuple]:
+    """What somebody does to the data while the queue manager is down."""
+    if kind == "postgres":
+        with connect(place(directory)) as db:
+            cursor = db.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+    db = apsw.Connection(str(directory / "qm.db"))
+    rows = list(db.execute(statement))
+    db.close()
+    return rows
+
+
+def damaged(kind: str, tmp_path, change: str) -> World:
+    world = World(kind, tmp_path)
     world.define("Q", def_persistence="persistent")
     for body in (b"first", b"second", b"third"):
         world.put("Q", body)
     world.qm.stop()
-    db = apsw.Connection(str(tmp_path / "qm.db"))
-    db.execute(change)
-    db.close()
+    run_sql(kind, tmp_path, change)
     world.sessions.clear()
     world._start()
     return world
 
 
 DAMAGE = [
-    "UPDATE message SET data = x'00' WHERE data = CAST('first' AS BLOB)",
-    "UPDATE message SET descriptor = x'c1', checksum = 0 WHERE data = CAST('first' AS BLOB)",
+    ("sqlite", "UPDATE message SET data = x'00' WHERE data = CAST('first' AS BLOB)"),
+    ("sqlite", "UPDATE message SET descriptor = x'c1', checksum = 0 WHERE data = CAST('first' AS BLOB)"),
+    ("postgres", r"UPDATE message SET data = '\x00' WHERE data = 'first'"),
+    ("postgres", r"UPDATE message SET descriptor = '\xc1', checksum = 0 WHERE data = 'first'"),
 ]
+ON_EACH = [DAMAGE[0], DAMAGE[2]]
 
 
 def depth(world) -> int:
     return world.did(Display(object_type="QLOCAL", name="Q")).rows[0]["current_q_depth"]
 
 
-@pytest.mark.parametrize("change", DAMAGE)
+@pytest.mark.parametrize(("kind", "change"), DAMAGE)
 @pytest.mark.parametrize("options", [0, GetOption.BROWSE_FIRST])
-def test_a_get_and_a_browse_go_on_behind_it(tmp_path, change, options):
-    world = damaged(tmp_path, change)
+def test_a_get_and_a_browse_go_on_behind_it(tmp_path, kind, change, options):
+    world = damaged(kind, tmp_path, change)
     handle = world.open("Q", IN, BROWSE)
     assert world.did(Get(handle=handle, options=options)).data == b"second"
     assert depth(world) == (2 if options else 1)
@@ -49,18 +66,16 @@ def test_a_get_and_a_browse_go_on_behind_it(tmp_path, change, options):
     world.qm.stop()
 
 
-@pytest.mark.parametrize("change", DAMAGE)
+@pytest.mark.parametrize(("kind", "change"), DAMAGE)
 @pytest.mark.parametrize("ends", [Release, Settle])
-def test_one_that_was_reserved_is_neither_read_nor_lost_and_is_set_aside_when_it_is_back(tmp_path, change, ends):
-    world = World("sqlite", tmp_path)
+def test_one_that_was_reserved_is_neither_read_nor_lost_and_is_set_aside_when_it_is_back(tmp_path, kind, change, ends):
+    world = World(kind, tmp_path)
     world.define("Q", def_persistence="persistent")
     for body in (b"first", b"second"):
         world.put("Q", body)
     made = world.did(Reserve(handle=world.open("Q", IN), consumer="JOB"))
     world.qm.stop()
-    db = apsw.Connection(str(tmp_path / "qm.db"))
-    db.execute(change)
-    db.close()
+    run_sql(kind, tmp_path, change)
     world.sessions.clear()
     world._start()
     read = world.do(ReadReserved(reservation=made.reservation))
@@ -75,8 +90,9 @@ def test_one_that_was_reserved_is_neither_read_nor_lost_and_is_set_aside_when_it
     world.qm.stop()
 
 
-def test_many_a_clear_and_a_move_go_on_as_well(tmp_path):
-    world = damaged(tmp_path, DAMAGE[0])
+@pytest.mark.parametrize(("kind", "change"), ON_EACH)
+def test_many_a_clear_and_a_move_go_on_as_well(tmp_path, kind, change):
+    world = damaged(kind, tmp_path, change)
     world.define("TO")
     assert world.did(Move(q_name="Q", to_q_name="TO"), "operator").count == 2
     assert [m.data for m in world.did(GetMany(handle=world.open("TO", IN), count=9)).messages] == [b"second", b"third"]
@@ -85,18 +101,20 @@ def test_many_a_clear_and_a_move_go_on_as_well(tmp_path):
     world.qm.stop()
 
 
-def test_its_row_is_kept_and_stays_aside_after_a_restart(tmp_path):
-    world = damaged(tmp_path, DAMAGE[0])
+@pytest.mark.parametrize(("kind", "change"), ON_EACH)
+def test_its_row_is_kept_and_stays_aside_after_a_restart(tmp_path, kind, change):
+    world = damaged(kind, tmp_path, change)
     world.did(Get(handle=world.open("Q", IN)))
     world.restart()
     assert depth(world) == 1
     world.qm.stop()
-    assert apsw.Connection(str(tmp_path / "qm.db")).execute("SELECT data FROM message WHERE queue < 0").get == b"\0"
+    assert run_sql(kind, tmp_path, "SELECT data FROM message WHERE queue < 0") == [(b"\0",)]
 
 
-def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path):
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path, kind):
     with pytest.raises(StoreBroken, match="definition of a QLOCAL"):
-        damaged(tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
+        damaged(kind, tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
 
 
 def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):

@@ -24,7 +24,8 @@ def archive() -> None:
 
     The monitor makes one by itself (monitor.class_archives), behind the first run that finds none. They lie in java/ in
     the data directory, and each fits one Java and one set of jars; one that fits neither any more is removed when the
-    next is made.
+    next is made. A job of another user (RUNAS) starts from one where that user may pass through the directories above
+    it (chmod o+x), and without elsewhere.
     """
 
 

@@ -115,6 +115,8 @@ _INSTANTS = {
         "cancelled",
         "first_open",
         "first_get",
+        "first_rows",
+        "application",
         "settled",
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import age, command, group, invocation, reason_option
-from trigmon.mq.run_states import DUE, HELD, OPEN, STATES
+from trigmon.mq.run_states import DUE, HELD, OPEN, STATES, WITH_PROGRAM
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FOLLOW_S = 0.2
 PAGE = 256
 """So many runs the queue manager lists in one answer."""
-_COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "why"]
+_COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "progress", "why"]
 
 
 @group("runs", example="trigmon runs list")
@@ -42,8 +42,15 @@ def list_(count: int, everything: bool, since_ms: int, **where: str | None) -> N
     said = {key: value for key, value in where.items() if value is not None}
     since = time.time_ns() // 1_000_000 - since_ms if since_ms else 0
     found = _find(said, sys.maxsize if everything else count, since)
-    if not output.listing(map(_shown, found), _COLUMNS):
+    if not print_runs(found):
         output.note("no such runs are on record")
+
+
+def print_runs(found: Iterable[dict[str, Any]]) -> int:
+    """Prints runs as a table or JSON; how many there were."""
+    from trigmon.cli import output
+
+    return output.listing(map(_shown, found), _COLUMNS)
 
 
 @command("show", "trigmon runs show\ntrigmon runs show 0198c1f2a3b7e41c", runs)
@@ -116,9 +123,9 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
     """End runs: a held one is not started any more, one that runs is ended by its monitor.
 
     All of the program's process group is sent SIGTERM, and SIGKILL after monitor.grace_s. Of a Spark job that is
-    spark-submit and, in client mode, the driver, whose end ends its executors. In cluster mode the driver runs
-    elsewhere and may run on. The queue keeps its messages, and may trigger again at once: pause it first where it
-    should not.
+    spark-submit and, in client mode, the driver, whose end ends its executors. By SPKSTART(REST) the driver is killed
+    on its cluster; one that spark-submit has put into a cluster (YARN, Kubernetes) may run on. The queue keeps its
+    messages, and may trigger again at once: pause it first where it should not.
     """
     from trigmon.cli import output
     from trigmon.mq.calls import CancelRun
@@ -203,6 +210,12 @@ def _files(record: dict[str, Any], names: list[str], until: ExitStack) -> dict[s
     return files
 
 
+def under_way() -> list[dict[str, Any]]:
+    """The runs that have, or may have, a program, newest first."""
+    found = [run for state in sorted(WITH_PROGRAM) for run in _find({"state": state}, PAGE)]
+    return sorted(found, key=lambda run: str(run["run_id"]), reverse=True)
+
+
 def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[dict[str, Any]]:
     """The newest runs that fit, at most ``count``, a page after the other.
 
@@ -243,4 +256,34 @@ def _shown(record: dict[str, Any]) -> dict[str, Any]:
     first_ms, last_ms = record.get("first_get_ms") or 0, record.get("settled_ms") or 0
     if record.get("batches"):
         took["rows_per_s"] = round(record["committed"] / max(last_ms - first_ms, 1) * 1000, 1)
-    return {**record, **shown, **took}
+    return {**record, **shown, **took, **latencies(record), **_progress(record)}
+
+
+def latencies(record: dict[str, Any]) -> dict[str, float]:
+    """How long a run took to get going, in seconds, as far as is known.
+
+    ``submit_s`` from its trigger message being taken to its process, what it was held for included; from its process
+    ``start_s`` to its Spark application's begin, and ``first_row_s`` to its first message, else its first task with
+    rows.
+    """
+    recorded, start = record.get("recorded_ms") or 0, record.get("start_ms") or 0
+    first = record.get("first_get_ms") or record.get("first_rows_ms") or 0
+    spans = {"submit_s": (recorded, start), "start_s": (start, record.get("application_ms") or 0)}
+    spans["first_row_s"] = (start, first)
+    return {name: (until - since) / 1000 for name, (since, until) in spans.items() if since and until}
+
+
+def _progress(record: dict[str, Any]) -> dict[str, Any]:
+    """How far its Spark application was when last seen, in a few words for a person."""
+    seen = record.get("progress")
+    if not isinstance(seen, dict) or invocation().is_json:
+        return {}
+    parts = [
+        f"stages {seen.get('stages_done')}/{seen.get('stages')}",
+        f"tasks {seen.get('tasks_done')}/{seen.get('tasks')}",
+    ]
+    if seen.get("tasks_failed"):
+        parts.append(f"{seen['tasks_failed']} failed")
+    if seen.get("rows_read") or seen.get("rows_written"):
+        parts.append(f"rows {seen.get('rows_read')} in, {seen.get('rows_written')} out")
+    return {"progress": ", ".join(parts)}

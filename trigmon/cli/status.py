@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from typing import Any
+
+import click
 
 from trigmon.cli.command import command, invocation
 
 
-@command("status", "trigmon status --output json")
-def status() -> None:
-    """Show the queue manager at a glance: connections, messages, open units of work, reservations, monitors."""
-    import click
+@command("status", "trigmon status --output json\ntrigmon status --watch")
+@click.option("--watch", is_flag=True, help="Go on showing it, with the runs under way, until Ctrl-C.")
+@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
+@click.option("--count", type=click.IntRange(min=1), help="With --watch: so many times.")
+def status(watch: bool, every_s: float, count: int | None) -> None:
+    """Show the queue manager at a glance: connections, messages, open units of work, reservations, monitors.
 
+    With --watch the runs under way are shown below, and how far they are.
+    """
+    import sys
+
+    from trigmon.cli.runs import print_runs, under_way
+
+    if not watch:
+        _show()
+        return
+    for number in itertools.count(1):
+        runs = under_way()
+        if sys.stdout.isatty():
+            click.clear()
+        _show()
+        if runs:
+            if not invocation().is_json:
+                click.echo()
+            print_runs(runs)
+        sys.stdout.flush()
+        if number == count:
+            return
+        time.sleep(every_s)
+
+
+def _show() -> None:
     from trigmon.cli import output
     from trigmon.mq.attributes import ATTRIBUTES
     from trigmon.mq.calls import Status
@@ -45,8 +76,6 @@ def status() -> None:
 
 def print_initiation_queues(queues: list[dict[str, object]]) -> None:
     """The initiation queues under the rest, and a word where nobody reads one."""
-    import click
-
     from trigmon.cli import output
 
     click.echo()

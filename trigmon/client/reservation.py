@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
 ALL = 2**31 - 1
+_AHEAD = 4
 
 
 class Reservation:
@@ -68,9 +69,15 @@ class Reservation:
 
 
 def reserve(connection: Connection, call: Reserve) -> Reservation:
-    """The reservation, complete. Raises NoMsgAvailable when there is nothing to reserve."""
-    while (reply := connection.ask(call, Reserved)).more:
-        pass
+    """The reservation, complete. Raises NoMsgAvailable when there is nothing to reserve.
+
+    A large one is made in slices, a call each. A few are sent ahead, so that nobody waits between them; what comes
+    behind the last slice is answered with the same reservation.
+    """
+    reply = connection.ask(call, Reserved)
+    while reply.more:
+        answers = connection.pipeline([call] * _AHEAD)
+        reply = next((a for a in answers if isinstance(a, Reserved) and not a.more), reply)
     return Reservation(connection, reply)
 
 

@@ -32,7 +32,7 @@ JOB_END_S = 5.0
 _SETTINGS = f"""\
 qmgr: {{name: {NAME}, data: null, definitions: []}}
 server: {{tcp: null, socket_group: null}}
-monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT, FLIGHTS_WEATHER]}}
+monitor: {{initiation_q: {INITIATION_Q}, environment: [FLIGHTS_OUTPUT, FLIGHTS_WEATHER], class_archives: false}}
 """
 
 

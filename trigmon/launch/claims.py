@@ -14,6 +14,7 @@ stdout     what the program wrote
 stderr
 creden-    its secrets, as long as it runs (:mod:`trigmon.launch.credentials`)
 tials
+again-N    a directory like this one, of the Nth process that saw to what a killed one had left elsewhere
 =========  =================================================================================================
 
 Standard library only: the keeper imports it.
@@ -42,6 +43,20 @@ def make(directory: Path, keeper: str) -> None:
         make_durable(directory.parent.parent)
         directory.mkdir(mode=0o700)
     _add(directory, {"keeper": keeper, "boot": boot_id()})
+
+
+def next_after(directory: Path, base: Path) -> Path:
+    """The directory of the process that follows the one of ``directory`` in a run."""
+    number = 0 if directory == base else int(directory.name.rpartition("-")[2])
+    return base / f"again-{number + 1}"
+
+
+def all_of(base: Path) -> list[Path]:
+    """The directories of a run's processes, the first one first."""
+    found = [base]
+    while (again := next_after(found[-1], base)).exists():
+        found.append(again)
+    return found
 
 
 def make_durable(runs_directory: Path) -> None:

@@ -9,7 +9,8 @@ from trigmon.launch.port import Launcher
 from trigmon.launch.process import ProcessLauncher
 from trigmon.launch.spark.connect import SparkConnectLauncher
 from trigmon.launch.spark.launcher import SparkLauncher
-from trigmon.launch.spark.serving import Serving
+from trigmon.launch.spark.rest_start import SparkRestLauncher
+from trigmon.launch.spark.serving import Serving, Shelf
 from trigmon.launch.spark.submit import SparkSubmitLauncher
 from trigmon.mq.enums import ApplType, SparkStart
 
@@ -26,7 +27,8 @@ def launchers(
     cold = SparkSubmitLauncher(data_directory, grants, makes_archives=class_archives)
     ways: dict[SparkStart, Launcher] = {
         SparkStart.SUBMIT: cold,
-        SparkStart.CONNECT: SparkConnectLauncher(cold, grants, serving or Serving()),
+        SparkStart.CONNECT: SparkConnectLauncher(cold, Shelf(data_directory), grants, serving or Serving()),
+        SparkStart.REST: SparkRestLauncher(grants),
     }
     return {
         ApplType.UNIX: ProcessLauncher(grants),

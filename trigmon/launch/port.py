@@ -63,6 +63,19 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     secrets: dict[str, str] = {}
 
 
+class Lead(msgspec.Struct, frozen=True):
+    """Where a running Spark application can be followed, as far as is known by now ("": not yet, or never).
+
+    ``url`` is its driver's web server. ``tag`` is part of the tags of its jobs, where not all there are its own.
+    ``driver_id`` is what a cluster's master calls its driver.
+    """
+
+    application_id: str = ""
+    url: str = ""
+    tag: str = ""
+    driver_id: str = ""
+
+
 class LaunchError(Exception):
     """An order cannot become a running program; the text says why and, where there is one, the remedy."""
 
@@ -84,7 +97,20 @@ class Launcher(Protocol):
         """The plan for ``order``. Raises LaunchError; looks for programs, but starts none."""
 
     def told(self, directory: Path) -> dict[str, str]:
-        """What the run's record is to hold besides, from what its program wrote."""
+        """What the run's record is to hold besides, from what its program wrote.
+
+        Two names in it are no fields of the record: ``unknown`` says why nobody knows how the run ended, though its
+        process did; ``status`` is the run's, for where nobody saw its process end.
+        """
+
+    def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
+        """Where the run that is this process can be followed; None: there is nothing to follow, now or ever."""
+
+    def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
+        """The plan for a run whose process was killed and has left work elsewhere; None when it has not.
+
+        It is to go on with that work, not to do it anew; ``ends``: to end it, for the run is to be over.
+        """
 
     def tend(self) -> None:
         """Called when a run has ended and that is noted: whatever had better not happen while one starts. Quick."""

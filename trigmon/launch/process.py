@@ -14,7 +14,7 @@ from pathlib import Path
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.inherited import inherited
-from trigmon.launch.port import STDERR, LaunchError, LaunchPlan, Order
+from trigmon.launch.port import STDERR, LaunchError, LaunchPlan, Lead, Order
 from trigmon.rules import programs
 
 _TAIL = 8192
@@ -92,6 +92,14 @@ class ProcessLauncher:
     def told(self, directory: Path) -> dict[str, str]:
         """A program's output is its own."""
         return {}
+
+    def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
+        """Nobody knows what a program is doing."""
+        return None
+
+    def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
+        """Its process was all of it."""
+        return None
 
     def tend(self) -> None:
         """There is nothing to see to."""

@@ -39,11 +39,15 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     ``order``, ``plan`` and ``letter`` are what it was started with; of a run that an earlier monitor had there is only
     the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it was
     told to end, ``opens_by`` is until when it is to open its queue (0: whenever it likes), and ``ends_by`` until when a
-    program without a keeper is to end (0: whenever it likes), all by time.monotonic().
+    program without a keeper is to end (0: whenever it likes), all by time.monotonic(). ``base`` is the run's directory;
+    ``directory`` is that of its process, another one below where a process was started for what the first had left
+    elsewhere. ``ended_as`` is how the run ended, where all that is done yet is to end that.
     """
 
     order: Order
     directory: Path
+    base: Path
+    ended_as: dict[str, Any] | None = None
     may_be_unstarted: bool = False
     plan: LaunchPlan | None = None
     letter: Letter | None = None

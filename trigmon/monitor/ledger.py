@@ -19,7 +19,12 @@ start_ms end_ms  milliseconds since 1970, 0 until it happened, and where nobody 
 exit_status      0 to 255, None until ended or when a signal ended it; signal: its number or None
 stderr_tail      the end of its stderr when it ended, 8 KiB at most; for Spark, half of it is stdout's,
                  where spark-submit writes its Python's stderr
-application_id   of a Spark application, where a cluster gave it one
+application_id   of a Spark application, as soon as its log or its driver's web server tells; driver_id: of a
+                 driver that a cluster's master was asked for; ui: the address of the driver's web server
+progress         how far it was when last seen, an object: jobs, stages_done stages, tasks_done tasks
+                 tasks_failed, rows_read rows_written, all of what Spark knew of by then
+application_ms   when the application began, by its driver's clock, and first_rows_ms when the first of its
+                 tasks that read or wrote rows was launched
 why              for a person: why it is held, failed or unknown, or how it ended
 was_stopped      it was ended by its monitor's stop: that says nothing of the program
 monitor          which monitor: the id of its data directory, initiation queue, and its number among those there

@@ -25,23 +25,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import credentials, process, talk
+from trigmon.launch import claims, credentials, process, talk
 from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
-from trigmon.launch.port import STDERR, Launcher, LaunchPlan, Order
+from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import Seldom, logger
 from trigmon.monitor import ledger
 from trigmon.monitor.books import Books
 from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, find
+from trigmon.monitor.following import Follower
 from trigmon.monitor.link import LinkDown
 from trigmon.monitor.starting import Starter
 from trigmon.monitor.warm import Waiting, Warm
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import ApplType
 from trigmon.mq.run_states import DUE
 
 log = logger()
 
 # How soon a program whose keeper has died is looked at again, in seconds: what is to end it has to be seen to here.
+# As soon a start is tried again for what a run left elsewhere.
 _LOOK_AGAIN_S = 1.0
 # How long a stopping monitor takes to write down what it knows; and how much longer than the grace it waits for ends.
 _FLUSH_S = 5.0
@@ -49,6 +52,10 @@ _FLUSH_S = 5.0
 # and of one that ends at once both is written together.
 _MAY_WAIT_S = 0.02
 _SAY_AGAIN_S = 60.0
+# How far an application is may be written together with something else.
+_SEEN_MAY_WAIT_S = 0.2
+# How many processes more a run may have for what a killed one left elsewhere.
+_MOST_AGAIN = 3
 
 
 class Programs:
@@ -82,12 +89,14 @@ class Programs:
         self._strays: dict[int, Child] = {}
         self._polled: tuple[Keeper, ...] = ()
         self._to_find: deque[Child] = deque()
+        self._later: list[tuple[float, Child]] = []
         self._cancel: frozenset[str] = frozenset()
         self._ends_runs = False
         self._stop_at: float | None = None
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: BaseException | None = None
+        self._follower = Follower(self.wake)
         self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
         self._thread.start()
 
@@ -140,9 +149,11 @@ class Programs:
             self.wake()
             return
         order = self._starter.order_of(record)
+        base = self.directory(order.run_id)
         child = Child(
             order=order,
-            directory=self.directory(order.run_id),
+            directory=claims.all_of(base)[-1],
+            base=base,
             may_be_unstarted=record["state"] == DUE,
             kept_by=kept_by,
         )
@@ -178,6 +189,7 @@ class Programs:
         self._stop_at = time.monotonic() + (patience_s if in_time else 0.0)
         self.wake()
         self._thread.join()
+        self._follower.stop()
         os.close(self._wake)
         return sorted(self._children.values(), key=lambda child: child.run_id)
 
@@ -185,24 +197,14 @@ class Programs:
 
     def _ask_for(self, order: Order, plan: LaunchPlan, letter: Letter) -> bool:
         """Asks the keeper for a start. False: there is no keeper to be had now, and the run is held again."""
+        directory = self.directory(order.run_id)
         try:
             admitted = plan if plan.session is None else self.warm.admit(Waiting(order, plan, letter))
             if admitted is None:
                 return False
-            plan = admitted
-            child = Child(order=order, directory=self.directory(order.run_id), plan=plan, letter=letter)
-            child.keeper = self._keepers.own()
+            child = Child(order=order, directory=directory, base=directory, plan=admitted, letter=letter)
             self._children[child.run_id] = child
-            child.keeper.start(
-                child.run_id,
-                plan,
-                process.environment(plan),
-                child.directory,
-                time_limit_s=order.process.time_limit_s or self.limits.time_limit_s,
-                grace_s=self.limits.grace_s,
-            )
-        except KeeperGone:
-            pass  # the reaper hears of that too, and finds what became of the run
+            self._have_started(child, admitted, self._limit_s(child))
         except OSError as error:
             self._seldom.warning("no program can be started", error=str(error))
             self._children.pop(order.run_id, None)
@@ -212,6 +214,19 @@ class Programs:
         if child.keeper not in self._polled:
             self.wake()
         return True
+
+    def _have_started(self, child: Child, plan: LaunchPlan, time_limit_s: float) -> None:
+        """Asks the keeper for a start. Raises OSError when there is none to be had now."""
+        child.keeper = self._keepers.own()
+        with suppress(KeeperGone):  # the reaper hears of that too, and finds what became of the run
+            child.keeper.start(
+                child.run_id,
+                plan,
+                process.environment(plan),
+                child.directory,
+                time_limit_s=time_limit_s,
+                grace_s=self.limits.grace_s,
+            )
 
     # -- the reaper's thread --------------------------------------------------------------------------------
 
@@ -227,6 +242,12 @@ class Programs:
     def _reap(self) -> None:
         while not self._is_over():
             self._wait()
+            for run_id, seen in self._follower.notes():
+                if run_id in self._children:
+                    self._books.note(run_id, seen, _SEEN_MAY_WAIT_S)
+            now = time.monotonic()
+            self._to_find.extend(child for at, child in self._later if at <= now)
+            self._later = [(at, child) for at, child in self._later if at > now]
             while self._to_find:
                 self._find(self._to_find.popleft())
             self._end_what_is_to_end()
@@ -275,6 +296,7 @@ class Programs:
         is_behind = self._books.behind or self._starter.is_writing_off
         pauses = [self._books.writes_in_s] if is_behind else []
         pauses += [_LOOK_AGAIN_S] if self._strays else []
+        pauses += [at - now for at, _ in self._later]
         if self._stop_at is not None:
             pauses.append(self._stop_at - now)
         else:
@@ -323,18 +345,28 @@ class Programs:
     def _runs(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         """It has a process: that is written, and from here on it is to open its queue."""
         child.pid = pid
+        launcher = self.launchers.get(child.trigger.appl_type)
+        if launcher is not None and child.trigger.appl_type == ApplType.SPARK:
+            self._follower.follow(child.run_id, lambda: launcher.lead(child.order, child.base, child.pid))
+        if child.directory != child.base:  # it began with its first process
+            self._books.note(child.run_id, {"pid": pid}, _MAY_WAIT_S)
+            return
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
-        known = {"argv": argv, "directory": str(child.directory), "user": child.order.process.run_as or own_user()}
+        known = {"argv": argv, "directory": str(child.base), "user": child.order.process.run_as or own_user()}
         self._books.note(child.run_id, ledger.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
+        if int(said["status"]) < 0 and self._goes_on(child, said, ends=bool(said["why"])):
+            return
+        said = {**said, **(child.ended_as or {})}
         tail = process.tail(child.directory, self._errors_of(child.trigger))
         code, by = int(said["status"]), str(said["why"])
-        begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.directory))
+        begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.base))
         child.pid = said["pid"]
+        limit_s = said.get("limit_s", 0) if child.directory == child.base else self._limit_s(child)
         ended_by = {
-            talk.TIME_LIMIT: f"its time limit of {said.get('limit_s', 0):g} s",
+            talk.TIME_LIMIT: f"its time limit of {limit_s:g} s",
             talk.NOT_OPENED: f"its monitor, since it had not opened its queue in {child.order.process.open_wait_s} s",
             talk.STOPPED: "its monitor's stop",
             talk.SERVER_LOST: "the end of its Spark Connect server",
@@ -342,14 +374,59 @@ class Programs:
             talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
         was_stopped = by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED)
-        launcher = self.launchers.get(child.trigger.appl_type)
-        told = launcher.told(child.directory) if launcher is not None else {}
-        self._close(child, begun | told | ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped))
-        if launcher is not None:
+        told, unknown, _ = self._told(child)
+        fields = ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped)
+        if unknown:
+            fields |= ledger.unknown(f"{fields['why']}; {unknown}", tail, said["end_ms"])
+        self._close(child, begun | told | fields)
+        if (launcher := self.launchers.get(child.trigger.appl_type)) is not None:
             launcher.tend()
+
+    def _told(self, child: Child) -> tuple[ledger.Fields, str, str]:
+        """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
+        launcher = self.launchers.get(child.trigger.appl_type)
+        told: ledger.Fields = dict(launcher.told(child.base)) if launcher is not None else {}
+        return told, told.pop("unknown", ""), told.pop("status", "")
+
+    def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
+        """Whether a process more is started for what a killed one has left elsewhere: to go on, or to end that."""
+        launcher = self.launchers.get(child.trigger.appl_type)
+        before = child.directory
+        if launcher is None or child.ended_as is not None or len(claims.all_of(child.base)) > _MOST_AGAIN:
+            return False
+        ends = ends or child.run_id in self._cancel or self._ends_runs
+        try:
+            plan = launcher.again(child.order, child.base, ends=ends)
+            if plan is None:
+                return False
+            limit_s = self._limit_s(child)
+            start_ms = (claims.read(child.base) or {}).get("start_ms", now_ms())
+            left_s = max(1.0, limit_s - (now_ms() - start_ms) / 1000) if limit_s and not ends else 0.0
+            child.directory = claims.next_after(before, child.base)
+            child.plan, child.pid, child.kill_at, child.ends_by = plan, 0, 0.0, 0.0
+            child.ended_as = {name: said[name] for name in ("status", "why") if name in said} if ends else None
+            with self._lock:
+                self._have_started(child, plan, left_s)
+        except LaunchError as error:
+            log.error("what a run left elsewhere is not seen to", run=child.run_id, error=str(error))
+            return False
+        except OSError as error:  # no keeper now
+            self._seldom.warning("no program can be started", error=str(error))
+            child.directory, child.ended_as = before, None
+            self._later.append((time.monotonic() + _LOOK_AGAIN_S, child))
+            return True
+        log.warning("its process was killed, and another sees to what it left", run=child.run_id, ends=ends)
+        return True
+
+    def _limit_s(self, child: Child) -> float:
+        """How long a run may take (0: any time)."""
+        return child.order.process.time_limit_s or self.limits.time_limit_s
 
     def _failed(self, child: Child, said: Mapping[str, Any]) -> None:
         """No program came of it: the trigger message goes to the dead-letter queue."""
+        if child.directory != child.base:  # one had run before
+            self._lose_sight(child, f"no process could be started for what it left elsewhere ({said['error']})")
+            return
         why = said["error"]
         if said["errno"] and child.plan is not None:
             why = process.why_not(said["errno"], child.plan.argv[0], child.plan.working_directory)
@@ -360,6 +437,7 @@ class Programs:
 
     def _close(self, child: Child, fields: ledger.Fields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
+        self._follower.forget(child.run_id)
         self._books.note(child.run_id, fields)
         self._starter.look_again()
         with self._lock:
@@ -408,7 +486,7 @@ class Programs:
 
     def _ends_by(self, child: Child, start_ms: int) -> float:
         """When the time limit of a program is over whose keeper had died, which would have seen to it."""
-        limit_s = child.order.process.time_limit_s or self.limits.time_limit_s
+        limit_s = self._limit_s(child)
         return time.monotonic() + limit_s - (now_ms() - start_ms) / 1000 if limit_s else 0.0
 
     def _runs_on(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
@@ -425,8 +503,15 @@ class Programs:
     def _lose_sight(self, child: Child, why: str, end_ms: int = 0) -> None:
         with suppress(OSError):  # no keeper was there to do it
             credentials.remove(child.directory)
+        if self._goes_on(child, {}, ends=bool(child.kill_at)):
+            return
         tail = process.tail(child.directory, self._errors_of(child.trigger))
-        self._close(child, ledger.unknown(f"{why}: how it ended is not known", tail, end_ms))
+        told, unknown, status = self._told(child)
+        if status:  # its process was not all of it, and the rest was seen to end
+            self._close(child, told | ledger.exited(int(status), tail, end_ms or now_ms()))
+            return
+        said = f"{why}: {unknown or 'how it ended is not known'}"
+        self._close(child, told | ledger.unknown(said, tail, end_ms))
 
     # -- what is to end -------------------------------------------------------------------------------------
 
@@ -462,8 +547,8 @@ class Programs:
     def _end(self, child: Child, why: str, now: float) -> None:
         """SIGTERM to its group, SIGKILL after the grace; without a keeper here: its pidfd says that it is there."""
         is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
-        if child.keeper is None and child.pidfd < 0:
-            return  # it is being looked for
+        if (child.keeper is None and child.pidfd < 0) or child.ended_as is not None:
+            return  # it is being looked for, or being ended
         child.kill_at = child.kill_at or now + self.limits.grace_s
         if child.keeper is None and (is_first or is_due):
             with suppress(OSError):

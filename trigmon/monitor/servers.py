@@ -31,7 +31,9 @@ log = logger()
 FORKING = "trigmon.spark.warm.forking"
 _CHECK_S, _CHECK_S_WHEN_IDLE = 2.0, 10.0
 _LEASE_S, _RENEW_S = 90.0, 20.0
-_START_S, _HEAT_S = 60.0, 240.0
+# Spark ends Python workers that have had nothing to do for a minute; others take seconds to come.
+_WORKERS_S, _OF_WORKERS = 45.0, ("python", "queue")
+_START_S, _ANSWER_S, _HEAT_S = 60.0, 300.0, 900.0
 _GRACE_S = 10.0
 _UNWANTED_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
@@ -44,8 +46,8 @@ HEATED_BY = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 class KeptServer:
     """A server in this monitor's hands; only its thread looks inside.
 
-    ``pid`` is 0 until it is found running. ``is_warm``: it takes runs; ``is_old``: no more. ``kill_at`` is set when it
-    was told to end.
+    ``pid`` is 0 until it is found running. ``is_there``: it answers; ``is_warm``: no run's query is the first of its
+    kind; ``is_old``: it takes no more runs. ``kill_at`` is set when it was told to end.
     """
 
     def __init__(self, server: Server, directory: Path, *, is_found: bool) -> None:
@@ -54,9 +56,9 @@ class KeptServer:
         self.is_found = is_found
         self.since = time.monotonic()
         self.pid, self.pidfd = 0, -1
-        self.is_asked = self.is_warm = self.is_old = False
+        self.is_asked = self.is_there = self.is_warm = self.is_old = False
         self.check_at = self.renew_at = self.kill_at = 0.0
-        self.used_at = self.since
+        self.used_at = self.workers_at = self.since
         self.why = ""
 
     def signal(self, number: signal.Signals) -> None:
@@ -202,11 +204,11 @@ class Servers:
             kept.renew_at = now + _RENEW_S
             self._say(lambda keeper: keeper.keep(kept.server.server_id, _LEASE_S))
         if not kept.is_asked:
-            self._heat(kept)
+            self._await(kept)
         uses = self._warm.uses(kept.server.server_id)
         if uses or kept.server.master in wanted:
             kept.used_at = now
-        if kept.is_warm and now >= kept.check_at:
+        if kept.is_there and now >= kept.check_at:
             self._check(kept, uses, now)
         if not uses and (now >= kept.used_at + _UNWANTED_S or (kept.is_old and self._has_successor(kept, wanted))):
             self._end(kept, kept.why or "nobody needs it", now)
@@ -224,7 +226,8 @@ class Servers:
             for other in self._kept.values()
         )
 
-    def _heat(self, kept: KeptServer) -> None:
+    def _await(self, kept: KeptServer) -> None:
+        """Waits until it answers, and has it heated then."""
         kept.is_asked = True
 
         def answered(answer: Said) -> None:
@@ -235,25 +238,40 @@ class Servers:
             elif error := answer.get("error"):
                 self._kill(kept, f"it does not answer: {error}")
             else:
-                if missed := answer.get("missed"):
-                    log.warning("not all of a Spark Connect server is warm", missed=missed)
-                self._is_warm(kept, answer.get("took_ms"))
+                self._answers(kept)
 
-        if kept.is_found:  # it has been heated, or is in use
-            self._attendant.ask("check", answered, self._warm.settings.deadline_s + 30, url=kept.server.url)
-            return
-        fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address}
-        self._attendant.ask("heat", answered, _HEAT_S, url=kept.server.url, **fields)
+        self._attendant.ask("wait", answered, _ANSWER_S, url=kept.server.url)
 
-    def _is_warm(self, kept: KeptServer, took_ms: object) -> None:
-        kept.is_warm = True
-        kept.check_at = time.monotonic() + _CHECK_S
+    def _answers(self, kept: KeptServer) -> None:
+        """Runs that wait may go there, unless an older server still takes them: then it is made warm first."""
         self._pauses.pop(kept.server.master, None)
+        kept.is_there, kept.check_at = True, time.monotonic() + _CHECK_S
+        self._tell(kept, "Spark Connect server answers")
+        if kept.is_found or not self._warm.has(kept.server.master):
+            self._warm.is_warm(kept.server)
+        kept.is_warm = kept.is_found  # it has been heated, or is in use
+        if not kept.is_warm:
+            self._heat(kept)
+
+    def _heat(self, kept: KeptServer) -> None:
+        def answered(answer: Said) -> None:
+            if kept.server.server_id not in self._kept or kept.kill_at:
+                return
+            kept.is_warm = True
+            if missed := answer.get("missed") or answer.get("error"):
+                log.warning("not all of a Spark Connect server is warm", missed=missed)
+            self._tell(kept, "Spark Connect server is warm", took_ms=answer.get("took_ms"))
+            self._warm.is_warm(kept.server)
+
+        self._ask_to_heat(kept, answered, _HEAT_S)
+
+    def _ask_to_heat(self, kept: KeptServer, answered: Callable[[Said], None], by_s: float, *kinds: str) -> None:
+        fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address, "kinds": kinds}
+        self._attendant.ask("heat", answered, by_s, url=kept.server.url, **fields)
+
+    def _tell(self, kept: KeptServer, event: str, **more: object) -> None:
         took_s = round(time.monotonic() - kept.since, 1)
-        log.info(
-            "Spark Connect server is warm", server=kept.server.server_id, pid=kept.pid, after_s=took_s, took_ms=took_ms
-        )
-        self._warm.is_warm(kept.server)
+        log.info(event, server=kept.server.server_id, pid=kept.pid, after_s=took_s, **more)
 
     def _check(self, kept: KeptServer, uses: int, now: float) -> None:
         """Asks how it is; and looks how large and how old it is."""
@@ -267,6 +285,9 @@ class Servers:
                 self._kill(kept, f"it does not answer: {error}")
 
         self._attendant.ask("check", answered, deadline_s, url=kept.server.url)
+        if kept.is_warm and not uses and now >= kept.workers_at + _WORKERS_S:
+            kept.workers_at = now
+            self._ask_to_heat(kept, lambda _: None, _WORKERS_S, *_OF_WORKERS)
         if not kept.is_old and now >= kept.since + _LEAST_AGE_S and (why := self._why_old(kept)):
             kept.is_old, kept.why = True, why
             log.info("Spark Connect server is to be replaced", server=kept.server.server_id, why=why)
@@ -295,12 +316,15 @@ class Servers:
 
     def _gone(self, kept: KeptServer, why: str) -> None:
         server = kept.server
-        tail = process.tail(kept.directory, ("stderr",), 1024)
-        log.warning("Spark Connect server has ended", server=server.server_id, why=why, stderr=tail)
+        if kept.kill_at:  # it was told to
+            log.info("Spark Connect server has ended", server=server.server_id, why=why)
+        else:
+            tail = process.tail(kept.directory, ("stderr",), 1024)
+            log.warning("Spark Connect server has ended", server=server.server_id, why=why, stderr=tail)
         if kept.pidfd >= 0:
             os.close(kept.pidfd)
         del self._kept[server.server_id]
-        if not kept.is_warm and not kept.is_found:
+        if not kept.is_there:
             pause_s = self._pauses.get(server.master, _FIRST_PAUSE_S)
             self._pauses[server.master] = min(2 * pause_s, _LONGEST_PAUSE_S)
             self._start_at[server.master] = time.monotonic() + pause_s

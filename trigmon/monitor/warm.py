@@ -171,6 +171,10 @@ class Warm:
         with self._lock:
             return sum(given.server_id == server_id for given in self._active.values())
 
+    def has(self, master: str) -> bool:
+        """Whether runs are sent to a server with this master."""
+        return master in self._warm
+
     def is_warm(self, server: Server) -> None:
         """Runs may be sent there from now on."""
         with self._lock:
@@ -229,7 +233,7 @@ class Warm:
         if session.remote or session.master in self._warm:
             return ""
         trouble = self._troubles.get(session.master)
-        return "its Spark Connect server is not warm yet" + (f"; the last one: {trouble}" if trouble else "")
+        return "its Spark Connect server does not answer yet" + (f"; the last one: {trouble}" if trouble else "")
 
     def _given(self, run_id: str, plan: LaunchPlan) -> Given:
         session = plan.session

@@ -5,7 +5,7 @@ offset that reservation's number, so a batch that is read again, in a restarted 
 
 Spark calls ``commit`` for a batch only while it plans the next one, and so never for the last. What it does call behind
 every finished batch, also the last, is ``latestOffset`` with that batch's end as the start: there it is settled. That
-order is observed, not promised; ``tests/spark/test_order_of_calls.py`` names it.
+order is observed, not promised; ``tests/spark/test_streaming.py`` names it.
 """
 
 from __future__ import annotations

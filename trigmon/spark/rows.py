@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -39,7 +40,6 @@ _TYPES: dict[Any, tuple[pa.DataType, str]] = {
     "bytes": (pa.binary(), "binary"),
 }
 _FIELDS = MessageDescriptor.__struct_fields__
-_PUT_MS = _FIELDS.index("put_ms")
 
 
 def _columns() -> dict[str, tuple[pa.DataType, str]]:
@@ -72,23 +72,18 @@ def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
 
 def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
     """Messages as an Arrow batch of the columns that the schema names, in its order."""
-    fields: dict[str, Sequence[Any]] = {}
-    if any(name not in (DATA, ORDINAL) for name in schema.names):
-        columns = list(zip(*(msgspec.structs.astuple(one.descriptor) for one in got), strict=True))
-        fields = dict(zip(_FIELDS, columns, strict=True)) if columns else dict.fromkeys(_FIELDS, ())
-    arrays = []
-    for field in schema:
+    descriptors = [one.descriptor for one in got]
+
+    def column(field: pa.Field) -> pa.Array:
         if field.name == DATA:
-            values: Any = [one.data for one in got]
-        elif field.name == ORDINAL:
-            values = ordinals
-        elif field.name == PUT_TIME:
-            values = pa.array([ms * 1000 for ms in fields["put_ms"]], pa.int64())
-        else:
-            values = fields[field.name]
-        made = pa.array(values, pa.int64()) if field.name == PUT_TIME else pa.array(values, field.type)
-        arrays.append(made.cast(field.type) if field.name == PUT_TIME else made)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+            return pa.array([one.data for one in got], field.type)
+        if field.name == ORDINAL:
+            return pa.array(ordinals, field.type)
+        if field.name == PUT_TIME:
+            return pa.array([descriptor.put_ms * 1000 for descriptor in descriptors], pa.int64()).cast(field.type)
+        return pa.array(list(map(attrgetter(field.name), descriptors)), field.type)
+
+    return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
 
 
 def from_json(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:

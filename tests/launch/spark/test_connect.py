@@ -13,7 +13,7 @@ import pytest
 from trigmon.launch import claims
 from trigmon.launch.grants import Grants
 from trigmon.launch.launchers import launchers
-from trigmon.launch.port import LaunchError, LaunchPlan, Session
+from trigmon.launch.port import LaunchError, LaunchPlan, Lead, Session
 from trigmon.launch.spark import serving
 from trigmon.launch.spark.connect import SparkConnectLauncher
 from trigmon.launch.spark.serving import Given, Server, Serving, Shelf
@@ -41,7 +41,7 @@ def planned(order, tmp_path):
 
     def plan(appl_id="job.py", grants=Grants(), **more):  # noqa: B008
         said = order(appl_id, working_directory=str(tmp_path), **WARM, **more)
-        return SparkConnectLauncher(Cold(), grants, Serving(master="local[3]")).plan(said)
+        return SparkConnectLauncher(Cold(), Shelf(tmp_path), grants, Serving(master="local[3]")).plan(said)
 
     return plan
 
@@ -98,6 +98,19 @@ def test_one_that_wants_a_process_is_cold(order, tmp_path):
     plan = launchers(tmp_path)[ApplType.SPARK].plan(said)
     assert plan.session is None
     assert "org.apache.spark.deploy.SparkSubmit" in plan.argv
+
+
+def test_a_run_is_followed_on_its_server_by_its_session(order, tmp_path):
+    shelf = Shelf(tmp_path)
+    said = order("job.py", **WARM)
+    launcher = SparkConnectLauncher(Cold(), shelf)
+    assert launcher.lead(said, tmp_path, 1) is None
+    server = serving.made("m", Session(), Serving())
+    given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
+    shelf.put_session(given)
+    assert launcher.lead(said, tmp_path, 1) == Lead()
+    shelf.put_server(server)
+    assert launcher.lead(said, tmp_path, 1) == Lead(url=f"http://127.0.0.1:{server.ui_port}", tag="s")
 
 
 def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():

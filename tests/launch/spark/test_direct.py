@@ -40,6 +40,8 @@ def test_it_is_the_command_that_spark_submit_executes(said, conf, tmp_path):
     told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stderr.splitlines()[0]
     printed, main, _ = told.removeprefix("Spark Command: ").partition(direct.MAIN)
     ours = direct.command(REAL, java, process, conf)
+    if not java.has_vector_module:  # the bundled one, which spark-submit reaches through a launcher of its own
+        printed = printed.replace(f"{direct.VECTOR} ", "").replace(f"{java.home}/", f"{java.image}/")
     assert printed + main == " ".join(ours)
 
 
@@ -69,6 +71,12 @@ def test_a_short_job_starts_fast_by_choice_and_keeps_its_own_collector(tmp_path,
     short = direct.command(tmp_path, java, Process(name="P", spark_short=YES), conf)
     assert [word for word in short if word not in plain or word in shlex.split(own)] == options
     assert [word for word in plain if word not in short] == []
+
+
+def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_already():
+    told = direct.short_variables({"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, {"SPARK_SUBMIT_OPTS": "-Da=b"})
+    flags = "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+    assert told == {"SPARK_SUBMIT_OPTS": f"-Da=b {flags}", "SPARK_LAUNCHER_OPTS": flags}
 
 
 @pytest.mark.parametrize(

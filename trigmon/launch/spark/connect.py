@@ -17,21 +17,28 @@ from pathlib import Path
 
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
-from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order, Session
+from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Lead, Order, Session
 from trigmon.launch.spark import command
-from trigmon.launch.spark.serving import Serving
+from trigmon.launch.spark.serving import Serving, Shelf
 from trigmon.launch.spark.submit import check_program
 
 RUNNING = "trigmon.spark.warm.running"
 
 
 class SparkConnectLauncher:
-    """Plans what is started warm; ``cold`` plans what cannot be."""
+    """Plans what is started warm; ``cold`` plans what cannot be. ``shelf`` knows which run has which session."""
 
     errors = (STDERR,)
 
-    def __init__(self, cold: Launcher, grants: Grants = Grants(), serving: Serving = Serving()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        cold: Launcher,
+        shelf: Shelf,
+        grants: Grants = Grants(),  # noqa: B008 - it never changes
+        serving: Serving = Serving(),  # noqa: B008 - likewise
+    ) -> None:
         self._cold = cold
+        self._shelf = shelf
         self._grants = grants
         self._serving = serving
 
@@ -58,6 +65,18 @@ class SparkConnectLauncher:
     def told(self, directory: Path) -> dict[str, str]:
         """A session is no application of its own."""
         return {}
+
+    def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
+        """See :class:`~trigmon.launch.port.Launcher`. Its jobs are among a server's, by their session."""
+        given = self._shelf.session(order.run_id)
+        if given is None or not given.server_id:
+            return None
+        server = self._shelf.server(given.server_id)
+        return Lead(url=server.ui, tag=given.session_id) if server is not None else Lead()
+
+    def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
+        """What it has left is a session, which the monitor releases."""
+        return None
 
     def tend(self) -> None:
         """Servers are seen to by the monitor, all the time."""

@@ -42,6 +42,7 @@ _OPTIONS = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dderby.connection.requireAuthentication=false",
 )
+_OWN_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
 # Each would have spark-submit do more than is done here.
 _VARIABLES = (
     *("SPARK_CONF_DIR", "SPARK_CLASSPATH", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
@@ -116,6 +117,14 @@ def short_options(own: list[str]) -> list[str]:
     return [option for option in SHORT if not (has_collector and option.endswith("GC"))]
 
 
+def short_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The same for spark-submit: what its own Java machine and the driver's are to be told, behind what they are."""
+    own = " ".join(settings.get(key, "") for key in _OWN_OPTIONS).split()
+    added = " ".join(short_options(own))
+    names = ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")
+    return {name: f"{environ.get(name, '')} {added}".strip() for name in names}
+
+
 def environment(home: Path) -> dict[str, str]:
     """The variables that spark-submit sets."""
     return {
@@ -128,5 +137,4 @@ def environment(home: Path) -> dict[str, str]:
 
 def _own_options(settings: Mapping[str, str]) -> list[str]:
     """The job's Java options, quoted as for a shell. Raises ValueError for an open quote."""
-    keys = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
-    return [option for key in keys for option in shlex.split(settings.get(key, ""))]
+    return [option for key in _OWN_OPTIONS for option in shlex.split(settings.get(key, ""))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from trigmon.launch.port import STDERR, STDOUT, Launcher, LaunchError, LaunchPlan, Order
+from trigmon.launch.port import STDERR, STDOUT, Launcher, LaunchError, LaunchPlan, Lead, Order
 from trigmon.mq.enums import SparkStart
 from trigmon.rules.spark_programs import is_warm
 
@@ -21,8 +21,7 @@ class SparkLauncher:
 
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
-        said = SparkStart(order.process.spark_start)
-        start = SparkStart.SUBMIT if said is SparkStart.CONNECT and not is_warm(order.process) else said
+        start = _start(order)
         if start not in self._ways:
             raise LaunchError(f"SPKSTART({start.name}) is not started by this monitor: say SPKSTART(SUBMIT)")
         return self._ways[start].plan(order)
@@ -31,7 +30,23 @@ class SparkLauncher:
         """What any of the ways reads in what the program wrote."""
         return {name: value for way in self._ways.values() for name, value in way.told(directory).items()}
 
+    def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
+        """See :class:`~trigmon.launch.port.Launcher`."""
+        way = self._ways.get(_start(order))
+        return way.lead(order, directory, pid) if way is not None else None
+
+    def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
+        """See :class:`~trigmon.launch.port.Launcher`."""
+        way = self._ways.get(_start(order))
+        return way.again(order, directory, ends=ends) if way is not None else None
+
     def tend(self) -> None:
         """Each way sees to its own."""
         for way in self._ways.values():
             way.tend()
+
+
+def _start(order: Order) -> SparkStart:
+    """How an order's job is started: warm only where its definition says nothing against it."""
+    said = SparkStart(order.process.spark_start)
+    return SparkStart.SUBMIT if said is SparkStart.CONNECT and not is_warm(order.process) else said

@@ -148,6 +148,7 @@ def main(argv: list[str]) -> int:
     """See the module."""
     directory, home, java = argv
     os.nice(19)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # its Java machine ends with it
     note = make(Archives(Path(directory)), Path(home), _understood(java))
     if note is not None and note.failed:
         print(note.failed, file=sys.stderr)  # noqa: T201 - its log

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,8 +13,8 @@ from msgspec.structs import replace
 
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
-from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Order
-from trigmon.launch.spark import archive, command, direct, make_archive, with_keytab
+from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
+from trigmon.launch.spark import archive, command, direct, log_lines, make_archive, status, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.java import Java, find_java
 from trigmon.log import logger
@@ -24,8 +23,6 @@ from trigmon.mq.enums import SparkShort
 
 log = logger()
 
-# As a standalone master, YARN and Kubernetes name applications; a local one is named nowhere but in its driver.
-_APPLICATION = re.compile(rb"\b(?:app-[0-9]{14}-[0-9]{4}|application_[0-9]{13}_[0-9]{4,}|spark-[0-9a-f]{32})\b")
 _FIRST_BYTES = 1 << 18
 
 
@@ -92,13 +89,10 @@ class SparkSubmitLauncher:
     ) -> tuple[list[str], dict[str, str]]:
         """What is executed before the words that spark-submit is told, and the variables that go with it."""
         settings = command.settings(process)
-        # What the administrator has every program given counts as well.
-        if direct.why_not(home, process, settings, {**environ, **self._grants.variables()}):
-            short = " ".join(direct.short_options([])) if process.spark_short == SparkShort.YES else ""
-            options = {"SPARK_SUBMIT_OPTS": short, "SPARK_LAUNCHER_OPTS": short} if short else {}
-            return [str(home / "bin" / "spark-submit")], {
-                name: f"{environ.get(name, '')} {option}".strip() for name, option in options.items()
-            }
+        given = {**environ, **self._grants.variables()}  # the administrator has every program given those
+        if direct.why_not(home, process, settings, given):
+            is_short = process.spark_short == SparkShort.YES
+            return [str(home / "bin" / "spark-submit")], direct.short_variables(settings, given) if is_short else {}
         key = archive.key(home, java)
         file = self.archives.usable(key)
         if file is None and self._makes_archives:
@@ -121,12 +115,26 @@ class SparkSubmitLauncher:
 
     def told(self, directory: Path) -> dict[str, str]:
         """The id of the Spark application, where the cluster gave it one and Spark's log says it."""
-        try:
-            with (directory / STDERR).open("rb") as file:
-                found = _APPLICATION.search(file.read(_FIRST_BYTES))
-        except OSError:
-            return {}
-        return {"application_id": found[0].decode()} if found else {}
+        found = log_lines.application_in(_log(directory))
+        return {"application_id": found} if found else {}
+
+    def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
+        """See :class:`~trigmon.launch.port.Launcher`. In client mode the driver is the run's own process."""
+        said = _log(directory)
+        return Lead(log_lines.application_in(said), status.of_local_driver(said, pid))
+
+    def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
+        """A driver ends with its process, and spark-submit of a driver elsewhere knows nothing to go on with."""
+        return None
+
+
+def _log(directory: Path) -> str:
+    """The beginning of Spark's log."""
+    try:
+        with (directory / STDERR).open("rb") as file:
+            return file.read(_FIRST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def check_program(order: Order) -> None:

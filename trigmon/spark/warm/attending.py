@@ -4,9 +4,9 @@
 standard output, in the order in which they are done; it ends with its input.
 
 =======  ===============================================================================================
-heat     ``url``, ``deadline_s``, ``directory``, ``queue``, ``address``: waits until the server answers, then
-         asks one query of each kind, a read of that queue among them; ``missed`` tells which failed,
-         ``took_ms`` how long each took
+wait     ``url``, ``deadline_s``: answered when the server answers
+heat     ``url``, ``directory``, ``queue``, ``address``: asks one query of each kind, a read of that queue among
+         them; ``missed`` tells which failed, ``took_ms`` how long each took; with ``kinds`` only these
 check    ``url``: one query that needs the server and none of its cores
 release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
 forget   ``url``: the server is gone
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -50,20 +51,23 @@ class Attendant:
     def __init__(self) -> None:
         self._sessions: dict[str, SparkSession] = {}
         self._channels: dict[str, tuple[DefaultChannelBuilder, grpc.Channel]] = {}
+        self._gone: set[str] = set()
         self._lock = threading.Lock()
 
-    def heat(self, asked: Said) -> Said:
+    def wait(self, asked: Said) -> Said:
         """See the module."""
         by = time.monotonic() + asked["deadline_s"]
         while True:
             try:
-                self.check(asked)
-                break
+                return self.check(asked)
             except Exception:
-                if time.monotonic() >= by:
+                if time.monotonic() >= by or asked["url"] in self._gone:
                     raise
-                self.forget(asked)
+                self._drop(asked["url"])
                 time.sleep(0.1)
+
+    def heat(self, asked: Said) -> Said:
+        """See the module."""
         return heat(self._session(asked["url"]), asked)
 
     def check(self, asked: Said) -> Said:
@@ -82,19 +86,25 @@ class Attendant:
 
     def forget(self, asked: Said) -> Said:
         """See the module."""
+        self._gone.add(asked["url"])
+        self._drop(asked["url"])
+        return {}
+
+    def _drop(self, url: str) -> None:
         with self._lock:
-            session = self._sessions.pop(asked["url"], None)
-            _, channel = self._channels.pop(asked["url"], (None, None))
+            session = self._sessions.pop(url, None)
+            _, channel = self._channels.pop(url, (None, None))
         if channel is not None:
             channel.close()
         if session is not None:
             session.client._channel.close()
-        return {}
 
     def _session(self, url: str) -> SparkSession:
         with self._lock:
             if url not in self._sessions:
-                mine = f"{url.rstrip('/')};user_id={USER};session_id={uuid.uuid4()};{_KEEPALIVE}"
+                # The same for every attendant that a server ever has: none is left behind.
+                session_id = uuid.uuid5(uuid.NAMESPACE_URL, url)
+                mine = f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}"
                 session = SparkSession.builder.remote(mine).create()
                 session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
                 self._sessions[url] = session
@@ -136,15 +146,23 @@ def heat(spark: SparkSession, asked: Said) -> Said:
     }
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     answer: Said = {"missed": [], "took_ms": {}}
-    for name, query in kinds.items():
+    for name in asked.get("kinds") or kinds:
+        query = kinds[name]
         began = time.monotonic()
         try:
             query()
         except Exception as error:
-            answer["missed"].append(f"{name}: {str(error) or repr(error)}"[:500])
+            answer["missed"].append(f"{name}: {_said(error)}")
         answer["took_ms"][name] = round(1000 * (time.monotonic() - began))
     shutil.rmtree(target, ignore_errors=True)
     return answer
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, in one line: Spark's errors have a Java stack behind them, gRPC's their whole channel."""
+    text = str(error)
+    details = re.search(r'details = "([^"]*)"', text)
+    return (details[1] if details else text.partition("\n")[0] or repr(error))[:300]
 
 
 def main() -> None:
@@ -157,7 +175,7 @@ def main() -> None:
         try:
             answer = getattr(attendant, asked["do"])(asked)
         except Exception as error:
-            answer = {"error": (str(error) or repr(error))[:1000]}
+            answer = {"error": _said(error)}
         with lock:
             answers.write(json.dumps(answer | {"id": asked["id"]}) + "\n")
             answers.flush()

@@ -8,7 +8,7 @@ the dead rows of those that were got before. Only messages outside groups are ke
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -98,12 +98,14 @@ class Ahead:
         self._is_changed = False
         self._of_call.clear()
 
-    def undo(self) -> None:
-        """What was followed since is not so."""
+    def undo(self, units: Container[int]) -> None:
+        """What was followed since is not so; ``units`` are those that are still open."""
         if self._is_changed:
             self._windows.clear()
         for unit_id in self._of_call:
             self._forget_unit(unit_id)
+            if unit_id not in units:
+                del self._units[unit_id]
 
     def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
         """What is available on a queue in get order."""

@@ -132,9 +132,9 @@ def _shown(connection: psycopg.Connection[Any], names: Iterable[str]) -> dict[st
 
 def schema_version(connection: psycopg.Connection[Any], schema: str) -> int:
     """The version of what lies in the schema; 0 where there is nothing yet."""
-    named = f'"{schema}".meta'
-    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (named,)).fetchone()
-    if not found or not found[0]:
+    # A query and no look-up by name: that may still know from before that there is nothing.
+    found = connection.execute("SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'meta'", (schema,))
+    if found.fetchone() is None:
         return 0
     row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     return int(row[0]) if row else 0

@@ -6,6 +6,7 @@ It speaks libpq's pipeline mode: cursors cost more than the statements they run,
 from __future__ import annotations
 
 import re
+import select
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -47,6 +48,8 @@ class Link:
         self._pg.nonblocking = 0  # libpq waits, and reads while it cannot write
         self._pg.notice_handler = self._noticed
         self._pg.enter_pipeline_mode()
+        self._readable = select.poll()
+        self._readable.register(self._pg.socket, select.POLLIN)
         self._names: dict[str, bytes] = {}
         self._readers: dict[str, list[Callable[[bytes], Any]]] = {}
         self._sent: list[str] = []
@@ -77,12 +80,12 @@ class Link:
         try:
             self._pg.pipeline_sync()
             for number, statement in enumerate(sent, 1):
-                while (result := self._pg.get_result()) is not None:
+                while (result := self._result()) is not None:
                     if result.status not in _DONE:
                         failure = failure or _failure(result)
                     elif statement and number == len(sent):
                         rows = self._read(statement, result)
-            if (end := self._pg.get_result()) is None or end.status != ExecStatus.PIPELINE_SYNC:
+            if (end := self._result()) is None or end.status != ExecStatus.PIPELINE_SYNC:
                 failure = failure or Failed("the session is lost: " + self._pg.get_error_message())
         except psycopg.Error as error:
             raise failure or Failed(str(error)) from error
@@ -106,6 +109,13 @@ class Link:
     def close(self) -> None:
         """Ends the session at once; a transaction that is open is undone."""
         self._connection.close()
+
+    def _result(self) -> PGresult | None:
+        """The next result. libpq would wait without letting other threads run."""
+        while self._pg.is_busy():
+            self._readable.poll()
+            self._pg.consume_input()
+        return self._pg.get_result()
 
     def _read(self, statement: str, result: PGresult) -> list[Row]:
         readers = self._readers.get(statement)

@@ -86,10 +86,14 @@ class PostgresStore(RowStore):
             if time.monotonic() > until:
                 raise DirectoryInUse(f"{self._place} is in use by {self.holder(q_mgr_name)}")
             time.sleep(_AGAIN_S)
-        first = self._recover(q_mgr_name, now)
-        self._must_sync = True
-        self._commit()
-        self._load()
+        try:
+            first = self._recover(q_mgr_name, now)
+            self._must_sync = True
+            self._commit()
+            self._load()
+        except BaseException:
+            self.abandon()
+            raise
         return first
 
     def beat(self) -> None:
@@ -146,7 +150,7 @@ class PostgresStore(RowStore):
             self._writes.add("RELEASE SAVEPOINT call", ())
             was_written = True
         self.standing.undo()
-        self._ahead.undo()
+        self._ahead.undo(self.standing.units)
         if was_written:
             self._forget_call()
 

@@ -91,12 +91,12 @@ class Look:
         size = 0
         cursor = self._execute(sql.RESERVED, (selection.reserved_by, *selection.ordinals))
         for row in cursor:
-            message, ordinal = message_of(row, selection.q_name), row[-1]
+            message = message_of(row, selection.q_name, row[-1])
             if message is None:
-                lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
-                damaged.append(replace(lost, ordinal=ordinal))
+                lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"", ordinal=row[-1])
+                damaged.append(lost)
             else:
-                messages.append(replace(message, ordinal=ordinal))
+                messages.append(message)
                 size += len(message.data)
             if len(messages) + len(damaged) >= selection.limit or size >= selection.limit_bytes:
                 cursor.close(True)
@@ -362,7 +362,7 @@ def _place(message: StoredMessage) -> tuple[int, int]:
     return -message.priority, message.number
 
 
-def message_of(row: tuple[Any, ...], q_name: str) -> StoredMessage | None:
+def message_of(row: tuple[Any, ...], q_name: str, ordinal: int = -1) -> StoredMessage | None:
     """A row as a message, None when it is not what was written."""
     number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
     if crc32(data, crc32(head)) != checksum:
@@ -373,4 +373,4 @@ def message_of(row: tuple[Any, ...], q_name: str) -> StoredMessage | None:
         return None
     if backout_count != descriptor.backout_count:
         descriptor = replace(descriptor, backout_count=backout_count)
-    return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms)
+    return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms, False, ordinal)

@@ -97,7 +97,7 @@ BACK_OUT_PUTS = "DELETE FROM message WHERE put_by = ? AND held < 2"
 BACK_OUT_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by = ?"
 RELEASE_HELD = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
 
-GROUPS_OF_PUTS = "SELECT DISTINCT queue, group_id FROM message WHERE group_id IS NOT NULL AND put_by = ?"
+GROUPS_OF_PUTS = "SELECT queue, group_id FROM message WHERE group_id IS NOT NULL AND put_by = ?"
 
 RECORD_OUTCOME = """
 INSERT INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, ?, ?)

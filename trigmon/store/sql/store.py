@@ -75,7 +75,7 @@ class RowStore(BaseStore):
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         changed = self._groups.start()
         for each in self.decided:
-            changed += self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,))
+            changed += dict.fromkeys(self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,)))
             self._execute(sql.COMMIT_GETS, (each.unit_id,))
             self._execute(sql.COMMIT_PUTS, (each.unit_id,))
             self._execute(sql.RECORD_OUTCOME, (each.client_id, each.number, int(UnitOutcome.COMMITTED), now))

@@ -1,0 +1,43 @@
+"""A real master whose REST server asks for a token, by Spark's own filter."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+
+import pytest
+
+from tests.launch.spark.clusters import Cluster
+from trigmon.launch.spark import rest
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+FILTER = "org.apache.spark.ui.JWSFilter"
+
+
+def encoded(raw):
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def token(key):
+    """A JSON web signature (RFC 7515) of nothing in particular."""
+    signed = f"{encoded(json.dumps({'alg': 'HS256', 'typ': 'JWT'}).encode())}.{encoded(b'{}')}"
+    return f"{signed}.{encoded(hmac.digest(key, signed.encode(), hashlib.sha256))}"
+
+
+def test_who_has_the_token_is_heard_and_nobody_else(tmp_path):
+    key = secrets.token_bytes(32)
+    said = [f"-Dspark.master.rest.filters={FILTER}", f"-Dspark.{FILTER}.param.secretKey={encoded(key)}"]
+    cluster = Cluster(tmp_path, workers=0, settings=said)
+    try:
+        cluster.start()
+        address = [f"http://{cluster.host}:{cluster.rest}"]
+        with pytest.raises(rest.RefusedError, match="403"):
+            rest.Master(address, []).status("driver-1")
+        with pytest.raises(rest.RefusedError, match="403"):
+            rest.Master(address, [], token(secrets.token_bytes(32))).create(["x.py"], {}, {})
+        assert rest.Master(address, [], token(key)).status("driver-1").state == ""
+    finally:
+        cluster.close()

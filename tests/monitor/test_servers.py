@@ -1,0 +1,236 @@
+"""How a monitor keeps its servers: real processes of a real keeper, which are no Spark, so that it takes no time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.launch.conftest import make_order
+from tests.launch.houses import House
+from tests.waiting import until
+from trigmon.launch import claims
+from trigmon.launch.port import LaunchPlan, Session
+from trigmon.launch.spark import attendant
+from trigmon.launch.spark.serving import Serving, Shelf
+from trigmon.monitor import servers
+from trigmon.monitor.servers import Servers
+from trigmon.monitor.warm import Waiting, Warm
+
+ROOT = Path(__file__).parents[2]
+ENDS_WELL = "#!/bin/sh\nexec sleep 600\n"
+
+
+class Monitor:
+    """As much of a monitor as keeps servers; ``settings`` are those of connect."""
+
+    def __init__(self, directory, **settings):
+        self.directory = directory
+        self.settings = Serving(**{"runs": 3, "master": "local", "deadline_s": 20.0, **settings})
+        self.house = House(directory)
+        self.come()
+
+    def come(self, **settings):
+        """Another monitor of the same name, with other settings."""
+        self.settings = replace(self.settings, **settings)
+        self.warm = Warm(Shelf(self.directory), "me", self.settings, "QM1")
+        self.servers = Servers(self.warm, self.directory, "QM1", self.keeper, self.environment, forks=False)
+
+    def keeper(self, what):
+        what(self.house.keeper)
+
+    def environment(self, more):
+        return {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "TRIGMON_TEST_ANSWERS": str(self.directory),
+            **more,
+        }
+
+    def run(self, run_id):
+        """Asks for a run's start; whether it may."""
+        session = Session(master="local")
+        plan = LaunchPlan(argv=["x"], environment={}, session=session)
+        return self.warm.admit(Waiting(replace(make_order(), run_id=run_id), plan, ())) is not None
+
+    def begin(self, run_id):
+        """A run that works in the server there is; which that is."""
+        if not self.run(run_id):
+            (ready,) = until(self.warm.ready)
+            self.warm.admit(ready)
+        return self.warm.shelf.session(run_id).server_id
+
+    def pid(self, server_id):
+        return until(lambda: (claims.read(self.warm.shelf.directory(server_id)) or {}).get("pid"))
+
+    def asked(self, do):
+        lines = (self.directory / "asked").read_text().splitlines() if (self.directory / "asked").exists() else []
+        return [line for line in map(json.loads, lines) if line["do"] == do]
+
+    def there(self):
+        return {each.server_id for each in self.warm.shelf.all_servers()}
+
+    def end(self):
+        self.servers.stop(0)
+        for server_id in self.there():
+            (self.warm.shelf.servers / f"{server_id}.json").unlink()
+        self.house.keepers.close()
+
+
+@pytest.fixture
+def monitor(tmp_path, monkeypatch):
+    submit = tmp_path / "spark" / "bin" / "spark-submit"
+    submit.parent.mkdir(parents=True)
+    submit.write_text(ENDS_WELL)
+    submit.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    monkeypatch.setattr(attendant, "ATTENDING", "tests.monitor.answering")
+    monkeypatch.setattr(servers, "_LEAST_AGE_S", 0.0)
+    monkeypatch.setattr(servers, "_CHECK_S", 0.1)
+    monkeypatch.setattr(servers, "_CHECK_S_WHEN_IDLE", 0.1)
+    made = []
+
+    def make(**settings):
+        made.append(Monitor(tmp_path, **settings))
+        made[0].submit = submit
+        return made[0]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+def is_gone(pid):
+    return claims.start_ticks(pid) == 0
+
+
+def test_a_server_is_started_for_the_run_that_waits_and_heated_and_asked_how_it_is(monitor):
+    house = monitor()
+    assert not house.run("1")
+    assert until(house.warm.ready)
+    assert until(lambda: house.asked("heat"))[0]["queue"] == "SYSTEM.DEFAULT.LOCAL.QUEUE"
+    until(lambda: len(house.asked("check")) >= 2)
+    assert len(house.there()) == 1
+
+
+def test_none_is_there_where_nobody_needs_one(monitor):
+    house = monitor()
+    house.warm.expect([])
+    assert house.there() == set()
+    assert house.servers._thread is None
+
+
+def test_one_that_ends_is_replaced_and_its_runs_are_to_end(monitor):
+    house = monitor()
+    house.warm.expect([""])
+    first = house.begin("1")
+    os.kill(house.pid(first), signal.SIGKILL)
+    until(lambda: house.warm.doomed("1"))
+    house.warm.ended("1")
+    assert house.begin("2") != first
+    until(lambda: house.warm.shelf.session("1") is None)
+    assert house.warm.shelf.server(first) is None
+
+
+def test_one_that_does_not_answer_in_time_is_killed_and_replaced(monitor):
+    house = monitor(deadline_s=1.0)
+    house.warm.expect([""])
+    first = house.begin("1")
+    pid = house.pid(first)
+    (house.directory / "silent").write_text("check")
+    until(lambda: house.warm.doomed("1"))
+    until(lambda: is_gone(pid))
+    (house.directory / "silent").unlink()
+    house.warm.ended("1")
+    assert house.begin("2") != first
+
+
+@pytest.mark.parametrize("changed", [{"rss_limit": 1}, {"max_age_s": 0.001}, {"memory": "2g"}])
+def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_has_and_takes_no_other(monitor, changed):
+    house = monitor()
+    house.warm.expect([""])
+    old = house.begin("1")
+    house.servers.stop(0)
+    house.come(**changed)
+    house.warm.take_up("1")
+    house.warm.expect([""])
+    pid = house.pid(old)
+
+    def another():
+        return house.begin("2") != old or house.warm.ended("2")
+
+    until(another)
+    assert not is_gone(pid)
+    house.warm.ended("1")
+    until(lambda: is_gone(pid))
+
+
+def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_told(monitor, monkeypatch):
+    monkeypatch.setattr(servers, "_FIRST_PAUSE_S", 0.1)
+    house = monitor()
+    house.submit.write_text("#!/bin/sh\nexit 1\n")
+    assert not house.run("1")
+    until(lambda: [why for _, why in house.warm.reasons() if why.endswith("the last one: it did not start")])
+    house.submit.write_text(ENDS_WELL)
+    assert until(house.warm.ready)
+
+
+def test_one_that_nobody_needs_any_more_ends(monitor, monkeypatch):
+    monkeypatch.setattr(servers, "_UNWANTED_S", 0.5)
+    house = monitor()
+    pid = house.pid(house.begin("1"))
+    house.warm.ended("1")
+    until(lambda: is_gone(pid))
+    until(lambda: house.there() == set())
+
+
+def test_the_next_monitor_goes_on_with_the_server_it_finds_and_heats_it_no_second_time(monitor):
+    house = monitor()
+    house.warm.expect([""])
+    first = house.begin("1")
+    until(lambda: house.asked("heat"))
+    house.servers.stop(0)
+    house.house.monitor_is_killed()
+    house.come()
+    assert house.begin("2") == first
+    assert len(house.asked("heat")) == 1
+
+
+def test_the_next_monitor_clears_away_a_server_that_ended_meanwhile_with_its_sessions(monitor):
+    house = monitor()
+    house.warm.expect([""])
+    first = house.begin("1")
+    pid = house.pid(first)
+    house.servers.stop(0)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: is_gone(pid))
+    house.come()
+    house.warm.sweep("me")
+    until(lambda: first not in house.there())
+    until(lambda: list(house.warm.shelf.all_sessions()) == [])
+
+
+def test_a_session_is_released_once_at_once_and_once_more_behind_it(monitor, monkeypatch):
+    monkeypatch.setattr("trigmon.monitor.warm._AGAIN_S", 0.2)
+    house = monitor()
+    house.warm.expect([""])
+    house.begin("1")
+    given = house.warm.shelf.session("1")
+    house.warm.ended("1")
+    until(lambda: house.warm.shelf.session("1") is None)
+    said = [(each["user_id"], each["session_id"]) for each in house.asked("release")]
+    assert said == [(given.user_id, given.session_id)] * 2
+
+
+def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):
+    house = monitor()
+    house.warm.expect([""])
+    first = house.begin("1")
+    before = len(house.asked("check"))
+    os.kill(house.servers._attendant._process.pid, signal.SIGKILL)
+    until(lambda: len(house.asked("check")) >= before + 2)
+    assert house.begin("2") == first

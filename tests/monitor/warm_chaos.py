@@ -1,0 +1,127 @@
+"""Warm runs in any number, while runs are cancelled and killed, and server and monitor are killed, by chance."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+
+from tests.waiting import until
+from trigmon.launch import claims
+from trigmon.launch.spark import serving
+from trigmon.mq.calls import Alter, CancelRun
+from trigmon.mq.errors import CommandFailed
+from trigmon.mq.run_states import OPEN
+
+QUEUES = ("JOB.Q", "ENDLESS.Q")
+ENDED = {"exited", "cancelled", "unknown", "failed", "joined"}
+
+
+class Chaos:
+    """``runs`` messages, each of which starts a run; ``server_kills`` and ``monitor_kills`` in between."""
+
+    def __init__(self, house, runs, seed, *, server_kills=0, monitor_kills=0):
+        self.house = house
+        self.runs = runs
+        self.chance = random.Random(seed)
+        self.fates = {}
+        self.put = 0
+        self.largest_rss = 0
+        blows = [self.kill_server] * server_kills + [self.kill_monitor] * monitor_kills
+        self.chance.shuffle(blows)
+        self.blows = [(round(runs * (number + 1) / (len(blows) + 1)), blow) for number, blow in enumerate(blows)]
+
+    def go(self, timeout_s):
+        """Puts, cancels and kills until all messages are put and nothing is open any more."""
+        deadline = time.monotonic() + timeout_s
+        while self.put < self.runs or self.open():
+            assert time.monotonic() < deadline, self.open()
+            while self.blows and self.put >= self.blows[0][0]:
+                self.blows.pop(0)[1]()
+            open_ = self.open()
+            if self.put < self.runs and len(open_) < 5:
+                self.house.qm.put(self.chance.choice(["JOB.Q", "JOB.Q", "ENDLESS.Q"]), b"go")
+                self.put += 1
+            elif self.put == self.runs:
+                self.trigger_no_more()
+            for run in open_:
+                self.meet_fate(run)
+            self.look_at_memory()
+            time.sleep(0.05)
+
+    def open(self):
+        """The runs that have not ended."""
+        return [run for state in OPEN for run in self.house.runs(state=state)]
+
+    def meet_fate(self, run):
+        """What becomes of a run is drawn once; an endless one is never left alone."""
+        if run["run_id"] not in self.fates:
+            fates = (
+                ["cancel", "kill"] if run["q_name"] == "ENDLESS.Q" else ["leave", "leave", "leave", "cancel", "kill"]
+            )
+            # Some before they begin, some in the middle of their query.
+            self.fates[run["run_id"]] = (
+                self.chance.choice(fates),
+                time.monotonic() + self.chance.choice([0, 0.2, 1, 3]),
+            )
+        fate, at = self.fates[run["run_id"]]
+        if fate == "leave" or time.monotonic() < at:
+            return
+        if fate == "cancel":
+            with suppress(CommandFailed):  # it has just ended, or is being cancelled
+                self.house.qm.call(CancelRun(run_id=run["run_id"]))
+        elif run["pid"]:
+            with suppress(ProcessLookupError):
+                os.kill(run["pid"], signal.SIGKILL)
+
+    def trigger_no_more(self):
+        """Messages of runs that ended before they took them would start others at every monitor's beginning."""
+        self.set_trigger("off")
+
+    def trigger_again(self):
+        """What was left on the queues goes first."""
+        for name in QUEUES:
+            with self.house.qm.open(name, "input_shared") as queue:
+                list(queue.drain())
+        self.set_trigger("on")
+
+    def set_trigger(self, value):
+        for name in QUEUES:
+            self.house.qm.call(Alter(object_type="QLOCAL", name=name, attributes={"trigger_control": value}))
+
+    def servers(self):
+        """The process ids of the servers there are."""
+        directories = [self.house.shelf.directory(it.server_id) for it in self.house.shelf.all_servers()]
+        return [claim["pid"] for claim in map(claims.read, directories) if claim and claim.get("pid")]
+
+    def kill_server(self):
+        for pid in self.servers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_monitor(self):
+        started = self.house.daemon.events("monitor started")
+        with suppress(ProcessLookupError):
+            os.kill(started[-1]["pid"], signal.SIGKILL)
+        until(lambda: len(self.house.daemon.events("monitor started")) > len(started), 60)
+
+    def look_at_memory(self):
+        rss = [serving.rss_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
+        self.largest_rss = max([self.largest_rss, *rss])
+
+    def check(self, most_rss):
+        """Every run's end is known; on the server that is there now no query and no session is left."""
+        states = [run["state"] for run in self.house.runs()]
+        assert set(states) <= ENDED
+        assert len(states) >= min(self.runs, 256)
+        server = self.house.wait_until_there(besides=self.gone())
+        until(lambda: not list(self.house.shelf.all_sessions()), 60)
+        until(lambda: not self.house.jobs(server), 60)
+        until(lambda: self.house.sessions(server) == 0, 60)
+        assert self.largest_rss < most_rss
+
+    def gone(self):
+        """The servers that have ended."""
+        return {line["server"] for line in self.house.daemon.events("Spark Connect server has ended")}

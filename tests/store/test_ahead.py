@@ -1,0 +1,107 @@
+"""What is known ahead of a queue is what lies on it, in get order, whatever happened to it and to units of work."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import UnitOutcome
+from trigmon.rules import changes as c
+from trigmon.rules.facts import UnitFacts
+from trigmon.store.postgres import ahead
+from trigmon.store.postgres.ahead import Ahead
+
+Q = "Q"
+CHUNK = 3
+step = st.one_of(
+    st.tuples(st.just("put"), st.integers(0, 9), st.sampled_from([0, 0, 1, 2]), st.sampled_from([1, 1, 300])),
+    st.tuples(st.just("get"), st.integers(0, 4), st.sampled_from([0, 1, 2]), st.just(0)),
+    st.tuples(st.just("end"), st.sampled_from([1, 2]), st.booleans(), st.just(0)),
+    st.tuples(st.just("look"), st.integers(1, 20), st.just(0), st.just(0)),
+)
+
+
+class Rows:
+    """The rows as they are, and who follows them."""
+
+    def __init__(self) -> None:
+        self.ahead = Ahead()
+        self.available = []
+        self.units = {1: ([], []), 2: ([], [])}
+        self.number = 0
+        self.reads = 0
+
+    def key(self, message):
+        return -message.priority, message.number
+
+    def read(self, after):
+        self.reads += 1
+        rows = sorted(self.available, key=self.key)
+        if after is not None:
+            rows = [row for row in rows if self.key(row) > (-after.priority, after.number)]
+        return rows[:CHUNK], len(rows) < CHUNK
+
+    def put(self, priority, unit, size):
+        self.number += 1
+        change = c.AddMessage(Q, self.number, priority, True, MessageDescriptor(), b"x" * size, unit_id=unit)
+        (self.units[unit][0] if unit else self.available).append(change.message)
+        self.ahead.follow(change)
+
+    def get(self, place, unit, _):
+        rows = sorted(self.available, key=self.key)
+        if place < len(rows):
+            message = rows[place]
+            self.available.remove(message)
+            if unit:
+                self.units[unit][1].append(message)
+            self.ahead.follow(c.TakeMessage(message, unit) if unit else c.RemoveMessage(message))
+
+    def end(self, unit, is_commit, _):
+        puts, gets = self.units[unit]
+        self.units[unit] = ([], [])
+        if is_commit:
+            self.available += puts
+        else:
+            for got in gets:
+                descriptor = replace(got.descriptor, backout_count=got.descriptor.backout_count + 1)
+                self.available.append(replace(got, descriptor=descriptor))
+        counts = [{(Q, m.priority): sum(o.priority == m.priority for o in of) for m in of} for of in (puts, gets)]
+        facts = UnitFacts(unit, 1, 1, "client", puts=counts[0], gets=counts[1])
+        outcome = UnitOutcome.COMMITTED if is_commit else UnitOutcome.BACKED_OUT
+        self.ahead.follow(c.EndUnit(facts, outcome, 0))
+
+    def look(self, count, *_):
+        found = []
+        for message in self.ahead.messages(Q, self.read):
+            found.append(message)
+            if len(found) >= count:
+                break
+        assert found == sorted(self.available, key=self.key)[:count]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(step, max_size=120), st.integers(0, 3))
+def test_it_is_what_lies_there_however_small_the_windows_are(steps, which):
+    limits = ahead.MOST_ROWS, ahead.MOST_BYTES, ahead.MOST_OF_A_UNIT, ahead.LARGE
+    if which:
+        ahead.MOST_ROWS, ahead.MOST_BYTES, ahead.MOST_OF_A_UNIT, ahead.LARGE = (6, 900, which, 200)
+    try:
+        rows = Rows()
+        for name, *values in steps:
+            getattr(rows, name)(*values)
+        rows.look(len(rows.available) + 1)
+        assert rows.ahead._noted == sum(len(noted or ()) for noted in rows.ahead._units.values())
+    finally:
+        ahead.MOST_ROWS, ahead.MOST_BYTES, ahead.MOST_OF_A_UNIT, ahead.LARGE = limits
+
+
+def test_a_queue_that_was_empty_once_is_not_read_again_while_it_stays_small():
+    rows = Rows()
+    rows.look(1)
+    for number in range(100):
+        rows.put(number % 10, 0, 1)
+        rows.look(1)
+        rows.get(0, 0, 0)
+    assert rows.reads == 1

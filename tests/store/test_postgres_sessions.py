@@ -1,0 +1,216 @@
+"""A session of PostgreSQL: what is checked at its start, who owns the data, and what an error in it means."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+from tests.postgres import Server, place, shared
+from tests.worlds import World
+from trigmon.mq.calls import Get, Put
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import OpenOption
+from trigmon.qmgr.clock import VirtualClock
+from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.sessions import Identity
+from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, StoreTooNew, Unreachable
+from trigmon.store.postgres import connection
+from trigmon.store.postgres.connection import MIGRATIONS, SCHEMA_VERSION, Place, connect
+from trigmon.store.postgres.store import PostgresStore
+
+LEASE_MS = 400
+Q = "SYSTEM.DEFAULT.LOCAL.QUEUE"
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World("postgres", tmp_path)
+    made.define("Q")
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def server():
+    one = Server()
+    yield one
+    one.end()
+
+
+def sql(where: Place, statement: str, *values: object) -> list[tuple]:
+    with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
+        cursor = db.execute(statement.encode(), values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def lasting(name: str = Q) -> Put:
+    return Put(q_name=name, descriptor=MessageDescriptor(persistence=1))
+
+
+class TestItsStart:
+    def test_every_version_leads_to_the_next(self):
+        assert list(MIGRATIONS) == list(range(1, SCHEMA_VERSION))
+
+    def test_a_later_version_is_refused(self, world, tmp_path):
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(SCHEMA_VERSION + 1))
+        with pytest.raises(StoreTooNew, match="install a later one"):
+            connect(place(tmp_path))
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(SCHEMA_VERSION))
+
+    def test_an_earlier_version_is_brought_up_to_this_one(self, world, tmp_path, monkeypatch):
+        monkeypatch.setattr(connection, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+        monkeypatch.setitem(MIGRATIONS, SCHEMA_VERSION, "CREATE TABLE added (n integer)")
+        connect(place(tmp_path)).close()
+        connect(place(tmp_path)).close()
+        assert sql(place(tmp_path), "SELECT count(*) FROM added") == [(0,)]
+        assert sql(place(tmp_path), "SELECT value FROM meta WHERE key = 'schema_version'") == [
+            (str(SCHEMA_VERSION + 1),)
+        ]
+        sql(place(tmp_path), "DROP TABLE added")
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(SCHEMA_VERSION))
+
+    def test_two_that_start_at_once_make_one_schema(self):
+        where = Place(shared().dsn, "made_at_once", accept_loss=True)
+        failed: list[BaseException] = []
+
+        def start():
+            try:
+                connect(where).close()
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=start) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+
+    def test_a_server_that_is_not_there_is_told_without_what_opens_it(self, tmp_path):
+        where = Place(f"host={tmp_path} dbname=x user=someone", "S")
+        with pytest.raises(Unreachable, match=f"schema S of PostgreSQL .host={tmp_path} dbname=x.") as caught:
+            connect(where)
+        assert "someone" not in str(where)
+        assert isinstance(caught.value, StoreBroken)
+
+    def test_what_the_server_may_lose_is_refused_until_it_is_put_up_with(self, server):
+        where = Place(server.dsn, "careful")
+        with pytest.raises(StoreBroken, match="synchronous_standby_names is empty"):
+            connect(where)
+        connect(where._replace(accept_loss=True)).close()
+        server.alter("synchronous_standby_names", "standby")
+        try:
+            db = connect(where)
+            assert db.execute("SHOW synchronous_commit").fetchone() == ("on",)
+            db.close()
+        finally:
+            server.alter("synchronous_standby_names", "")
+
+    def test_a_weaker_commit_of_the_role_is_made_as_strong_as_it_has_to_be(self, server):
+        where = Place(f"{server.dsn} options=-csynchronous_commit=off", "strong", accept_loss=True)
+        with connect(where) as db:
+            assert db.execute("SHOW synchronous_commit").fetchone() == ("on",)
+
+
+class TestItsOwner:
+    def test_the_data_of_another_queue_manager_is_not_taken(self, world, tmp_path):
+        world.qm.stop()
+        store = PostgresStore(place(tmp_path))
+        with pytest.raises(AnothersStore, match="queue manager QM1, not of QM2"):
+            QueueManager("QM2", store, world.clock)
+        store.abandon()
+        world.sessions.clear()
+        world._start()
+
+    def test_one_at_a_time_serves_and_the_other_learns_who(self, world, tmp_path):
+        other = PostgresStore(place(tmp_path)._replace(lease_ms=LEASE_MS))
+        assert other.take("QM1") is False
+        with pytest.raises(DirectoryInUse, match="in use by process"):
+            other.open("QM1", 0)
+        other.abandon()
+
+    def test_an_orderly_end_and_a_lost_session_are_not_waited_for(self, world, tmp_path):
+        for ends in (world.qm.stop, lambda: world.store.abandon()):
+            ends()
+            other = PostgresStore(place(tmp_path))
+            until = time.monotonic() + 60
+            while not other.take("QM1"):
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            other.abandon()
+            world.sessions.clear()
+            world._start()
+
+    def test_who_is_silent_for_a_lease_is_taken_over_from_and_writes_nothing_more(self, tmp_path):
+        where = place(tmp_path)._replace(lease_ms=LEASE_MS)
+        late = PostgresStore(where)
+        manager = QueueManager("QM1", late, VirtualClock())
+        session = manager.connect(Identity(client_id="late", administrator=True))
+        manager.turn([(session, 1, lasting())])
+        other = PostgresStore(where)
+        until = time.monotonic() + 60
+        while not other.take("QM1"):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        with pytest.raises(Fenced):
+            manager.turn([(session, 2, lasting())])
+        other.open("QM1", 0)
+        assert other.standing.queues[Q].depth == 1
+        other.close()
+        late.abandon()
+
+    def test_who_beats_is_not_taken_over_from(self, tmp_path):
+        where = place(tmp_path)._replace(lease_ms=10 * LEASE_MS)
+        serving, other = PostgresStore(where), PostgresStore(where)
+        serving.open("QM1", 0)
+        until = time.monotonic() + 1.5 * where.lease_ms / 1000
+        while time.monotonic() < until:
+            serving.beat()
+            assert not other.take("QM1")
+            time.sleep(serving.beat_s / 4)
+        serving.close()
+        other.abandon()
+
+
+class TestAnError:
+    def test_a_session_that_is_ended_in_the_middle_breaks_the_store_and_what_was_answered_stands(self, world, tmp_path):
+        world.did(lasting("Q"))
+        assert sql(place(tmp_path), ENDED) == [(True,)]
+        with pytest.raises(StoreBroken):
+            world.do(lasting("Q"))
+        world.store.abandon()
+        world.sessions.clear()
+        world._start()
+        assert world.queue_depth("Q") == 1
+
+    def test_a_wait_for_the_standby_that_is_broken_off_is_no_commit(self, server):
+        where = Place(server.dsn, "waiting", accept_loss=True)
+        store = PostgresStore(where)
+        manager = QueueManager("QM1", store, VirtualClock())
+        session = manager.connect(Identity(client_id="c", administrator=True))
+        server.alter("synchronous_standby_names", "nobody")
+
+        def break_off():
+            while not sql(where, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"):
+                time.sleep(0.02)
+
+        breaker = threading.Thread(target=break_off)
+        breaker.start()
+        try:
+            with pytest.raises(StoreBroken, match="the commit was not confirmed"):
+                manager.turn([(session, 1, lasting())])
+        finally:
+            breaker.join()
+            server.alter("synchronous_standby_names", "")
+            store.abandon()
+
+    def test_a_name_with_a_byte_that_postgresql_has_no_place_for_breaks_nothing(self, world):
+        world.did(Put(q_name="Q", data=b"\0"))
+        assert world.do(Put(q_name="Q\0")).reason
+        assert world.did(Get(handle=world.open("Q", OpenOption.INPUT_SHARED))).data == b"\0"
+
+
+ENDED = "SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving"

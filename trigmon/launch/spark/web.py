@@ -1,0 +1,106 @@
+"""One request to one of Spark's web servers, with a deadline for all of it and a bound for the answer.
+
+Standard library only: the supervisor of a cluster's driver uses it, and imports nothing else.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+LARGEST = 4 << 20
+"""Bytes an answer may have."""
+
+
+class NotReachedError(OSError):
+    """No connection came to be, so nothing was asked."""
+
+
+class NoAnswerError(OSError):
+    """It was asked, or may have been, and did not answer in time, or not in full, or not in HTTP."""
+
+
+class Answer:
+    """Status and body."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status = status
+        self.body = body
+
+
+def ask(
+    url: str,
+    deadline_s: float,
+    *,
+    method: str = "GET",
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    largest: int = LARGEST,
+) -> Answer:
+    """The answer to one request; nothing is followed to another place, and no proxy is asked.
+
+    Raises NotReachedError, NoAnswerError.
+    """
+    until = time.monotonic() + deadline_s
+    link = _link(url, deadline_s)
+    try:
+        try:
+            link.connect()
+        except (OSError, ValueError) as error:  # a name with a character that names do not have
+            raise NotReachedError(f"{url}: {_told(error)}") from None
+        try:
+            parts = urlsplit(url)
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            _until(link, until)
+            link.request(method, target, body, dict(headers or {}))
+            _until(link, until)
+            response = link.getresponse()
+            return Answer(response.status, _body(link, response, until, largest))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise NoAnswerError(f"{url}: {_told(error)}") from None
+    finally:
+        link.close()
+
+
+def _link(url: str, deadline_s: float) -> http.client.HTTPConnection:
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise NotReachedError(f"{url}: {error}") from None
+    if parts.scheme == "https":
+        return http.client.HTTPSConnection(host, port, timeout=deadline_s)
+    if parts.scheme != "http" or not host:
+        raise NotReachedError(f"{url} is no http:// or https:// address")
+    return http.client.HTTPConnection(host, port, timeout=deadline_s)
+
+
+def _body(link: http.client.HTTPConnection, response: http.client.HTTPResponse, until: float, largest: int) -> bytes:
+    pieces, length = [], 0
+    while True:
+        _until(link, until)
+        piece = response.read1(1 << 16)
+        if not piece:
+            break
+        pieces.append(piece)
+        length += len(piece)
+        if length > largest:
+            raise ValueError(f"an answer of more than {largest} bytes")
+    if response.length:
+        raise ValueError("the answer was cut short")
+    return b"".join(pieces)
+
+
+def _until(link: http.client.HTTPConnection, until: float) -> None:
+    """What is still to come has only so much time, however slowly it trickles."""
+    rest_s = until - time.monotonic()
+    if rest_s <= 0:
+        raise TimeoutError("timed out")
+    if link.sock is not None:  # closed by the answer, which is read from its own file then
+        link.sock.settimeout(rest_s)
+
+
+def _told(error: Exception) -> str:
+    return str(error) or type(error).__name__
