@@ -175,9 +175,26 @@ def _display(reading: Reading, command: Command) -> Command:
         q_type = "" if q_type == "ALL" else q_type
     if reading.noun != "QMGR":
         where = read_where(reading, reading.noun, "")
+    if reading.noun in ("QUEUE", *words.QUEUES):
+        where = _of_whom(reading, where)
     shows = _shown(reading, words.words_shown(reading.noun), where)
     call = Display(object_type=object_type, name=reading.name or "*")
     return replace(command, calls=(call,), shows=shows, q_type=q_type, where=where)
+
+
+def _of_whom(reading: Reading, where: Where | None) -> Where | None:
+    """QSGDISP(word) of a DISPLAY: only what is so. LIVE and ALL are whatever there is on this queue manager."""
+    found = next((p for p in reading.rest if p.keyword == "QSGDISP" and p.values is not None), None)
+    if found is None:
+        return where
+    said = _choice(reading, "QSGDISP", ("LIVE", "ALL", "QMGR", "COPY", "SHARED", "GROUP", "PRIVATE"), "LIVE")
+    if said == "GROUP":
+        raise reading.error(found, "what is the group's is shown by its copies: QSGDISP(COPY)", FunctionNotSupported)
+    if said in ("LIVE", "ALL"):
+        return where
+    if where is not None:
+        raise reading.error(found, "WHERE and QSGDISP choose both: say one of them", ParmConflict)
+    return Where("QSGDISP", "NE", "SHARED") if said == "PRIVATE" else Where("QSGDISP", "EQ", said)
 
 
 def _display_status(reading: Reading, command: Command) -> Command:

@@ -41,7 +41,7 @@ from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules import changes as c
 from trigmon.rules.decision import Decision
 from trigmon.rules.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
-from trigmon.rules.facts import SLICE, ConnectionFacts, Moved, Wants
+from trigmon.rules.facts import NOTHING_MOVED, SLICE, ConnectionFacts, Moved, Wants
 from trigmon.rules.get import may_wait, wait_of
 from trigmon.rules.runs import fired_by
 from trigmon.rules.serving import attended
@@ -260,7 +260,7 @@ class QueueManager:
         self._goes_on = False
         try:
             reply = self._perform(call, session, now).reply
-            while moved := self._store.changed():
+            while (moved := self._store.changed()) is not NOTHING_MOVED:
                 self._judge(moved, now)
         except MQError as error:
             self._store.undo()
@@ -347,7 +347,7 @@ class QueueManager:
     def _heed(self, now: int, answers: list[Answer]) -> None:
         """Judges what other members of the group did to shared queues, and wakes who waits for a message on them."""
         moved = self._store.changed()
-        if not moved:
+        if moved is NOTHING_MOVED:
             return
         session = self.connect(_ITSELF)
         self._answer(session, Heed(moved=moved), now)

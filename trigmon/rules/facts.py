@@ -237,11 +237,9 @@ class Moved(msgspec.Struct, frozen=True):
     queues: tuple[str, ...] = ()
     definitions: tuple[tuple[ObjectType, str], ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.queues or self.definitions)
-
 
 NOTHING_MOVED = Moved()
+"""The one answer that nothing did: whoever asks after each call need only look whether it is this."""
 
 
 class ConnectionFacts(msgspec.Struct, frozen=True):

@@ -58,7 +58,10 @@ class Store(Protocol):
         """A turn begins."""
 
     def changed(self) -> Moved:
-        """What moved in the group since this was last asked, by others before the turn or by its own calls."""
+        """What moved in the group since this was last asked, by others before the turn or by its own calls.
+
+        NOTHING_MOVED itself where nothing did.
+        """
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether this queue manager does from now on, until then, what one member of its group does for all."""
