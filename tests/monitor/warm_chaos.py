@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -26,7 +27,7 @@ class Chaos:
         self.house = house
         self.runs = runs
         self.chance = random.Random(seed)
-        self.fates = {}
+        self.fates, self.at = {}, {}
         self.put = 0
         self.largest_rss = 0
         blows = [self.kill_server] * server_kills + [self.kill_monitor] * monitor_kills
@@ -57,17 +58,16 @@ class Chaos:
 
     def meet_fate(self, run):
         """What becomes of a run is drawn once; an endless one is never left alone."""
-        if run["run_id"] not in self.fates:
-            fates = (
-                ["cancel", "kill"] if run["q_name"] == "ENDLESS.Q" else ["leave", "leave", "leave", "cancel", "kill"]
-            )
-            # Some before they begin, some in the middle of their query.
-            self.fates[run["run_id"]] = (
-                self.chance.choice(fates),
-                time.monotonic() + self.chance.choice([0, 0.2, 1, 3]),
-            )
-        fate, at = self.fates[run["run_id"]]
-        if fate == "leave" or time.monotonic() < at:
+        run_id = run["run_id"]
+        if run_id not in self.fates:
+            mercy = [] if run["q_name"] == "ENDLESS.Q" else ["leave"] * 3
+            self.fates[run_id] = self.chance.choice(["cancel", "kill", *mercy])
+            if self.chance.random() < 0.1:  # while it waits, or is about to start
+                self.fates[run_id], self.at[run_id] = "cancel", 0.0
+        if run["pid"] and run_id not in self.at:  # before it has done anything, or in the middle of its query
+            self.at[run_id] = time.monotonic() + self.chance.choice([0, 0.2, 1, 3])
+        fate = self.fates[run_id]
+        if fate == "leave" or time.monotonic() < self.at.get(run_id, math.inf):
             return
         if fate == "cancel":
             with suppress(CommandFailed):  # it has just ended, or is being cancelled
@@ -113,9 +113,9 @@ class Chaos:
 
     def check(self, most_rss):
         """Every run's end is known; on the server that is there now no query and no session is left."""
-        states = [run["state"] for run in self.house.runs()]
-        assert set(states) <= ENDED
-        assert len(states) >= min(self.runs, 256)
+        runs = self.house.all_runs()
+        assert {run["state"] for run in runs} <= ENDED
+        assert len(runs) >= self.runs
         server = self.house.wait_until_there(besides=self.gone())
         until(lambda: not list(self.house.shelf.all_sessions()), 60)
         until(lambda: not self.house.jobs(server), 60)
