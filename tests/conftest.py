@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.daemons import queue_managers
 # How long an example takes is the machine's affair: a busy one is no reason to fail.
 settings.register_profile("trigmon", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("trigmon")
+_BEGAN_S = time.monotonic()
 
 
 def pytest_configure():
@@ -26,6 +28,7 @@ def pytest_configure():
 
 def pytest_addoption(parser):
     parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
+    parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped, and said so")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -34,6 +37,12 @@ def pytest_collection_modifyitems(config, items):
         kept = [item for number, item in enumerate(items) if number % parts == which % parts]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+
+
+def pytest_runtest_setup(item):
+    minutes = item.config.getoption("--minutes")
+    if minutes is not None and time.monotonic() - _BEGAN_S > 60 * minutes:
+        pytest.skip(f"{minutes:g} minutes are over")
 
 
 @pytest.fixture
