@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import fcntl
 import functools
 import importlib.util
 import itertools
@@ -30,6 +31,8 @@ INSTALLATION = {"16": "pginstall", "18": "pginstall18"}[os.environ.get("TRIGMON_
 NOBODY = 65534
 MEMORY = Path("/dev/shm")
 READY_S = 30.0
+STALE_S = 60.0
+PREFIX = "trigmon-pg-"
 _PR_SET_PDEATHSIG = 1
 _numbers = itertools.count(1)
 
@@ -43,7 +46,7 @@ class Server:
     def __init__(self, *, fsync: bool = True) -> None:
         # Without fsync it may as well lie in memory, where there is a file system for that.
         in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
-        self._home = Path(tempfile.mkdtemp(prefix="trigmon-pg-", dir=in_memory))
+        self._home = _directory(in_memory)
         self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         self._bin = _copied() if self._as else _installed()
         self._data = self._home / "data"
@@ -131,6 +134,18 @@ class Server:
         self._process = None
 
 
+def _directory(parent: Path | None = None) -> Path:
+    """A new directory; and what runs left that were killed goes: their locks and their servers died with them."""
+    made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    fcntl.flock(os.open(made / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC), fcntl.LOCK_EX)
+    for lock in made.parent.glob(f"{PREFIX}*/lock"):
+        with contextlib.suppress(OSError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - lock.stat().st_mtime > STALE_S:
+                shutil.rmtree(lock.parent, ignore_errors=True)
+    return made
+
+
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
 
@@ -145,7 +160,7 @@ def _installed() -> Path:
 def _copied() -> Path:
     """The programs where any user can read them."""
     package = _installed().parents[1]
-    home = Path(tempfile.mkdtemp(prefix="trigmon-pg-programs-"))
+    home = _directory()
     home.chmod(0o755)
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     skip = shutil.ignore_patterns("include", "*.a", "*.pyc")
