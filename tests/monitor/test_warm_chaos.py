@@ -17,11 +17,11 @@ def test_whatever_is_killed_every_run_ends_known_and_neither_query_nor_session_n
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
         settings = {"connect.runs": 3, "monitor.grace_s": 2, "connect.deadline_s": 120}
         house = WarmHouse(make, tmp_path_factory.mktemp("warm"), **settings)
-        house.job()
-        house.job(ENDLESS, "endless")
+        jobs = [house.job(name=f"job{number}") for number in range(8)]
+        endless = [house.job(ENDLESS, f"endless{number}") for number in range(8)]
         try:
             house.wait_until_there()
-            chaos = Chaos(house, RUNS, SEED, server_kills=3, monitor_kills=5)
+            chaos = Chaos(house, RUNS, SEED, jobs=jobs, endless=endless, server_kills=3, monitor_kills=5)
             chaos.go(timeout_s=6000)
             chaos.check(most_rss=4 << 30)
         finally:

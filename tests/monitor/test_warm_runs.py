@@ -126,7 +126,7 @@ def test_runs_above_the_cap_wait_for_their_turn_and_one_that_is_cancelled_then_n
 
 def test_a_dozen_runs_cancelled_and_killed_by_chance_leave_nothing(house):
     house.wait_until_there()
-    chaos = Chaos(house, 12, seed=1)
+    chaos = Chaos(house, 12, seed=1, jobs=["JOB.Q"], endless=["ENDLESS.Q"])
     chaos.go(timeout_s=300)
     chaos.check(most_rss=4 << 30)
     chaos.trigger_again()

@@ -16,14 +16,17 @@ from trigmon.mq.calls import Alter, CancelRun
 from trigmon.mq.errors import CommandFailed
 from trigmon.mq.run_states import OPEN
 
-QUEUES = ("JOB.Q", "ENDLESS.Q")
 ENDED = {"exited", "cancelled", "unknown", "failed", "joined"}
 
 
 class Chaos:
-    """``runs`` messages, each of which starts a run; ``server_kills`` and ``monitor_kills`` in between."""
+    """``runs`` messages, each of which starts a run; ``server_kills`` and ``monitor_kills`` in between.
 
-    def __init__(self, house, runs, seed, *, server_kills=0, monitor_kills=0):
+    ``jobs`` and ``endless`` are their queues: with several, the pauses behind failures hold up nobody for long.
+    """
+
+    def __init__(self, house, runs, seed, *, jobs, endless, server_kills=0, monitor_kills=0):
+        self.jobs, self.endless = jobs, endless
         self.house = house
         self.runs = runs
         self.chance = random.Random(seed)
@@ -43,7 +46,7 @@ class Chaos:
                 self.blows.pop(0)[1]()
             open_ = self.open()
             if self.put < self.runs and len(open_) < 5:
-                self.house.qm.put(self.chance.choice(["JOB.Q", "JOB.Q", "ENDLESS.Q"]), b"go")
+                self.house.qm.put(self.chance.choice(self.chance.choice([self.jobs, self.jobs, self.endless])), b"go")
                 self.put += 1
             elif self.put == self.runs:
                 self.trigger_no_more()
@@ -60,7 +63,7 @@ class Chaos:
         """What becomes of a run is drawn once; an endless one is never left alone."""
         run_id = run["run_id"]
         if run_id not in self.fates:
-            mercy = [] if run["q_name"] == "ENDLESS.Q" else ["leave"] * 3
+            mercy = [] if run["q_name"] in self.endless else ["leave"] * 3
             self.fates[run_id] = self.chance.choice(["cancel", "kill", *mercy])
             if self.chance.random() < 0.1:  # while it waits, or is about to start
                 self.fates[run_id], self.at[run_id] = "cancel", 0.0
@@ -82,13 +85,13 @@ class Chaos:
 
     def trigger_again(self):
         """What was left on the queues goes first."""
-        for name in QUEUES:
+        for name in self.jobs + self.endless:
             with self.house.qm.open(name, "input_shared") as queue:
                 list(queue.drain())
         self.set_trigger("on")
 
     def set_trigger(self, value):
-        for name in QUEUES:
+        for name in self.jobs + self.endless:
             self.house.qm.call(Alter(object_type="QLOCAL", name=name, attributes={"trigger_control": value}))
 
     def servers(self):
