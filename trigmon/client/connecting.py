@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from trigmon import places
+from trigmon.client import driver
 from trigmon.client.connection import Connection
 from trigmon.client.transport import Transport, open_tcp, open_unix
 from trigmon.mq.errors import QMgrNameError
@@ -41,6 +42,7 @@ def connect(
         pid=os.getpid(),
         run_id=os.environ.get("TRIGMON_RUN", "") if run_id is None else run_id,
     )
+    driver.end_with_it()
     transport = Transport(_open(where, timeout_s), where, hello, timeout_s)
     return Connection(transport, hello.client_id)
 
