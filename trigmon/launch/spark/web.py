@@ -65,16 +65,16 @@ def ask(
 
 
 def _link(url: str, deadline_s: float) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise NotReachedError(f"{url}: {error}") from None
-    if parts.scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=deadline_s)
-    if parts.scheme != "http" or not host:
-        raise NotReachedError(f"{url} is no http:// or https:// address")
-    return http.client.HTTPConnection(host, port, timeout=deadline_s)
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=deadline_s)
+        if parts.scheme == "http" and host:
+            return http.client.HTTPConnection(host, port, timeout=deadline_s)
+    except (ValueError, http.client.InvalidURL) as error:
+        raise NotReachedError(f"{url!r}: {error}") from None
+    raise NotReachedError(f"{url} is no http:// or https:// address")
 
 
 def _body(link: http.client.HTTPConnection, response: http.client.HTTPResponse, until: float, largest: int) -> bytes:
