@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import threading
 import time
 
 import msgspec
@@ -114,6 +116,32 @@ def test_a_server_that_trickles_is_left_when_the_time_is_over():
         assert time.monotonic() - began < 10
 
 
+def test_one_whose_head_trickles_is_left_as_well():
+    over = threading.Event()
+
+    def trickle():
+        link, _ = slow.accept()
+        with link, contextlib.suppress(OSError):
+            link.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not over.wait(0.05):
+                link.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        # Far above the deadline, far below the time that so long a head would take.
+        timer = threading.Timer(20, over.set)
+        timer.start()
+        try:
+            with pytest.raises(web.NoAnswerError, match="timed out"):
+                web.ask(f"http://127.0.0.1:{slow.getsockname()[1]}/", 0.5)
+            assert not over.is_set()
+        finally:
+            over.set()
+            timer.cancel()
+            thread.join()
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -121,7 +149,7 @@ def test_a_server_that_trickles_is_left_when_the_time_is_over():
         b'{"no": "list"}',
         b"<html>",
         b'[{"id": 3}]',
-        b'[{"id": "x", "attempts": [{"startTimeEpoch": 36893488147419103232}]}]',
+        b'[{"id": "x", "attempts": [{"startTimeEpoch": 300000000000000}]}]',
     ],
 )
 def test_what_is_no_application_is_refused(answer, tmp_path):

@@ -23,6 +23,7 @@ MOST: Final = 1 << 53
 """No number is larger: what is noted of a run goes to the queue manager, whose messages have 64 bits for one."""
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+_Instant = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]  # the end of the year 9999
 _API = "/api/v1/applications"
 _PROC = Path("/proc")
 _LISTENS = "0A"
@@ -60,7 +61,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class _Attempt(msgspec.Struct):
-    startTimeEpoch: _Number = 0  # noqa: N815 - Spark's name, as all of these
+    startTimeEpoch: _Instant = 0  # noqa: N815 - Spark's name, as all of these
 
 
 class _Application(msgspec.Struct):
