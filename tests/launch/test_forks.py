@@ -170,6 +170,18 @@ def test_what_waits_for_a_fork_server_that_dies_is_started_plainly_and_once(own)
         assert own.house.output(f"r{number}") == "trigmon.spark.warm.running\n"
 
 
+def test_what_was_to_end_while_it_waited_ends_where_it_is_started_plainly(own):
+    os.kill(own.server, signal.SIGSTOP)
+    own.start("r", "import time; time.sleep(60)")
+    until((own.house.run("r") / "claim").exists)
+    own.house.keeper.stop("r", talk.CANCELLED, 60)
+    own.house.start("s", "/bin/true")  # behind it the stop has been heard
+    own.ended("s")
+    os.kill(own.server, signal.SIGKILL)
+    ended = own.ended("r")
+    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.CANCELLED)
+
+
 def test_another_fork_server_comes_when_one_has_died(own):
     os.kill(own.server, signal.SIGKILL)
     own.house.heard.clear()

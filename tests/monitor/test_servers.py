@@ -234,3 +234,17 @@ def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):
     os.kill(house.servers._attendant._process.pid, signal.SIGKILL)
     until(lambda: len(house.asked("check")) >= before + 2)
     assert house.begin("2") == first
+
+
+def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
+    house, made, troubles = monitor(), servers.serving.made, [OSError(24, "Too many open files"), ValueError("no JSON")]
+
+    def refused(*given):
+        if troubles:
+            raise troubles.pop()
+        return made(*given)
+
+    monkeypatch.setattr(servers, "_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(servers.serving, "made", refused)
+    assert house.begin("1") in house.there()
+    assert not troubles

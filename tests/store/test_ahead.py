@@ -105,3 +105,19 @@ def test_a_queue_that_was_empty_once_is_not_read_again_while_it_stays_small():
         rows.look(1)
         rows.get(0, 0, 0)
     assert rows.reads == 1
+
+
+def test_after_an_end_that_was_taken_back_a_backout_brings_what_was_got_before_it_as_well():
+    rows = Rows()
+    for _ in range(3):
+        rows.put(0, 0, 1)
+    rows.look(3)
+    rows.get(0, 1, 0)
+    rows.ahead.mark()
+    facts = UnitFacts(1, 1, 1, "client", gets={(Q, 0): 1})
+    rows.ahead.follow(c.EndUnit(facts, UnitOutcome.COMMITTED, 0))
+    rows.ahead.undo({1})
+    rows.look(2)
+    rows.get(0, 1, 0)
+    rows.end(1, False, 0)
+    rows.look(3)

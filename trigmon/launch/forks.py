@@ -92,11 +92,13 @@ class Fork(Kept):
         self.abandon()
 
     def start_plainly(self) -> None:
-        """What its process would have run, started by being executed. Raises what that raises."""
+        """What its process would have run, started by being executed; as with go. Raises what that raises."""
         self.abandon()
         with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
             self._program = begun(self.order, self._null, out, err)
         self.pid, self.start_ms = self._program.pid, now_ms()
+        if self.why:
+            self.signal(signal.SIGTERM)
 
     def abandon(self) -> None:
         """Lets go of the pipe: a process that still waits for it ends."""
@@ -146,13 +148,11 @@ class Forks:
         self._start_at = 0.0
         self.keep_time(time.monotonic())
 
-    def start(self, order: talk.Said, null: int) -> Fork:
-        """A run that will have a process, or start plainly. Raises OSError when its files cannot be made."""
-        run = Fork(order, null)
+    def start(self, run: Fork) -> None:
+        """A run will have a process, or start plainly, or has failed."""
         self._waiting.append(run)
         if len(self._waiting) == 1:
             self._hand_next()
-        return run
 
     def keep_time(self, now: float) -> None:
         """Gives up a server that does not answer; starts one where it is wanted."""

@@ -228,7 +228,11 @@ class Keeper:
             self._runs[order["run"]] = self._units.start(order)
             return True
         if order.get("fork") and not order.get("user") and self._forks and self._forks.is_ready:
-            self._runs[order["run"]] = self._forks.start(order, self._null)
+            from trigmon.launch.forks import Fork
+
+            fork = Fork(order, self._null)
+            self._runs[fork.run_id] = fork  # before it is begun: that may fail at once
+            self._forks.start(fork)
             return True
         run = Kept(order, self._null)
         self._runs[run.run_id] = self._leaders[run.pid] = run

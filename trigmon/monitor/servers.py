@@ -131,8 +131,12 @@ class Servers:
             (self._data_directory / "spark").mkdir(mode=0o700, parents=True, exist_ok=True)
             self._find()
             while not self._is_over():
-                self._look_at_all(time.monotonic())
-                self._wait()
+                try:
+                    self._look_at_all(time.monotonic())
+                    self._wait()
+                except Exception:  # no descriptor, no memory, an answer that is none: it passes, and runs wait
+                    log.exception("the Spark Connect servers cannot be seen to just now")
+                    time.sleep(_FIRST_PAUSE_S)
         except BaseException:
             log.exception("nobody sees to the Spark Connect servers any more")
         finally:

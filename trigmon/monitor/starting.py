@@ -115,6 +115,8 @@ class Starter:
     def planned(self, record: ledger.Fields, letter: Letter) -> tuple[Order, LaunchPlan] | None:
         """What a run's record says is to be executed; None where nothing can, and the run begins to be written off.
 
+        It is held again where that is only so now.
+
         A process that was deleted meanwhile may have said as whom and within what its program runs, so without it
         nothing is started in its name.
         """
@@ -130,7 +132,10 @@ class Starter:
             return order, self._launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
             self.begin_write_off(order, str(error), letter)
-            return None
+        except OSError as error:  # no room, no right, too many files: nothing that the job could help
+            log.error("a run cannot be planned now", run=order.run_id, error=str(error))
+            self.put_back(order, f"what it needs could not be looked at: {error}")
+        return None
 
     # -- never ----------------------------------------------------------------------------------------------
 

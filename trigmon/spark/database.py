@@ -40,7 +40,8 @@ class Database:
         self._spark = spark
         self._table = table
         self._options = {**(options or {}), "url": url, "dbtable": table}
-        if self._options.get("isolationLevel", "").upper() == "NONE":
+        said = {name.lower(): value for name, value in self._options.items()}  # Spark reads them in any case
+        if said.get("isolationlevel", "").upper() == "NONE":
             raise DatabaseError("with isolationLevel NONE a batch would not be there whole or not at all")
         self._columns: dict[str, str] = {}
 
@@ -212,5 +213,5 @@ def _java(error: Exception) -> str | None:
 
 
 def _without_secrets(url: str) -> str:
-    """A URL for a message: what stands behind ``?`` or ``;`` may be a password."""
-    return re.split(r"[?;]", url)[0]
+    """A URL for a message: what stands behind ``?`` or ``;``, or before ``@``, may be a password."""
+    return re.split(r"[?;]", re.sub(r"(//|thin:).*@", r"\1", url))[0]

@@ -33,6 +33,9 @@ class Cold:
     def told(self, directory):
         return {}
 
+    def lead(self, order, directory, pid):
+        return Lead("cold")
+
 
 @pytest.fixture
 def planned(order, tmp_path):
@@ -100,11 +103,11 @@ def test_one_that_wants_a_process_is_cold(order, tmp_path):
     assert "org.apache.spark.deploy.SparkSubmit" in plan.argv
 
 
-def test_a_run_is_followed_on_its_server_by_its_session(order, tmp_path):
+def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_was_started_cold(order, tmp_path):
     shelf = Shelf(tmp_path)
     said = order("job.py", **WARM)
     launcher = SparkConnectLauncher(Cold(), shelf)
-    assert launcher.lead(said, tmp_path, 1) is None
+    assert launcher.lead(said, tmp_path, 1) == Lead("cold")
     server = serving.made("m", Session(), Serving())
     given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
     shelf.put_session(given)

@@ -128,3 +128,8 @@ class TestAfterAKill:
     def test_what_a_job_prints_by_itself_is_no_supervisors_word(self, tmp_path):
         (tmp_path / "stdout").write_text(f"hello\n{ASKING}{SUBMITTED}")
         assert SparkRestLauncher().told(tmp_path) == {}
+
+
+@pytest.mark.parametrize("asked", ["foo", "http://m:6066 x", f"http://m:6066 {'9' * 5000}", "http://m:6066 \u0661"])
+def test_a_job_that_writes_what_looks_like_a_journal_is_no_driver_that_was_asked_for(asked):
+    assert not journal.Told(f"2026-11-21T20:01:02.123Z asking {asked}\n").may_run

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import threading
 import time
 
 import msgspec
@@ -114,7 +116,42 @@ def test_a_server_that_trickles_is_left_when_the_time_is_over():
         assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize("answer", [b'[{"id": "../x", "attempts": []}]', b'{"no": "list"}', b"<html>", b'[{"id": 3}]'])
+def test_one_whose_head_trickles_is_left_as_well():
+    over = threading.Event()
+
+    def trickle():
+        link, _ = slow.accept()
+        with link, contextlib.suppress(OSError):
+            link.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not over.wait(0.05):
+                link.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        # Far above the deadline, far below the time that so long a head would take.
+        timer = threading.Timer(20, over.set)
+        timer.start()
+        try:
+            with pytest.raises(web.NoAnswerError, match="timed out"):
+                web.ask(f"http://127.0.0.1:{slow.getsockname()[1]}/", 0.5)
+            assert not over.is_set()
+        finally:
+            over.set()
+            timer.cancel()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'[{"id": "../x", "attempts": []}]',
+        b'{"no": "list"}',
+        b"<html>",
+        b'[{"id": 3}]',
+        b'[{"id": "x", "attempts": [{"startTimeEpoch": 300000000000000}]}]',
+    ],
+)
 def test_what_is_no_application_is_refused(answer, tmp_path):
     from tests.launch.spark.masters import Master
 
@@ -128,3 +165,19 @@ def test_what_is_no_application_is_refused(answer, tmp_path):
             status.application(one.address, 5)
     finally:
         one.close()
+
+
+def test_numbers_that_no_queue_manager_could_be_told_are_refused_and_sums_have_an_end():
+    with pytest.raises(ValueError, match="inputRecords"):
+        msgspec.json.decode(b'[{"stageId": 1, "inputRecords": 36893488147419103232}]', type=list[status._Stage])
+    with pytest.raises(ValueError, match="numTasks"):
+        msgspec.json.decode(b'[{"jobId": 1, "numTasks": -1}]', type=list[status._Job])
+    seen = status.Tally(status.Where("http://h:1")).taken([], [stage(n, read=status.MOST) for n in range(1 << 12)])
+    assert seen.rows_read == status.MOST
+    msgspec.msgpack.encode(seen)
+
+
+@pytest.mark.parametrize("url", ["http://[::1/x", "http://a\x01b:80/", "http://h:99999/", "ftp://h/", "http:///"])
+def test_what_is_no_address_is_not_reached(url):
+    with pytest.raises(web.NotReachedError):
+        web.ask(url, 1)

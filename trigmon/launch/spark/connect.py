@@ -69,7 +69,9 @@ class SparkConnectLauncher:
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`. Its jobs are among a server's, by their session."""
         given = self._shelf.session(order.run_id)
-        if given is None or not given.server_id:
+        if given is None:
+            return self._cold.lead(order, directory, pid)
+        if not given.server_id:
             return None
         server = self._shelf.server(given.server_id)
         return Lead(url=server.ui, tag=given.session_id) if server is not None else Lead()

@@ -28,6 +28,7 @@ LARGEST: Final = 1 << 18
 """So much of a supervisor's output is read: it writes only what changes."""
 
 _LINE = re.compile(r"^[0-9T:.-]{23}Z ([a-z]+) (.*)$", re.M)
+_INSTANT = re.compile(r" ([0-9]{1,15})$")
 
 
 class Told:
@@ -53,7 +54,8 @@ class Told:
 
     def _take(self, word: str, about: str) -> None:
         if word == ASKING:
-            self.asked_ms = int(about.rpartition(" ")[2])
+            asked = _INSTANT.search(about)  # a job of another kind may have written anything
+            self.asked_ms = int(asked[1]) if asked else 0
         elif word == NOT_SUBMITTED:
             self.asked_ms = 0
         elif word == SUBMITTED:

@@ -36,6 +36,8 @@ _ENDS = (signal.SIGTERM, signal.SIGINT)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _KILL_PAUSE_S = 0.2, 2.0, 0.3
 _FORGOTTEN_S = 10.0
 _SKEW_MS = 600_000
+# So long what was asked for may still be on its way through a master that had stopped: none is there only behind it.
+_SETTLED_MS = 15_000
 _TAILS = (("stderr", 4096), ("stdout", 2048))
 TOKEN = "spark-rest-token"  # noqa: S105 - its name
 """The secret that the master's REST server is shown, where the definition has one of this name."""
@@ -113,8 +115,11 @@ class Supervisor:
                         return driver
                     if "Launch Command:" in head:
                         others.add(driver)
+                is_settled = time.time_ns() // 1_000_000 >= asked_ms + _SETTLED_MS
                 if all(driver in others for driver, _ in listed):
-                    return ""
+                    if is_settled:
+                        return ""
+                    why = why or "the master has none, and may be about to"
                 why = why or f"no log yet of {', '.join(driver for driver, _ in open_)}"
             except OSError as error:
                 why = str(error)

@@ -12,13 +12,18 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
 
 from trigmon.launch.spark import log_lines, web
 
 LARGEST = 8 << 20
+MOST: Final = 1 << 53
+"""No number is larger: what is noted of a run goes to the queue manager, whose messages have 64 bits for one."""
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+_Instant = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]  # the end of the year 9999
 _API = "/api/v1/applications"
 _PROC = Path("/proc")
 _LISTENS = "0A"
@@ -56,7 +61,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class _Attempt(msgspec.Struct):
-    startTimeEpoch: int = 0  # noqa: N815 - Spark's name, as all of these
+    startTimeEpoch: _Instant = 0  # noqa: N815 - Spark's name, as all of these
 
 
 class _Application(msgspec.Struct):
@@ -65,15 +70,15 @@ class _Application(msgspec.Struct):
 
 
 class _Job(msgspec.Struct):
-    jobId: int  # noqa: N815
+    jobId: _Number  # noqa: N815
     stageIds: list[int] = []  # noqa: N815
     jobTags: list[str] = []  # noqa: N815
-    numTasks: int = 0  # noqa: N815
-    numCompletedTasks: int = 0  # noqa: N815
-    numSkippedTasks: int = 0  # noqa: N815
-    numFailedTasks: int = 0  # noqa: N815
-    numCompletedStages: int = 0  # noqa: N815
-    numSkippedStages: int = 0  # noqa: N815
+    numTasks: _Number = 0  # noqa: N815
+    numCompletedTasks: _Number = 0  # noqa: N815
+    numSkippedTasks: _Number = 0  # noqa: N815
+    numFailedTasks: _Number = 0  # noqa: N815
+    numCompletedStages: _Number = 0  # noqa: N815
+    numSkippedStages: _Number = 0  # noqa: N815
 
     @property
     def key(self) -> int:
@@ -87,10 +92,10 @@ class _Job(msgspec.Struct):
 
 
 class _Stage(msgspec.Struct):
-    stageId: int  # noqa: N815
-    attemptId: int = 0  # noqa: N815
-    inputRecords: int = 0  # noqa: N815
-    outputRecords: int = 0  # noqa: N815
+    stageId: _Number  # noqa: N815
+    attemptId: _Number = 0  # noqa: N815
+    inputRecords: _Number = 0  # noqa: N815
+    outputRecords: _Number = 0  # noqa: N815
     firstTaskLaunchedTime: str = ""  # noqa: N815
 
     @property
@@ -118,7 +123,7 @@ class _Sums(Generic[_Row]):
             if key not in now:
                 self._gone = [before + more for before, more in zip(self._gone, sums, strict=True)]
         self._listed = now
-        return [before + sum(sums[at] for sums in now.values()) for at, before in enumerate(self._gone)]
+        return [min(before + sum(sums[at] for sums in now.values()), MOST) for at, before in enumerate(self._gone)]
 
 
 class Tally:

@@ -6,8 +6,11 @@ Standard library only: the supervisor of a cluster's driver uses it, and imports
 from __future__ import annotations
 
 import http.client
+import io
+import socket
 import time
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 LARGEST = 4 << 20
@@ -45,6 +48,7 @@ def ask(
     """
     until = time.monotonic() + deadline_s
     link = _link(url, deadline_s)
+    link.response_class = lambda *given, **more: _in_time(until, *given, **more)  # type: ignore[assignment]
     try:
         try:
             link.connect()
@@ -55,9 +59,8 @@ def ask(
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             _until(link, until)
             link.request(method, target, body, dict(headers or {}))
-            _until(link, until)
             response = link.getresponse()
-            return Answer(response.status, _body(link, response, until, largest))
+            return Answer(response.status, _body(response, largest))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise NoAnswerError(f"{url}: {_told(error)}") from None
     finally:
@@ -65,25 +68,21 @@ def ask(
 
 
 def _link(url: str, deadline_s: float) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise NotReachedError(f"{url}: {error}") from None
-    if parts.scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=deadline_s)
-    if parts.scheme != "http" or not host:
-        raise NotReachedError(f"{url} is no http:// or https:// address")
-    return http.client.HTTPConnection(host, port, timeout=deadline_s)
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=deadline_s)
+        if parts.scheme == "http" and host:
+            return http.client.HTTPConnection(host, port, timeout=deadline_s)
+    except (ValueError, http.client.InvalidURL) as error:
+        raise NotReachedError(f"{url!r}: {error}") from None
+    raise NotReachedError(f"{url} is no http:// or https:// address")
 
 
-def _body(link: http.client.HTTPConnection, response: http.client.HTTPResponse, until: float, largest: int) -> bytes:
+def _body(response: http.client.HTTPResponse, largest: int) -> bytes:
     pieces, length = [], 0
-    while True:
-        _until(link, until)
-        piece = response.read1(1 << 16)
-        if not piece:
-            break
+    while piece := response.read1(1 << 16):
         pieces.append(piece)
         length += len(piece)
         if length > largest:
@@ -94,12 +93,45 @@ def _body(link: http.client.HTTPConnection, response: http.client.HTTPResponse, 
 
 
 def _until(link: http.client.HTTPConnection, until: float) -> None:
-    """What is still to come has only so much time, however slowly it trickles."""
+    """What is still to be sent has only so much time."""
+    assert link.sock is not None
+    link.sock.settimeout(_rest_s(until))
+
+
+def _rest_s(until: float) -> float:
     rest_s = until - time.monotonic()
     if rest_s <= 0:
         raise TimeoutError("timed out")
-    if link.sock is not None:  # closed by the answer, which is read from its own file then
-        link.sock.settimeout(rest_s)
+    return rest_s
+
+
+class _InTime(io.RawIOBase):
+    """What comes from a socket until then, however slowly it trickles, its head as well."""
+
+    def __init__(self, source: io.RawIOBase, link: socket.socket, until: float) -> None:
+        self._source = source
+        self._link = link
+        self._until = until
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """As of any file. Raises TimeoutError."""
+        self._link.settimeout(_rest_s(self._until))
+        return self._source.readinto(buffer)
+
+    def close(self) -> None:
+        """The socket's own end is that of the last who uses it."""
+        self._source.close()
+        super().close()
+
+
+def _in_time(until: float, link: socket.socket, *given: Any, **more: Any) -> http.client.HTTPResponse:
+    response = http.client.HTTPResponse(link, *given, **more)
+    response.fp = io.BufferedReader(_InTime(response.fp.detach(), link, until))
+    return response
 
 
 def _told(error: Exception) -> str:

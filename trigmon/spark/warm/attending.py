@@ -180,9 +180,11 @@ def main() -> None:
             answers.write(json.dumps(answer | {"id": asked["id"]}) + "\n")
             answers.flush()
 
-    pool = ThreadPoolExecutor(_AT_ONCE)
+    # A check waits for nothing else: late, it would cost a healthy server its life.
+    checks, others = ThreadPoolExecutor(_AT_ONCE), ThreadPoolExecutor(_AT_ONCE)
     for line in sys.stdin:
-        pool.submit(do, json.loads(line))
+        asked = json.loads(line)
+        (checks if asked["do"] == "check" else others).submit(do, asked)
     os._exit(0)  # nobody is there to hear the rest, and a client's own end would ask its server once more
 
 

@@ -183,6 +183,7 @@ class Ahead:
 
     def _end_unit(self, change: c.EndUnit) -> None:
         unit = change.unit
+        self._of_call.add(unit.unit_id)  # should this be taken back, what is noted next is not all of it
         noted = self._units.pop(unit.unit_id, None)
         self._noted -= len(noted or ())
         is_commit = change.outcome is UnitOutcome.COMMITTED

@@ -104,8 +104,8 @@ class PostgresStore(RowStore):
         for statement, values in (
             ("BEGIN", ()),
             ("SET LOCAL synchronous_commit = off", ()),
+            (member.BEAT, self._who),  # first: behind it nobody takes over before the commit
             (member.CHECK, self._who),
-            (member.BEAT, self._who),
         ):
             self._link.send(statement, values)
         self._link.commit()
