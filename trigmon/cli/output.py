@@ -72,16 +72,16 @@ def json_line(row: Row) -> str:
 
 
 def cell(value: object) -> str:
-    """A value in a table."""
+    """A value in a table. What a job or a message says moves no cursor and writes in no colour."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return shlex.join(map(str, value))
+        return shlex.join(map(cell, value))
     if isinstance(value, Mapping):
         return shlex.join(f"{key}={cell(inner)}" for key, inner in value.items())
-    return str(value)
+    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in str(value))
 
 
 def _presentable(key: str, value: Any) -> tuple[str, Any]:

@@ -181,3 +181,10 @@ def test_numbers_that_no_queue_manager_could_be_told_are_refused_and_sums_have_a
 def test_what_is_no_address_is_not_reached(url):
     with pytest.raises(web.NotReachedError):
         web.ask(url, 1)
+
+
+def test_where_a_process_may_not_be_looked_at_its_log_leads_to_sparks_own_ports_of_this_machine_alone():
+    nobodys = 2**22 + 1
+    log = LOG.format(bound="10.9.8.7").replace("DriverWrapper", "")
+    assert status.of_local_driver(log, nobodys) == "http://127.0.0.1:4041"
+    assert status.of_local_driver(log.replace("4041", "22"), nobodys) == ""

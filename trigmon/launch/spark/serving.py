@@ -162,6 +162,8 @@ def command(server: Server, spark_submit: str, fair: Path) -> list[str]:
         # One run's long query keeps no other's waiting: cores are shared by turns.
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": fair.absolute().as_uri(),
+        # Whoever is on this machine may look at it, but ends nobody's jobs.
+        "spark.ui.killEnabled": "false",
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",
         "spark.sql.ui.retainedExecutions": "100",

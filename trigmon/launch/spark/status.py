@@ -187,7 +187,9 @@ def of_local_driver(log: str, pid: int) -> str:
     listens = ports_of(pid)
     if said := log_lines.ui_in(log):
         host, _, port = said.rpartition(":")
-        if listens and int(port) not in listens:
+        if not listens:  # another user's process, whose log may say anything
+            return f"http://127.0.0.1:{port}" if int(port) in _SPARKS_OWN else ""
+        if int(port) not in listens:
             return ""
         return f"http://127.0.0.1:{port}" if host in ("http://0.0.0.0", "http://[::]") else said
     return next((f"http://127.0.0.1:{port}" for port in sorted(listens & _SPARKS_OWN)), "")
