@@ -86,7 +86,7 @@ def test_a_job_killed_between_its_write_and_its_settling_loses_and_doubles_nothi
         first, second = finished_runs(qm, 2)
         depths = [qm.call(Display(object_type="QLOCAL", name=name)).rows[0]["current_q_depth"] for name in QUEUES]
         with qm.open("FLIGHTS.FAILED", "input_shared") as failed:
-            assert failed.get().data == b"no flight at all"
+            assert failed.get().body == b"no flight at all"
     assert first["exit_status"] != 0
     assert "dying between write and settling" in first["stderr_tail"]
     assert second["exit_status"] == 0

@@ -35,6 +35,7 @@ def test_a_plot_has_a_bar_to_the_median_between_the_lowest_and_the_highest():
     assert fast.split(maxsplit=1)[1].split() == ["#|", "2.00", "s"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():

@@ -38,12 +38,12 @@ def _not_compared(attribute: str, value: object):
     """A change is judged as if the attribute had had another value before."""
 
     def plant(patches: Patches) -> None:
-        right = altering._situations
+        right = altering.situations
 
         def situations(facts, queue, neighbour, before, served, now):
             return right(facts, queue, neighbour, replace(before, **{attribute: value}), served, now)
 
-        patches.setattr(altering, "_situations", situations)
+        patches.setattr(altering, "situations", situations)
 
     return plant
 
@@ -79,12 +79,12 @@ def _unnoticed(call, module):
 
 def _apart(patches: Patches) -> None:
     """One command that is two occasions for a queue is judged for each."""
-    right = altering._situations
-    patches.setattr(altering, "_situations", lambda *args: [[s] for group in right(*args) for s in group])
+    right = altering.situations
+    patches.setattr(altering, "situations", lambda *args: [[s] for group in right(*args) for s in group])
 
 
 def _as_it_was(patches: Patches) -> None:
-    right = altering._situations
+    right = altering.situations
 
     def situations(facts, queue, neighbour, before, served, now):
         return (
@@ -96,7 +96,7 @@ def _as_it_was(patches: Patches) -> None:
             ]
         )
 
-    patches.setattr(altering, "_situations", situations)
+    patches.setattr(altering, "situations", situations)
 
 
 def _old_neighbours(patches: Patches) -> None:
@@ -112,20 +112,20 @@ def _old_neighbours(patches: Patches) -> None:
 
 
 def _gets_for_puts(patches: Patches) -> None:
-    right = altering._situations
+    right = altering.situations
 
     def situations(facts, queue, neighbour, before, served, now):
         if before.inhibit_get is Inhibit.INHIBITED and queue.definition.inhibit_get is Inhibit.ALLOWED:
             before = replace(before, inhibit_put=Inhibit.INHIBITED)
         return right(facts, queue, neighbour, before, served, now)
 
-    patches.setattr(altering, "_situations", situations)
+    patches.setattr(altering, "situations", situations)
 
 
 def _some_served(choose):
     def plant(patches: Patches) -> None:
-        right = altering._situations
-        patches.setattr(altering, "_situations", lambda f, q, n, b, served, now: right(f, q, n, b, choose(served), now))
+        right = altering.situations
+        patches.setattr(altering, "situations", lambda f, q, n, b, served, now: right(f, q, n, b, choose(served), now))
 
     return plant
 

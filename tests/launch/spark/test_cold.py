@@ -99,6 +99,7 @@ def house(request, tmp_path_factory):
     return House(tmp_path_factory.mktemp("house")), request.param
 
 
+@pytest.mark.slow
 def test_a_job_starts_without_an_archive_and_from_one_that_was_made_behind_it(house):
     it, variables = house
     first = it.plan(variables)
