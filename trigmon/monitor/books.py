@@ -5,6 +5,7 @@ Every change only overwrites fields of one record, so a change whose reply was l
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import islice
 from typing import Final
@@ -30,6 +31,8 @@ class Books:
         self._link = link
         self._monitor = monitor
         self._initiation_q = initiation_q
+        # The monitor's own thread notes too, while the reaper's writes.
+        self._lock = threading.Lock()
         self._pending: dict[str, ledger.Fields] = {}
         self._write_at: float | None = None
 
@@ -45,9 +48,10 @@ class Books:
 
     def note(self, run_id: str, fields: ledger.Fields, within_s: float = 0.0) -> None:
         """Will be written within this time; changes of one run that wait together become one."""
-        self._pending[run_id] = self._pending.get(run_id, {}) | fields
         at = time.monotonic() + within_s
-        self._write_at = at if self._write_at is None else min(at, self._write_at)
+        with self._lock:
+            self._pending[run_id] = self._pending.get(run_id, {}) | fields
+            self._write_at = at if self._write_at is None else min(at, self._write_at)
 
     @property
     def writes_in_s(self) -> float:
@@ -59,16 +63,28 @@ class Books:
         """Writes what is pending, unless it may wait. False: the queue manager is away, and some of it still is."""
         if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
             return True
-        while self._pending:
-            some = dict(islice(self._pending.items(), _AT_ONCE))
+        while some := self._taken():
             try:
                 self._change(some)
             except LinkDown:
+                self._put_back(some)
                 return False
+        return True
+
+    def _taken(self) -> dict[str, ledger.Fields]:
+        """The next that are to be written; what is noted of them from now on is another change."""
+        with self._lock:
+            some = dict(islice(self._pending.items(), _AT_ONCE))
             for run_id in some:
                 del self._pending[run_id]
-        self._write_at = None
-        return True
+            if not some:
+                self._write_at = None
+            return some
+
+    def _put_back(self, some: dict[str, ledger.Fields]) -> None:
+        with self._lock:
+            later = self._pending
+            self._pending = {run_id: fields | later.pop(run_id, {}) for run_id, fields in some.items()} | later
 
     def _change(self, some: dict[str, ledger.Fields]) -> None:
         try:
