@@ -93,14 +93,15 @@ class House:
         return round(10 * found.count("shared") / len(found))
 
 
-@pytest.fixture(scope="module", params=JAVAS.values(), ids=JAVAS)
+@pytest.fixture(params=JAVAS.values(), ids=JAVAS)
 def house(request, tmp_path_factory):
     """A house on one of the Javas, and the variables that choose it."""
     return House(tmp_path_factory.mktemp("house")), request.param
 
 
 @pytest.mark.slow
-def test_a_job_starts_without_an_archive_and_from_one_that_was_made_behind_it(house):
+def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_a_stale_one_alone(house, tmp_path):
+    """A jar more, and the key is another; even where it is named, the job starts as if it were not there."""
     it, variables = house
     first = it.plan(variables)
     assert first.argv[0].endswith("/bin/java")
@@ -111,11 +112,6 @@ def test_a_job_starts_without_an_archive_and_from_one_that_was_made_behind_it(ho
     second = it.plan(variables)
     assert it.run(second) >= 9
     assert it.run(it.plan(variables, spark_short=SparkShort.YES)) >= 9
-
-
-def test_a_java_machine_leaves_a_stale_archive_alone_and_says_nothing(house, tmp_path):
-    """A jar more, and the key is another; even where it is named, the job starts as if it were not there."""
-    it, variables = house
     (note,) = it.archives.notes()
     home = linked(tmp_path / "spark")
     shutil.copy(next((REAL / "jars").glob("minlog-*.jar")), home / "jars" / "more.jar")
