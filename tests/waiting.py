@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-def until(found, timeout_s=20.0):
+def until(found, timeout_s=60.0):
     """What ``found()`` returns as soon as it returns anything."""
     deadline = time.monotonic() + timeout_s
     while not (value := found()):

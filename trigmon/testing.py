@@ -70,8 +70,9 @@ from trigmon.mq.calls import Alter, Call, Define, Display, Get, Open
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, OpenOption
 from trigmon.mq.errors import MQError
+from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Explained, Opened, Reply
-from trigmon.mqsc.script import all_rows, run
+from trigmon.mqsc.script import run
 from trigmon.qmgr.sessions import Session
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.link import InProcessLink

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests import processes
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.launch import claims
 from trigmon.mq.calls import CancelRun, Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
@@ -30,12 +28,6 @@ spark.sparkContext.parallelize(range(2), 2).mapPartitions(slow).count()
 """
 
 
-def of_run(run_id):
-    """The processes that the run's program and its children are."""
-    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [pid for pid in pids if claims.run_of(pid) == run_id]
-
-
 def test_a_cancelled_run_leaves_no_process_of_its_spark_application(daemon, tmp_path):
     job, works = tmp_path / "job.py", tmp_path / "works"
     job.write_text(JOB)
@@ -53,8 +45,8 @@ def test_a_cancelled_run_leaves_no_process_of_its_spark_application(daemon, tmp_
         qm.put("WORK", b"go")
         until(works.exists, 120)
         (run,) = qm.call(Runs()).rows
-        assert len(of_run(run["run_id"])) >= 3  # bash or spark-submit's Java, the driver's Python, a worker
+        assert len(processes.of_run(run["run_id"])) >= 3  # bash or spark-submit's Java, the driver's Python, a worker
         qm.call(CancelRun(run_id=run["run_id"], reason="the wrong day"))
         (ended,) = until(lambda: qm.call(Runs(where={"state": "cancelled"})).rows, 60)
         assert ended["cancel_reason"] == "the wrong day"
-        until(lambda: not of_run(run["run_id"]), 30)
+        until(lambda: not processes.of_run(run["run_id"]), 30)

@@ -1,9 +1,10 @@
-"""Random stories of triggers, programs, ends, operators and restarts: both stores tell the same."""
+"""Random stories of triggers, programs, ends, operators and restarts: all stores tell the same."""
 
 import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,9 +159,25 @@ class Story:
             assert serving.opens >= 0
 
 
-@settings(max_examples=80)
-@given(steps=st.lists(STEPS, min_size=10, max_size=80))
+TOLD = given(steps=st.lists(STEPS, min_size=10, max_size=80))
+
+
+@settings(max_examples=20)
+@TOLD
 def test_stories_are_told_alike_by_all_stores_and_the_counts_hold(steps):
+    tell(steps)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=400)
+@TOLD
+def test_many_stories_are_told_alike_by_all_stores_and_the_counts_hold(steps):
+    tell(steps)
+
+
+def tell(steps: list[tuple]) -> None:
+    """One story, on every store at once."""
     with tempfile.TemporaryDirectory() as directory:
         stories = [Story(kind, Path(directory) / kind) for kind in STORES]
         try:

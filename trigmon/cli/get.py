@@ -145,6 +145,8 @@ def _structure(message: Message) -> dict[str, Any]:
 
 def _preview(message: Message) -> str:
     """The beginning of the data in one line of a table."""
+    from trigmon.cli.output import printable
+
     structure = _structure(message)
     if tm := structure.get("trigger_message"):
         return f"trigger message: {tm['q_name']} starts {tm['process_name'] or '(no process)'}"
@@ -152,6 +154,5 @@ def _preview(message: Message) -> str:
         return f"dead letter: reason {dlh['reason']}, meant for {dlh['dest_q_name']}"
     if rejection := structure.get("rejection"):
         return f"rejected from {rejection['q_name']}: {rejection['why']}"
-    text = message.data[:240].decode(errors="replace")
-    shown = "".join(c if c.isprintable() else "·" for c in text)
+    shown = printable(message.data[:240].decode(errors="replace"))
     return shown[:60] + ("…" if len(shown) > 60 else "")

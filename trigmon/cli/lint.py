@@ -84,7 +84,7 @@ def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
     Raises LoadError, DefinitionError, OSError.
     """
     from trigmon.definitions.read import read_files
-    from trigmon.mqsc.script import all_rows
+    from trigmon.mq.paging import all_rows
     from trigmon.simulate.in_process import InProcess
 
     files = [file for path in paths for file in _files(path)]

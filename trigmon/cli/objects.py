@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from trigmon.cli import output
 from trigmon.cli.command import invocation, nearest
@@ -14,6 +13,7 @@ from trigmon.mq.attributes import ATTRIBUTES, find_attribute, read_attributes
 from trigmon.mq.calls import Alter, Define, Delete, Display
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import MQError, SelectorError, UnknownObjectName
+from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Listing
 
 if TYPE_CHECKING:
@@ -54,13 +54,7 @@ def _flag(which: ObjectType, key: str) -> str | None:
 
 def rows(qm: Connection, object_type: str, name: str = "*") -> Iterator[Row]:
     """Every object of a type (or ``queue``) whose name fits, page after page."""
-    call = Display(object_type=object_type, name=name)
-    while True:
-        listing = qm.ask(call, Listing)
-        yield from listing.rows
-        if not listing.more or not listing.rows:
-            return
-        call = msgspec.structs.replace(call, after=listing.rows[-1]["name"])
+    return all_rows(lambda call: qm.ask(call, Listing), Display(object_type=object_type, name=name))
 
 
 def row(qm: Connection, object_type: str, name: str) -> Row:

@@ -81,7 +81,12 @@ def cell(value: object) -> str:
         return shlex.join(map(cell, value))
     if isinstance(value, Mapping):
         return shlex.join(f"{key}={cell(inner)}" for key, inner in value.items())
-    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in str(value))
+    return printable(str(value), "\n\t")
+
+
+def printable(text: str, also: str = "") -> str:
+    """Text with a dot for each character that would do something to a terminal, but for these."""
+    return "".join(c if c.isprintable() or c in also else "·" for c in text)
 
 
 def _presentable(key: str, value: Any) -> tuple[str, Any]:

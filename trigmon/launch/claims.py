@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -133,8 +134,12 @@ def is_program_of(pid: int, run_id: str) -> bool:
 
 def find_program_of(run_id: str) -> int:
     """The process id of the run's program, 0 when it does not run."""
-    pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
-    return next((pid for pid in pids if is_program_of(pid, run_id)), 0)
+    return next((pid for pid in all_processes() if is_program_of(pid, run_id)), 0)
+
+
+def all_processes() -> Iterator[int]:
+    """The process ids of this machine."""
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
 
 
 def run_of(pid: int) -> str:

@@ -156,19 +156,28 @@ def _limit_files(most: int) -> None:
 
 
 def _limit(limits: Mapping[str, int]) -> None:
-    """Last of all, since this very process is bound by them.
+    """Last of all, since this very process is bound by them."""
+    for which, wanted in limits_of_use(limits):
+        lower(0, which, wanted)
+
+
+def limits_of_use(limits: Mapping[str, int]) -> list[tuple[int, tuple[int, int]]]:
+    """The limits of memory and processor time that are asked for, soft and hard.
 
     Memory is what a process may write to alone (RLIMIT_DATA). Its address space (RLIMIT_AS) says nothing of use: a Java
     machine reserves gigabytes that it never touches, and would not start.
     """
+    asked = []
     if memory_mib := limits.get("memory_mib", 0):
-        _lower(resource.RLIMIT_DATA, memory_mib << 20, memory_mib << 20)
+        asked.append((resource.RLIMIT_DATA, (memory_mib << 20, memory_mib << 20)))
     if cpu_s := limits.get("cpu_s", 0):
-        _lower(resource.RLIMIT_CPU, cpu_s, cpu_s + MORE_CPU_S)
+        asked.append((resource.RLIMIT_CPU, (cpu_s, cpu_s + MORE_CPU_S)))
+    return asked
 
 
-def _lower(which: int, soft: int, hard: int) -> None:
-    _, most = resource.getrlimit(which)
+def lower(pid: int, which: int, wanted: tuple[int, int]) -> None:
+    """Sets a limit of a process (0: of this one), at most as high as it may be. Raises OSError, ValueError."""
+    _, most = resource.prlimit(pid, which)
     if most != resource.RLIM_INFINITY:
-        soft, hard = min(soft, most), min(hard, most)
-    resource.setrlimit(which, (soft, hard))
+        wanted = min(wanted[0], most), min(wanted[1], most)
+    resource.prlimit(pid, which, wanted)

@@ -23,10 +23,10 @@ import traceback
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 from trigmon.launch import talk
-from trigmon.launch.forked import MORE_CPU_S, Forked
+from trigmon.launch.forked import Forked, limits_of_use, lower
 from trigmon.launch.kept import STDERR, STDOUT, Kept, begun, now_ms
 
 _READY_S, _ANSWER_S = 120.0, 10.0
@@ -80,8 +80,10 @@ class Fork(Kept):
         self._program = Forked(pid)
         self.pid, self.start_ms = pid, now_ms()
         limits = self.order.get("limits") or {}
-        for which, wanted in _limits(limits):
-            _lower(pid, which, wanted)
+        for which, wanted in limits_of_use(limits):
+            lower(pid, which, wanted)
+        if files := limits.get("open_files", 0):
+            lower(pid, resource.RLIMIT_NOFILE, (files, files))
 
     def go(self) -> None:
         """Has it begin. One that was to end meanwhile is told so first."""
@@ -266,22 +268,3 @@ class Forks:
         waiting, self._waiting = list(self._waiting), deque()
         for run in waiting:
             self._start_plainly(run)
-
-
-def _limits(limits: Mapping[str, Any]) -> list[tuple[int, tuple[int, int]]]:
-    """What resource limits an order asks for, soft and hard, as :mod:`trigmon.launch.forked` sets them."""
-    asked = []
-    if memory_mib := limits.get("memory_mib", 0):
-        asked.append((resource.RLIMIT_DATA, (memory_mib << 20, memory_mib << 20)))
-    if cpu_s := limits.get("cpu_s", 0):
-        asked.append((resource.RLIMIT_CPU, (cpu_s, cpu_s + MORE_CPU_S)))
-    if files := limits.get("open_files", 0):
-        asked.append((resource.RLIMIT_NOFILE, (files, files)))
-    return asked
-
-
-def _lower(pid: int, which: int, wanted: tuple[int, int]) -> None:
-    _, most = resource.prlimit(pid, which)
-    if most != resource.RLIM_INFINITY:
-        wanted = min(wanted[0], most), min(wanted[1], most)
-    resource.prlimit(pid, which, wanted)

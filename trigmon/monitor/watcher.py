@@ -32,6 +32,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
 from trigmon.mq.names import is_object_name
+from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
 from trigmon.mq.run_states import DUE, HELD
@@ -152,12 +153,7 @@ class Watcher:
         self._programs.warm.expect(masters.values())
 
     def _rows(self, object_type: str) -> Iterator[dict[str, Any]]:
-        after, more = "", True
-        while more:
-            reply = self._link.call(Display(object_type=object_type, after=after))
-            assert isinstance(reply, Listing)
-            yield from reply.rows
-            after, more = str(reply.rows[-1]["name"]) if reply.rows else "", reply.more
+        return all_rows(self._link.call, Display(object_type=object_type))
 
     def _may_go_on(self, error: MQError, unit: int) -> bool:
         """Whether a refused call is no reason to end: the messages are put back, and tried again after a pause."""

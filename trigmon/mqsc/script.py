@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from trigmon.mq.calls import Call, Display
 from trigmon.mq.errors import ConnectionBroken, MQError
+from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Counted, Listing, Reply
 from trigmon.mqsc import replies
 from trigmon.mqsc.commands import Command, read_script
@@ -55,17 +54,6 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
     _say_all(replies.all_skipped(skipped), say)
     _say_all(replies.counts(read, wrong, failed), say)
     return SOME_FAILED if wrong or failed else ALL_WELL
-
-
-def all_rows(ask: Ask, call: Display) -> Iterator[dict[str, Any]]:
-    """Every row of a DISPLAY, page after page."""
-    while True:
-        listing = ask(call)
-        assert isinstance(listing, Listing)
-        yield from listing.rows
-        if not listing.more or not listing.rows:
-            return
-        call = msgspec.structs.replace(call, after=listing.rows[-1]["name"])
 
 
 def _commands(lines: Iterable[str], say: Say) -> Iterator[Command]:

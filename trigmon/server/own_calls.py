@@ -9,7 +9,8 @@ from typing import Any
 
 from trigmon.mq.calls import Call, Disconnect, Display
 from trigmon.mq.errors import MQError
-from trigmon.mq.replies import Listing, Refused, Reply
+from trigmon.mq.paging import all_rows
+from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.server.authority import user_name
@@ -40,15 +41,7 @@ def perform(manager: QueueManager, calls: Sequence[Call]) -> list[Reply]:
 
 def rows(manager: QueueManager, object_type: str) -> list[dict[str, Any]]:
     """Every object of a type ("queue" for all queues), as DISPLAY shows it."""
-    found: list[dict[str, Any]] = []
-    after = ""
-    while True:
-        (listing,) = perform(manager, [Display(object_type=object_type, after=after)])
-        assert isinstance(listing, Listing)
-        found += listing.rows
-        if not listing.more:
-            return found
-        after = listing.rows[-1]["name"]
+    return list(all_rows(lambda call: perform(manager, [call])[0], Display(object_type=object_type)))
 
 
 def max_msg_length(manager: QueueManager) -> int:

@@ -143,7 +143,7 @@ class Cluster:
         while alive != count:
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.1)
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, json.JSONDecodeError):  # its pages come up before this one of them does
                 alive = self.told()["aliveworkers"]
 
     def logs(self):

@@ -7,15 +7,14 @@ import os
 import signal
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.daemons import define
 from tests.launch.spark.clusters import QUICK, Cluster
 from tests.spark.conftest import depth
 from tests.waiting import until
-from trigmon.launch import claims
 from trigmon.mq.calls import CancelRun, Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(700)]
@@ -37,11 +36,6 @@ while not goes.exists():
     time.sleep(0.1)
 raise SystemExit(status)
 """
-
-
-def processes_of(run_id):
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    return [pid for pid in pids if claims.run_of(pid) == run_id and claims.start_ticks(pid)]
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +143,7 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
     assert (run["state"], run["cancel_reason"]) == ("cancelled", "the wrong day")
     assert driver_of(cluster, run)["state"] == "KILLED"
     until(lambda: run["application_id"] not in [app["id"] for app in cluster.told()["activeapps"]], 30)
-    until(lambda: not processes_of(run["run_id"]), 30)
+    until(lambda: not processes.of_run(run["run_id"]), 30)
 
 
 def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(job, cluster):

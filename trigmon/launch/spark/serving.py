@@ -265,11 +265,9 @@ def has_ended(directory: Path) -> bool:
 def rss_of_session(session: int) -> int:
     """Bytes of memory in use by the processes of a session: a server's Java, and the Pythons it has."""
     total = 0
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
+    for pid in claims.all_processes():
         with suppress(OSError, ValueError, IndexError):
-            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
             if int(fields[3]) == session:
                 total += int(fields[21])
     return total * os.sysconf("SC_PAGE_SIZE")
