@@ -19,7 +19,7 @@ from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Lead, Order, Session
 from trigmon.launch.spark import command
-from trigmon.launch.spark.serving import Serving, Shelf
+from trigmon.launch.spark.serving import Serving, Shelf, is_elsewhere
 from trigmon.launch.spark.submit import check_program
 
 RUNNING = "trigmon.spark.warm.running"
@@ -87,7 +87,7 @@ class SparkConnectLauncher:
 def session_of(order: Order, serving: Serving) -> Session:
     """The session that an order's definition asks for. Raises LaunchError."""
     process = order.process
-    is_remote = process.spark_master.startswith("sc://")
+    is_remote = is_elsewhere(process.spark_master)
     name = words.filled([process.spark_name], order)[0] if process.spark_name else ""
     return Session(
         remote=process.spark_master if is_remote else "",
