@@ -386,7 +386,7 @@ class Programs:
     def _told(self, child: Child) -> tuple[ledger.Fields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told: ledger.Fields = dict(launcher.told(child.base)) if launcher is not None else {}
+        told: ledger.Fields = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
         return told, told.pop("unknown", ""), told.pop("status", "")
 
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:

@@ -62,9 +62,9 @@ class SparkConnectLauncher:
         plan = self._grants.completed(plan, process)
         return plan if session.remote or not plan.user else self._cold.plan(order)
 
-    def told(self, directory: Path) -> dict[str, str]:
-        """A session is no application of its own."""
-        return {}
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
+        """See :class:`~trigmon.launch.port.Launcher`. A session is no application of its own."""
+        return {} if self._shelf.session(order.run_id) is not None else self._cold.told(order, directory)
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`. Its jobs are among a server's, by their session."""
