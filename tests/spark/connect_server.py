@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.launch.spark.clusters import QUICK
+from tests.spark.clusters import QUICK
 from tests.spark.conftest import spark_environment
 from tests.waiting import until
 from trigmon.launch.port import Session
