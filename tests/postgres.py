@@ -207,3 +207,9 @@ def group(lease_ms: int = LEASE_MS, peek_s: float = 0) -> Iterator[PostgresGroup
     yield PostgresGroup(where, "QSG1", peek_s)
     empty(where, GROUP)
     _free_groups.append(schema)
+
+
+def end_sessions(where: Place) -> None:
+    """Whoever serves in this schema loses his session, and what he was doing in it."""
+    with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
+        db.execute("SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")

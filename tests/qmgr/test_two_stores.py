@@ -3,69 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
+from tests.postgres import end_sessions
+from tests.qmgr.dying_member import STEPS
+from tests.qmgr.members import IN, Member, works_on_both
 from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Open, Outcome, Put
-from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import OpenOption, UnitOutcome
-from trigmon.mq.replies import Opened, OutcomeWas, Refused, WasGot
-from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.manager import QueueManager
+from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.replies import OutcomeWas, Refused
 from trigmon.qmgr.sessions import Identity
-from trigmon.qmgr.two_stores import TwoStores
 from trigmon.rules.facts import Selection
 from trigmon.store.group import FIRST_NUMBER, MemoryGroup
-from trigmon.store.memory import MemoryStore
 from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite.store import SqliteStore
-
-IN = OpenOption.INPUT_SHARED.value
-
-
-class Member:
-    """A queue manager with one connection; ``die`` cuts it off where it stands, and ``start`` starts it again."""
-
-    def __init__(self, kind, directory, group, name="QM1"):
-        self.kind, self.directory, self.name = kind, directory, name
-        self.group = group
-        self.memory = MemoryStore()
-        self.lives = 0
-        self.start()
-
-    def start(self):
-        self.own = self.memory if self.kind == "memory" else SqliteStore(self.directory)
-        self.shared = self.group.join(self.name)
-        self.store = TwoStores(self.own, self.shared)
-        self.qm = QueueManager(self.name, self.store, VirtualClock())
-        self.lives += 1
-        self.session = self.qm.connect(Identity(client_id=f"client-{self.lives}", administrator=True))
-
-    def die(self):
-        self.store.abandon()
-
-    def do(self, call):
-        (answer,) = [a for a in self.qm.turn([(self.session, 1, call)]) if a.session is self.session]
-        return answer.reply
-
-    def did(self, call):
-        reply = self.do(call)
-        assert not isinstance(reply, Refused), reply
-        return reply
-
-    def put(self, q_name, data, unit=1):
-        descriptor = MessageDescriptor(persistence=1)
-        return self.did(Put(q_name=q_name, data=data, descriptor=descriptor, options=2 * bool(unit), unit=unit))
-
-    def left(self, q_name):
-        """What can be got of a queue, with each message's backout count."""
-        opened = self.did(Open(object_name=q_name, options=IN))
-        assert isinstance(opened, Opened)
-        found = []
-        while isinstance(got := self.do(Get(handle=opened.handle)), WasGot):
-            found.append((got.data, got.descriptor.backout_count))
-        return found
 
 
 @pytest.fixture(params=["memory", "sqlite", "in a group on postgresql"])
@@ -78,16 +32,6 @@ def member(request, tmp_path):
     made.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
     yield made
     made.die()
-
-
-def works_on_both(member):
-    """Unit 1 puts on both and gets what lay on both."""
-    for q_name in ("OWN", "SHARED"):
-        member.put(q_name, b"old", unit=0)
-    for q_name in ("OWN", "SHARED"):
-        opened = member.did(Open(object_name=q_name, options=IN))
-        member.did(Get(handle=opened.handle, options=2, unit=1))
-        member.put(q_name, b"new")
 
 
 def is_taken_back_by_the_session(member):
@@ -166,6 +110,57 @@ def test_cut_off_after_the_group_has_decided_a_unit_on_shared_queues_alone_its_o
     cut_off(member, (member.shared, "end"), before=False)
     assert member.left("SHARED") == [(b"m", 0)]
     assert member.did(Outcome(client_id="client-1", unit=1)) == OutcomeWas(outcome=UnitOutcome.COMMITTED)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_process_that_is_killed_within_a_commit_finds_both_halves_as_the_group_has_decided(
+    group, tmp_path, step, when
+):
+    definer = Member("sqlite", tmp_path, group)
+    definer.did(Define(object_type="QLOCAL", name="OWN"))
+    definer.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
+    definer.qm.stop()
+    command = [sys.executable, "-m", "tests.qmgr.dying_member", tmp_path, group.place.dsn, group.place.schema]
+    done = subprocess.run([*command, step, when], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    again = Member("sqlite", tmp_path, group)
+    is_decided = (step, when) == ("shared.end", "after") or step == "own.end"
+    for q_name in ("OWN", "SHARED"):
+        assert again.left(q_name) == ([(b"new", 0)] if is_decided else [(b"old", 1)])
+    again.qm.stop()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_session_that_is_ended_within_a_commit_leaves_both_halves_as_the_group_has_decided(
+    group, tmp_path, step, when
+):
+    member = Member("sqlite", tmp_path, group)
+    member.did(Define(object_type="QLOCAL", name="OWN"))
+    member.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
+    works_on_both(member)
+    half, name = step.split(".")
+    where = getattr(member, half)
+    right = getattr(where, name)
+
+    def cut(*args):
+        if when == "after":
+            right(*args)
+        end_sessions(group.place)
+        if when == "before":
+            right(*args)
+
+    setattr(where, name, cut)
+    with contextlib.suppress(StoreBroken):
+        member.do(Commit(unit=1))
+    setattr(where, name, right)
+    member.die()
+    member.start()
+    is_decided = (step, when) == ("shared.end", "after") or step == "own.end"
+    for q_name in ("OWN", "SHARED"):
+        assert member.left(q_name) == ([(b"new", 0)] if is_decided else [(b"old", 1)])
+    member.qm.stop()
 
 
 def test_cut_off_in_a_backout_both_halves_are_backed_out_once(member):
