@@ -167,8 +167,8 @@ def test_a_statement_of_a_group_neither_scans_nor_sorts(name, tables, request):
     steps = plan_of(request.getfixturevalue(tables), OF_GROUP[name])
     if tables == "group_full_by_itself":
         # One row, those that are all wanted, and what is asked at a start or of all members.
-        wanted = {"Seq Scan on turn", "Seq Scan on lock"} if name not in ("DEAD", "DECIDED") else set(steps)
-        assert [step for step in steps if is_scan(step) and step not in wanted] == []
+        wanted = ("Seq Scan on turn", "Seq Scan on lock") if name not in ("DEAD", "DECIDED") else "Seq Scan"
+        assert [step for step in steps if is_scan(step) and not step.startswith(wanted)] == []
     else:
         assert [step for step in steps if is_scan(step) or is_sort(step)] == []
 
