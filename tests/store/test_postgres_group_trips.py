@@ -64,7 +64,7 @@ def test_a_turn_of_gets_reads_what_lies_first_once(members):
     answers = two.qm.turn([(session, n, Get(handle=handle)) for n in range(1, 51)])
     assert two.shared._turn.link.trips - before == 4, "it reads few before it knows how large they are"
     answers += two.qm.turn([(session, n, Get(handle=handle)) for n in range(1, 51)])
-    assert two.shared._turn.link.trips - before == 5
+    assert two.shared._turn.link.trips - before == 6
     assert len({a.reply.descriptor.msg_id for a in answers if isinstance(a.reply, WasGot)}) == 100
 
 
