@@ -7,6 +7,7 @@ group's. Whose a change is follows from the queue it is about.
 A unit of work may have done something on both. The group's store decides it: what the unit did here is made durable
 first, without its end; then the group's store commits its half, and with that the unit is committed, whatever happens
 next; then the end is written here. A member that was cut off between the two asks the group's store when it starts.
+What a queue manager moves by itself is in no unit of work: it is added where it goes before it is removed.
 """
 
 from __future__ import annotations
@@ -102,6 +103,9 @@ class TwoStores:
         self._copied: dict[tuple[ObjectType, str], None] = {}
         # Whether the end of a unit of work is written in both, and decided in neither.
         self._is_deciding = False
+        # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
+        self._removes = self._adds = False
+        self._moves = False
 
     @property
     def _standing(self) -> Standing:
@@ -136,11 +140,11 @@ class TwoStores:
         self._look()
 
     def changed(self) -> Moved:
-        """Each shared queue and each definition that moved is named once."""
+        """Each shared queue and each definition that moved is named once, in an order that no store decides."""
         self._look()
         if not self._moved and not self._copied:
             return NOTHING_MOVED
-        moved = Moved(tuple(self._moved), tuple(self._copied))
+        moved = Moved(tuple(sorted(self._moved)), tuple(sorted(self._copied)))
         self._moved.clear()
         self._copied.clear()
         return moved
@@ -151,6 +155,7 @@ class TwoStores:
 
     def mark(self) -> None:
         """A call in both."""
+        self._removes = self._adds = False
         self._own.mark()
         self._shared.mark()
 
@@ -178,8 +183,13 @@ class TwoStores:
             raise NotEntered
 
     def end(self) -> None:
-        """The group's store first: what it has committed decides."""
-        self._is_deciding = False
+        """The group's store first: what it has committed decides.
+
+        But where a message has moved from there to here it is made durable here before: rather twice than not at all.
+        """
+        if self._moves and not self._is_deciding:
+            self._own.prepare()
+        self._is_deciding = self._moves = False
         self._shared.end()
         self._own.end()
 
@@ -209,9 +219,16 @@ class TwoStores:
             elif self._is_of_shared(change):
                 self._apply_own(own)
                 self._apply_shared(change)
+                self._removes = self._removes or (isinstance(change, c.RemoveMessage) and change.message.is_persistent)
             else:
                 own.append(change)
+                if isinstance(change, c.AddMessage) and change.is_persistent and not change.unit_id:
+                    self._adds = True
         self._apply_own(own)
+        if self._removes and self._adds and not self._moves:
+            if self._is_deciding:
+                raise NotEntered  # as for a second unit of work
+            self._moves = True
 
     def _apply_own(self, changes: list[c.AnyChange]) -> None:
         if changes:
