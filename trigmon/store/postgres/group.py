@@ -1,0 +1,52 @@
+"""A queue-sharing group in one schema of PostgreSQL: who its members are, and the way in for each of them.
+
+The schema is the group's own, whatever schema or file a member keeps its own data in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trigmon.store.postgres.connection import Place
+from trigmon.store.postgres.membership import PostgresMembership
+
+
+class Member(NamedTuple):
+    """A member as its group knows it, for a person. ``silent_ms``: so long ago it last said that it lives.
+
+    ``recovered_ms``: so long ago it was last recovered, None where it never was; by whom, and what was found.
+    """
+
+    name: str
+    epoch: int
+    is_serving: bool
+    silent_ms: int
+    lease_ms: int
+    host: str
+    pid: int
+    roles: tuple[str, ...]
+    recovered_ms: int | None = None
+    recovered_by: str = ""
+    puts: int = 0
+    gets: int = 0
+    opens: int = 0
+    locks: int = 0
+
+
+class PostgresGroup:
+    """A queue-sharing group: ``place`` is its schema, ``name`` what QSGNAME shows."""
+
+    def __init__(self, place: Place, name: str) -> None:
+        self.place = place
+        self.name = name
+
+    def join(self, member: str) -> PostgresMembership:
+        """A session for this queue manager; it is active from its ``open`` on.
+
+        Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore for the schema of another group.
+        """
+        raise NotImplementedError
+
+    def members(self) -> list[Member]:
+        """All members that ever were, by name. Raises Unreachable, StoreBroken, StoreTooNew."""
+        raise NotImplementedError
