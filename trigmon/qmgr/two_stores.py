@@ -14,10 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec import structs
+from msgspec.structs import replace
+
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType
 from trigmon.rules import changes as c
 from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.members import Group, Holding, Member
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.world import Standing
 from trigmon.store.port import Store
@@ -58,6 +62,9 @@ class SharedHalf(Protocol):
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether the role is this member's until then: it was already, or the one who had it ended or let it lapse."""
+
+    def members(self) -> Sequence[Member]:
+        """All members that ever were, by name."""
 
     def queue(self, name: str) -> SharedQueue | None:
         """A shared queue as it stands, None where there is none of this name."""
@@ -144,7 +151,8 @@ class TwoStores:
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
         """The member's own facts hold the picture of the shared queues."""
-        return self._own.facts(wants, is_wide)
+        facts = self._own.facts(wants, is_wide)
+        return replace(facts, members=self._group()) if wants.of_group else facts
 
     def find(self, selection: Selection) -> Found:
         """Of the queue's own store."""
@@ -231,6 +239,17 @@ class TwoStores:
         if isinstance(change, c.OpenHandle):
             return change.handle
         return self._standing.handles[change.handle] if isinstance(change, c.CloseHandle) else None
+
+    def _group(self) -> Group:
+        """The members, and what each has of the shared queues."""
+        shared = [(name, self._shared.queue(name)) for name in self._standing.queues if self._is_shared(name)]
+        holdings = [
+            Holding(name, member, *structs.astuple(use))
+            for name, queue in shared
+            if queue is not None
+            for member, use in sorted(queue.uses.items())
+        ]
+        return Group(tuple(self._shared.members()), tuple(holdings))
 
     # -- the picture ------------------------------------------------------------------------------------
 
