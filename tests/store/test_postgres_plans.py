@@ -14,7 +14,7 @@ import pytest
 from tests.postgres import place
 from tests.store.test_sqlite_plans import ONCE, STATEMENTS
 from trigmon.store.postgres import connection, link, member, writes
-from trigmon.store.postgres.store import CHUNKS
+from trigmon.store.postgres.turn import CHUNKS
 
 ALL = STATEMENTS | {f"bulk of {text.split()[0]} {n}": bulk.text for n, (text, bulk) in enumerate(writes.BULKS.items())}
 ALL |= {name: getattr(member, name) for name in ("BEAT", "LEAVE")}

@@ -1,20 +1,17 @@
-"""One session of PostgreSQL as trigmon wants it: the primary, every setting read back, this version's schema."""
+"""One session of PostgreSQL as trigmon wants it: the primary, every setting read back, a schema of this version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from trigmon.store.port import StoreBroken, StoreTooNew, Unreachable
+from trigmon.store.port import StoreBroken, Unreachable
+from trigmon.store.postgres.schemas import OWN, Schema, migrate
 
-SCHEMA_VERSION = 1
-MIGRATIONS: dict[int, str] = {}
-"""What leads from each version to the next; a new schema begins with the last."""
 LOWEST_SERVER = 150000
 LEASE_MS = 5000
 """So long a queue manager is believed to live that says nothing; it says so five times as often."""
@@ -68,7 +65,7 @@ class Place(NamedTuple):
         return f"schema {self.schema} of PostgreSQL ({make_conninfo(**shown)})"
 
 
-def connect(place: Place) -> psycopg.Connection[Any]:
+def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
     """A session whose search path is the schema, which is made if it is not there. Raises StoreBroken, StoreTooNew."""
     try:
         said = conninfo_to_dict(place.dsn)
@@ -80,7 +77,7 @@ def connect(place: Place) -> psycopg.Connection[Any]:
         raise StoreBroken(f"{place}: {error}") from error
     try:
         _prepare(connection, place)
-        _migrate(connection, place)
+        migrate(connection, place.schema, schema, str(place))
     except psycopg.OperationalError as error:
         connection.close()
         raise Unreachable(f"{place}: {error}") from error
@@ -128,36 +125,6 @@ def _shown(connection: psycopg.Connection[Any], names: Iterable[str]) -> dict[st
     found = row.fetchone()
     assert found is not None
     return dict(zip(asked, found[0], strict=True))
-
-
-def schema_version(connection: psycopg.Connection[Any], schema: str) -> int:
-    """The version of what lies in the schema; 0 where there is nothing yet."""
-    # A query and no look-up by name: that may still know from before that there is nothing.
-    found = connection.execute("SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'meta'", (schema,))
-    if found.fetchone() is None:
-        return 0
-    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    return int(row[0]) if row else 0
-
-
-def _migrate(connection: psycopg.Connection[Any], place: Place) -> None:
-    """Brings the schema up to this version. Two that start at once do so one after the other."""
-    version = schema_version(connection, place.schema)
-    if version > SCHEMA_VERSION:
-        known = f"this trigmon knows {SCHEMA_VERSION}: install a later one"
-        raise StoreTooNew(f"{place} has version {version}; {known}")
-    if version == SCHEMA_VERSION:
-        return
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"trigmon {place.schema}",))
-        version = schema_version(connection, place.schema)
-        if version == 0:
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(place.schema)))
-            connection.execute(files("trigmon.store.postgres").joinpath("schema.sql").read_text())
-            connection.execute("INSERT INTO meta VALUES ('schema_version', %s)", (str(SCHEMA_VERSION),))
-        for old in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
-            connection.execute(MIGRATIONS[old])
-            connection.execute("UPDATE meta SET value = %s WHERE key = 'schema_version'", (str(old + 1),))
 
 
 _OF_DATA = ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation")

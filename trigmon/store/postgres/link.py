@@ -98,9 +98,14 @@ class Link:
         self.send(statement, values)
         return self.receive()
 
-    def commit(self) -> None:
-        """Ends the transaction, durably as its settings say. Raises Failed also where that is not known."""
+    def commit(self, then: str = "") -> None:
+        """Ends the transaction, durably as its settings say. Raises Failed also where that is not known.
+
+        ``then`` is a statement behind its end, in the same trip.
+        """
         self.send("COMMIT")
+        if then:
+            self.send(then)
         self.receive()
         if self._warning:
             # A wait for the standby that was broken off: it is committed here, and may be so nowhere else.

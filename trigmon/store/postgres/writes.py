@@ -13,6 +13,8 @@ from trigmon.store.postgres.link import Array
 from trigmon.store.sql import statements as sql
 
 Values = tuple[object, ...]
+Write = tuple[str, Sequence[object], int | None]
+"""A statement, its values, and how many rows it has to change, where that is known."""
 
 
 class Bulk(NamedTuple):
@@ -83,15 +85,18 @@ class Writes:
 
     def __init__(self) -> None:
         self._stretches: list[_Stretch] = []
+        self._expected: dict[int, dict[str, int]] = {}
         self.count = 0
         self.bytes = 0
 
-    def add(self, statement: str, values: Values) -> None:
-        """One more write."""
+    def add(self, statement: str, values: Sequence[object], expected: int | None = None) -> None:
+        """One more write, which changes so many rows where that is said: then it is of every one of its kind."""
+        values = tuple(values)
         self.count += 1
         bulk = BULKS.get(statement)
         if bulk is None:
             self._stretches += ({statement: {(): values}}, {})
+            self._expect(-2, statement, expected)
             return
         if not self._stretches:
             self._stretches.append({})
@@ -107,19 +112,28 @@ class Writes:
             self._stretches.append(stretch)
             rows = stretch.setdefault(statement, {})
         rows[key] = values
+        self._expect(-1, statement, expected)
 
-    def drain(self) -> Iterator[tuple[str, Sequence[object]]]:
+    def _expect(self, behind: int, statement: str, expected: int | None) -> None:
+        if expected is not None:
+            of = self._expected.setdefault(len(self._stretches) + behind, {})
+            of[statement] = of.get(statement, 0) + expected
+
+    def drain(self) -> Iterator[Write]:
         """Every statement that is to be sent, in order; nothing waits any more."""
         stretches, self._stretches, self.count, self.bytes = self._stretches, [], 0, 0
-        for stretch in stretches:
+        expected, self._expected = self._expected, {}
+        for number, stretch in enumerate(stretches):
+            of = expected.get(number, {})
             for statement in sorted(stretch, key=_rank):
                 rows = list(stretch[statement].values())
                 if len(rows) == 1:
-                    yield statement, rows[0]
+                    yield statement, rows[0], of.get(statement)
                 elif rows:
                     bulk = BULKS[statement]
                     columns = zip(*rows, strict=True)
-                    yield bulk.text, [Array(*column) for column in zip(bulk.types, columns, strict=True)]
+                    arrays = [Array(*column) for column in zip(bulk.types, columns, strict=True)]
+                    yield bulk.text, arrays, of.get(statement)
 
 
 def _rank(statement: str) -> int:

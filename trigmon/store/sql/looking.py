@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
@@ -58,6 +59,8 @@ class Look:
 
     def found(self) -> Found:
         """What the selection finds, in get order."""
+        if self._selection.oldest_from is not None or self._selection.counts_expired:
+            return Found(self._oldest(), expired_count=self._count_expired())
         if self._selection.is_expired:
             return self._expired()
         if self._selection.reserved_by:
@@ -103,8 +106,18 @@ class Look:
                 break
         return Found(tuple(messages), damaged=tuple(damaged))
 
-    def oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
-        """The committed message of at least this priority that arrived first, if any."""
+    def _count_expired(self) -> int:
+        selection = self._selection
+        if not selection.counts_expired:
+            return 0
+        with closing(self._rows([(sql.EXPIRED, (self._queue, selection.now))])) as rows:
+            return sum(1 for _ in islice(rows, selection.counts_expired))
+
+    def _oldest(self) -> tuple[StoredMessage, ...]:
+        """The committed message of at least the priority asked for that arrived first, if any."""
+        lowest_priority = self._selection.oldest_from
+        if lowest_priority is None:
+            return ()
         firsts: list[StoredMessage] = []
         for priority in range(lowest_priority, 10):
             for kind in self._kinds:

@@ -62,7 +62,7 @@ WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
 FIND_EXPIRED = f"""
 SELECT {COLUMNS} FROM message INDEXED BY message_expiring
 WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
-EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
+EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"
 
 # A group as one who looks finds it: what is committed, and what his own unit put.
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
