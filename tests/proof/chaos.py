@@ -197,4 +197,4 @@ def _round(house: House, monitors: list[Monitor], kind: str, struck: Daemon, cha
 
 
 def _seconds(event: dict[str, str]) -> float:
-    return datetime.fromisoformat(event["timestamp"].replace("Z", "+00:00")).timestamp()
+    return datetime.fromisoformat(event["time"]).timestamp()
