@@ -127,15 +127,12 @@ def _shown(connection: psycopg.Connection[Any], names: Iterable[str]) -> dict[st
     return dict(zip(asked, found[0], strict=True))
 
 
-_OF_DATA = ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation")
-
-
-def empty(place: Place) -> None:
-    """Nothing of a queue manager is in the schema any more; nobody serves it now."""
+def empty(place: Place, schema: Schema = OWN) -> None:
+    """Nothing of a queue manager, or of a group, is in the schema any more; nobody serves it now."""
     with psycopg.connect(place.dsn, autocommit=True) as connection:
-        schema = sql.Identifier(place.schema)
-        deletes = [sql.SQL("DELETE FROM {}.{}").format(schema, sql.Identifier(table)) for table in _OF_DATA]
-        deletes.append(sql.SQL("DELETE FROM {}.meta WHERE key <> 'schema_version'").format(schema))
+        name = sql.Identifier(place.schema)
+        deletes = [sql.SQL("DELETE FROM {}.{}").format(name, sql.Identifier(table)) for table in schema.data]
+        deletes.append(sql.SQL("DELETE FROM {}.meta WHERE key <> {}").format(name, sql.Literal(schema.key)))
         connection.execute(sql.SQL("; ").join(deletes))
 
 

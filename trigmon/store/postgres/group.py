@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trigmon.store.postgres.connection import Place
+from trigmon.store.postgres import group_sql
+from trigmon.store.postgres.connection import Place, connect
 from trigmon.store.postgres.membership import PostgresMembership
+from trigmon.store.postgres.schemas import GROUP
+from trigmon.store.postgres.session import check_name
 
 
 class Member(NamedTuple):
@@ -45,8 +48,11 @@ class PostgresGroup:
 
         Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore for the schema of another group.
         """
-        raise NotImplementedError
+        return PostgresMembership(self.place, self.name, member)
 
     def members(self) -> list[Member]:
-        """All members that ever were, by name. Raises Unreachable, StoreBroken, StoreTooNew."""
-        raise NotImplementedError
+        """All members that ever were, by name. Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore."""
+        with connect(self.place, GROUP) as connection:
+            check_name(connection, self.place, self.name)
+            rows = connection.execute(group_sql.MEMBERS).fetchall()
+        return [Member._make((*row[:7], tuple(row[7]), *row[8:])) for row in rows]

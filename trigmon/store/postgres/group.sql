@@ -5,7 +5,7 @@
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text);
 
 CREATE TABLE turn (                   -- one row: who does anything in the group holds it until his transaction ends
-    only boolean PRIMARY KEY CHECK (only),
+    one boolean PRIMARY KEY CHECK (one),
     version bigint NOT NULL,          -- one more with every turn that others must look at
     locks_version bigint NOT NULL,    -- when the locks last changed
     next_number bigint NOT NULL       -- of the next message: no message of a member's own has so high a number
@@ -14,7 +14,7 @@ INSERT INTO turn VALUES (true, 0, 0, 1152921504606846976);
 
 CREATE TABLE joined (                 -- who has ever been a member
     name text COLLATE "C" PRIMARY KEY,
-    number integer GENERATED ALWAYS AS IDENTITY UNIQUE,
+    number bigint NOT NULL UNIQUE,    -- from 1
     recovered timestamptz,            -- when it was last recovered by another member, and what was found
     recovered_by text,
     puts bigint NOT NULL DEFAULT 0,
@@ -65,9 +65,9 @@ CREATE TABLE decided (                -- units of work that are committed here, 
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
 -- What a member believes of rows must be so, or nothing of its turn stands.
-CREATE FUNCTION expect(found bigint, wanted bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION expect(changed bigint, wanted bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF found <> wanted THEN
-        RAISE EXCEPTION '% rows were to change, and % did', wanted, found USING ERRCODE = 'TM002';
+    IF changed <> wanted THEN
+        RAISE EXCEPTION '% rows were to change, and % did', wanted, changed USING ERRCODE = 'TM002';
     END IF;
 END $$;

@@ -111,6 +111,21 @@ class Link:
             # A wait for the standby that was broken off: it is committed here, and may be so nowhere else.
             raise Failed(f"the commit was not confirmed: {self._warning}")
 
+    def fileno(self) -> int:
+        """The session's socket."""
+        return self._pg.socket
+
+    def was_notified(self) -> bool:
+        """Whether another session has notified this one since this was asked. Raises Failed where it is lost."""
+        found = False
+        try:
+            self._pg.consume_input()
+            while (told := self._pg.notifies()) is not None:
+                found = found or told.be_pid != self._pg.backend_pid
+        except psycopg.Error as error:
+            raise Failed(str(error)) from error
+        return found
+
     def close(self) -> None:
         """Ends the session at once; a transaction that is open is undone."""
         self._connection.close()

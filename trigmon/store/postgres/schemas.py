@@ -14,22 +14,36 @@ from trigmon.store.port import StoreBroken, StoreTooNew
 class Schema(NamedTuple):
     """A kind of schema: the files that make it, in order, and the key of ``meta`` under which its version is kept.
 
-    ``migrations`` lead from each version to the next; a new schema begins with the last.
+    ``data`` are the tables whose rows are somebody's. ``migrations`` lead from each version to the next; a new schema
+    begins with the last.
     """
 
     what: str
     key: str
     files: tuple[str, ...]
+    data: tuple[str, ...]
     migrations: dict[int, str]
 
     @property
     def version(self) -> int:
-        """This trigmon's."""
+        """What this trigmon makes of it."""
         return 1 + len(self.migrations)
 
 
-OWN = Schema("a queue manager", "schema_version", ("schema.sql", "member.sql", "message.sql"), {})
-GROUP = Schema("a queue-sharing group", "group_version", ("group.sql", "member.sql", "message.sql"), {})
+OWN = Schema(
+    "a queue manager",
+    "schema_version",
+    ("schema.sql", "member.sql", "message.sql"),
+    ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation"),
+    {},
+)
+GROUP = Schema(
+    "a queue-sharing group",
+    "group_version",
+    ("group.sql", "member.sql", "message.sql"),
+    ("message", "queue", "definition", "lock", "role", "decided", "joined", "member"),
+    {},
+)
 
 
 def version_of(connection: psycopg.Connection[Any], name: str, schema: Schema) -> int:

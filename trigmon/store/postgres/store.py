@@ -15,12 +15,12 @@ from functools import partial
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, Selection
 from trigmon.store.base import can_wait, must_last
-from trigmon.store.port import DirectoryInUse, StoreBroken
+from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import member
 from trigmon.store.postgres.ahead import Ahead
 from trigmon.store.postgres.connection import Place, connect
-from trigmon.store.postgres.link import Failed, Link, Row
 from trigmon.store.postgres.known import Known
+from trigmon.store.postgres.link import Failed, Link, Row
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
@@ -32,7 +32,6 @@ BEATS = 5
 """In the time of a lease."""
 UNSURE = 0.6
 """The part of a lease behind whose last beat nothing is answered before the fence has been asked."""
-_AGAIN_S = 0.02
 
 
 class PostgresStore(RowStore):
@@ -75,11 +74,7 @@ class PostgresStore(RowStore):
 
     def open(self, q_mgr_name: str, now: int) -> int:
         """See the port. Who served before and is gone, or says nothing, is waited for."""
-        until = time.monotonic() + 2 * self._place.lease_ms / 1000
-        while not self.take(q_mgr_name):
-            if time.monotonic() > until:
-                raise DirectoryInUse(f"{self._place} is in use by {self.holder(q_mgr_name)}")
-            time.sleep(_AGAIN_S)
+        member.wait_to_take(lambda: self.take(q_mgr_name), self._place, lambda: self.holder(q_mgr_name))
         try:
             first = self._recover(q_mgr_name, now)
             self._must_sync = True

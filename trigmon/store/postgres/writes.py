@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.link import Array
 from trigmon.store.sql import statements as sql
 
@@ -77,6 +78,26 @@ WHERE o.client_id = f.client_id AND o.number < f.number""",
         (0, 1),
     ),
 }
+BULKS |= {
+    group_sql.DECIDE: Bulk(
+        7,
+        """
+INSERT INTO decided (member, client_id, number, unit_id, epoch)
+SELECT * FROM unnest(?::text[], ?::text[], ?::int8[], ?::int8[], ?::int8[])
+ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id, epoch = excluded.epoch""",
+        ("text", "text", "int8", "int8", "int8"),
+        (1, 2),
+    ),
+    group_sql.FORGET_DECIDED: Bulk(
+        8,
+        """
+DELETE FROM decided d USING unnest(?::text[], ?::text[], ?::int8[]) AS f (member, client_id, number)
+WHERE d.member = f.member AND d.client_id = f.client_id AND d.number < f.number""",
+        ("text", "text", "int8"),
+        (1, 2),
+    ),
+}
+"""And of a group's own tables, where a member writes of no other."""
 _Stretch = dict[str, dict[Values, Values]]
 
 
