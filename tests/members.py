@@ -32,7 +32,10 @@ def settings(dsn=None, *, schema=None, lease_s=LEASE_S, **more):
 def members(make, *names, start=True, said=None, **named):
     """Daemons of these names in one group, each with a store of its own."""
     said = said or settings()
-    return [make(name, settings=said, start=start, **named) for name in names]
+    made = [make(name, settings=said, start=False, **named) for name in names]
+    for one in made if start else ():
+        one.launch()
+    return [one.wait_until_ready() for one in made] if start else made
 
 
 def share(member, name, **attributes):

