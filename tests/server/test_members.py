@@ -262,6 +262,7 @@ class TestADatabaseThatGoes:
             with pytest.raises(ConnectionBroken):
                 qm.commit()
             cut = qm.unit
+            qm.drop()
         server.start()
         until(lambda: len(one.events("ready")) == 2)
         with one.connect() as qm:

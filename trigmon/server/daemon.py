@@ -161,12 +161,13 @@ class Daemon:
     def _group_lost(self, error: BaseException) -> None:
         """What was not committed is backed out by another member, or by this one when it comes back."""
         name, group = self._settings.qmgr.name, self._settings.group.name
+        said = " ".join(str(error).split())  # libpq says it in lines
         if isinstance(error, Fenced):
-            why = f"{name} was given up for dead by the group {group} and comes back as a new member: {error}"
-            self._log.error("fenced from the group; it comes back as a new member", group=group, why=str(error))
+            why = f"{name} was given up for dead by the group {group} and comes back as a new member: {said}"
+            self._log.error("fenced from the group; it comes back as a new member", group=group, why=said)
         else:
-            why = f"{name} has lost the database of the group {group} and comes back when that does: {error}"
-            self._log.error("the group's database is lost; it comes back with that", group=group, why=str(error))
+            why = f"{name} has lost the database of the group {group} and comes back when that does: {said}"
+            self._log.error("the group's database is lost; it comes back with that", group=group, why=said)
         self._turns.dismiss(why)
         self._away(why)
         if not self._lost.done():
