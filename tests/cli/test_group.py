@@ -1,4 +1,4 @@
-"""``trigmon group`` where there is a group, and where there is none; with real members: tests/server/test_members.py."""
+"""``trigmon group`` where there is a group, and where there is none; with members: tests/server/test_members.py."""
 
 from __future__ import annotations
 

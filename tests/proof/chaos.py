@@ -45,6 +45,7 @@ class House:
         there = Path(server.dsn.split("host=")[1].split()[0])
         self.ways = {}
         self.members = []
+        self.crashes: list[float] = []
         schema = settings()["group.postgres_schema"]
         for name in NAMES:
             here = home / name
@@ -100,6 +101,7 @@ class House:
 
     def crash(self, one: Daemon, chance: random.Random) -> None:
         """The database is killed, and started again."""
+        self.crashes.append(time.time())
         self.server.kill()
         time.sleep(chance.uniform(0, 1))
         self.server.start()
@@ -144,7 +146,7 @@ def strike(make: Make, server: Server, home: Path, faults: int, seed: int) -> Fo
     works = [work for client in clients for work in client.works]
     found.add([str(client.problem) for client in clients if client.problem], f"seed {seed}", 0)
     recoveries = house.recoveries()
-    found.add(problems(works, house.left(), recoveries), f"seed {seed}", 0)
+    found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
     _count(found, works, recoveries)
     return found
 

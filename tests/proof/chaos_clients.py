@@ -53,7 +53,7 @@ class Client(threading.Thread):
         try:
             with qm.open(SHARED, "input_shared", "output") as shared, qm.open(OWN, "input_shared", "output") as own:
                 while not self._is_over.is_set():
-                    work = Work(self._who, self._member.name, linked_s)
+                    work = Work(self._who, self._member.name, linked_s, began_s=time.time())
                     self.works.append(work)
                     unit = qm.unit
                     try:
@@ -88,7 +88,7 @@ class Client(threading.Thread):
 
     def _settle(self, work: Work, unit: int, client_id: str) -> None:
         """What was not asked to end was backed out; what was, the queue manager knows when it is back."""
-        work.was_cut = True
+        work.was_cut, work.cut_s = True, time.time()
         if not work.asked_s:
             work.outcome = BACKED_OUT
             return

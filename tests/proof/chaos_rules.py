@@ -12,11 +12,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 COMMITTED, BACKED_OUT = "committed", "backed out"
+FORGETS_S = 1.0
+"""So long at most PostgreSQL takes to keep what nobody waits for (three times wal_writer_delay)."""
 
 
 @dataclass
 class Work:
-    """A unit of work. ``linked_s``: its connection was made; ``asked_s``: its end was asked for, 0 if it never was."""
+    """A unit of work. ``linked_s``: its connection was made; ``asked_s``: its end was asked for, 0 if it never was.
+
+    It began at ``began_s``; one that ``was_cut`` was so before ``cut_s``.
+    """
 
     who: str
     member: str
@@ -26,6 +31,8 @@ class Work:
     asked_s: float = 0.0
     outcome: str = ""
     was_cut: bool = False
+    began_s: float = 0.0
+    cut_s: float = 0.0
 
 
 class Recovery(NamedTuple):
@@ -43,13 +50,15 @@ class Left(NamedTuple):
     backout_count: int
 
 
-def problems(works: Sequence[Work], left: Iterable[Left], recoveries: Iterable[Recovery]) -> list[str]:
-    """Everything that could not be, a sentence each."""
+def problems(
+    works: Sequence[Work], left: Iterable[Left], recoveries: Iterable[Recovery], crashes: Sequence[float] = ()
+) -> list[str]:
+    """Everything that could not be, a sentence each. ``crashes`` are the moments when the database was killed."""
     found = list(left)
     return [
         *_unended(works),
         *_of_messages(works, found),
-        *_counts(works, found),
+        *_counts(works, found, crashes),
         *_of_the_fenced(works, recoveries),
     ]
 
@@ -83,14 +92,22 @@ def _of_messages(works: Sequence[Work], left: Sequence[Left]) -> Iterator[str]:
             yield f"not backed out: {message.body} lies there, and its put was backed out"
 
 
-def _counts(works: Sequence[Work], left: Sequence[Left]) -> Iterator[str]:
-    """A backout count is at least how often clients know that they gave the message back, and one more each time."""
-    backed_out = Counter(body for work in works if work.outcome == BACKED_OUT for _, body, _ in work.gets)
+def _counts(works: Sequence[Work], left: Sequence[Left], crashes: Sequence[float]) -> Iterator[str]:
+    """A backout count is at least how often clients know that they gave the message back.
+
+    But for units that a crash of the database cut: it may forget the last gets, which it had not to keep yet.
+    """
+    known = [work for work in works if work.outcome == BACKED_OUT and not _was_cut_by(crashes, work)]
+    backed_out = Counter(body for work in known for _, body, _ in work.gets)
     last = {body: count for work in works if work.outcome == COMMITTED for _, body, count in work.gets}
     last |= {message.body: message.backout_count for message in left}
     for body, times in backed_out.items():
         if body in last and last[body] < times:
             yield f"backout count: {body} was backed out {times} times, and its count is {last[body]}"
+
+
+def _was_cut_by(crashes: Sequence[float], work: Work) -> bool:
+    return work.was_cut and any(work.began_s <= at_s <= work.cut_s + FORGETS_S for at_s in crashes)
 
 
 def _of_the_fenced(works: Sequence[Work], recoveries: Iterable[Recovery]) -> Iterator[str]:

@@ -35,8 +35,9 @@ class TestWhatIsSaidOfBooks:
         said = {"who": "c", "member": "QM1", "linked_s": 1.0, "asked_s": 5.0, "outcome": outcome} | more
         return Work(puts=[("Q", body) for body in puts], gets=[("Q", body, count) for body, count in gets], **said)
 
-    def said(self, *works, left=(), recoveries=()):
-        return [problem.partition(":")[0] for problem in problems(works, [Left("Q", *one) for one in left], recoveries)]
+    def said(self, *works, left=(), recoveries=(), crashes=()):
+        found = problems(works, [Left("Q", *one) for one in left], recoveries, crashes)
+        return [problem.partition(":")[0] for problem in found]
 
     def test_what_was_committed_is_there_or_was_got(self):
         assert self.said(self.work("a", "b"), self.work(gets=[("a", 0)]), left=[("b", 0)]) == []
@@ -62,6 +63,11 @@ class TestWhatIsSaidOfBooks:
         assert self.said(self.work("a"), back, left=[("a", 1)]) == []
         assert self.said(self.work("a"), back, left=[("a", 0)]) == ["backout count"]
         assert self.said(self.work("a"), back, self.work(gets=[("a", 0)])) == ["backout count"]
+
+    def test_but_not_always_one_that_a_crash_of_the_database_brought(self):
+        cut = self.work(gets=[("a", 0)], outcome=BACKED_OUT, was_cut=True, began_s=2.0, cut_s=4.0)
+        assert self.said(self.work("a"), cut, left=[("a", 0)], crashes=[3.0]) == []
+        assert self.said(self.work("a"), cut, left=[("a", 0)], crashes=[1.0, 6.0]) == ["backout count"]
 
     def test_a_unit_that_has_no_outcome_is_one_too_many(self):
         assert self.said(self.work(outcome="")) == ["no outcome"]
