@@ -10,13 +10,15 @@ import itertools
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 import trigmon
 from tests.daemons import Daemon, define
+from tests.launch.spark.clusters import Network, ip
 from tests.members import settings, share, told
 from tests.postgres import Server
 from tests.proof.chaos_clients import OWN, SHARED, Client, Monitor
@@ -37,22 +39,55 @@ INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 Make = Callable[..., Daemon]
 
 
-class House:
-    """Three members over one server, each by a way of its own."""
+class Cuttable(Protocol):
+    """A member's way to the database."""
 
-    def __init__(self, make: Make, server: Server, home: Path) -> None:
+    def cut(self) -> None:
+        """Nothing passes any more, and nobody is told."""
+
+    def mend(self) -> None:
+        """Everything passes again."""
+
+
+class Cable:
+    """The way of a member in a network of its own."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        self._plug = network.outside[number]
+
+    def cut(self) -> None:
+        """It is pulled out."""
+        ip("link", "set", self._plug, "down")
+
+    def mend(self) -> None:
+        """It is put in again."""
+        ip("link", "set", self._plug, "up")
+
+
+class House:
+    """Three members over one server, each by a way of its own: in a ``network``, or else through a socket.
+
+    ``program`` is what a member runs.
+    """
+
+    def __init__(self, make: Make, server: Server, home: Path, network: Network | None, program: Sequence[str]) -> None:
         self.server = server
-        there = Path(server.dsn.split("host=")[1].split()[0])
-        self.ways = {}
+        self.ways: dict[str, Cuttable] = {}
         self.members = []
         self.crashes: list[float] = []
         schema = settings()["group.postgres_schema"]
-        for name in NAMES:
-            here = home / name
-            here.mkdir(parents=True)
-            self.ways[name] = Way(here, there, server.dsn)
-            said = settings(self.ways[name].dsn, schema=schema, lease_s=LEASE_S)
-            self.members.append(make(name, settings=said))
+        for number, name in enumerate(NAMES):
+            if network is None:
+                way = Way(home / name, server.dsn)
+                dsn, inside = way.dsn, ()
+                self.ways[name] = way
+            else:
+                dsn, inside = server.dsn, ("ip", "netns", "exec", network.names[number])
+                self.ways[name] = Cable(network, number)
+            said = settings(dsn, schema=schema, lease_s=LEASE_S)
+            self.members.append(make(name, settings=said, inside=inside, program=program, start=False).launch())
+        for one in self.members:
+            one.wait_until_ready()
         first = self.members[0]
         share(first, SHARED, max_q_depth=999_999_999)
         share(first, TRIGGERED, trigger_control="on", initiation_q_name=INITQ, process_name="P")
@@ -131,18 +166,30 @@ FAULTS: dict[str, Callable[[House, Daemon, random.Random], None]] = {
 }
 
 
-def strike(make: Make, server: Server, home: Path, faults: int, seed: int) -> Found:
-    """Strikes so often, and judges what the clients' books say."""
+def strike(
+    make: Make,
+    server: Server,
+    home: Path,
+    faults: int,
+    seed: int,
+    *,
+    network: Network | None = None,
+    kinds: Sequence[str] = tuple(FAULTS),
+    program: Sequence[str] = ("trigmon",),
+) -> Found:
+    """Strikes so often, and judges what the clients' books say. With a mutant's ``program`` it ends when it knows."""
     chance = random.Random(seed)
     found = Found("faults")
-    house = House(make, server, home)
-    kinds = list(itertools.islice(itertools.cycle(FAULTS), faults))
+    house = House(make, server, home, network, program)
+    kinds = list(itertools.islice(itertools.cycle(kinds), faults))
     chance.shuffle(kinds)
     with _load(house, seed) as (clients, monitors):
         for kind in kinds:
             struck = chance.choice(house.members)
             found.add(_round(house, monitors, kind, struck, chance), f"seed {seed}, {kind} of {struck.name}")
             found.more[kind] += 1
+            if found.violations:
+                break  # what comes behind it may follow from it
     works = [work for client in clients for work in client.works]
     found.add([str(client.problem) for client in clients if client.problem], f"seed {seed}", 0)
     recoveries = house.recoveries()

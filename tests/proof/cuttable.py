@@ -10,17 +10,20 @@ import socket
 import threading
 from pathlib import Path
 
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
 _NAME = ".s.PGSQL.5432"
 _CHUNK = 65536
 
 
 class Way:
-    """``dsn`` leads through it to the server whose socket lies in ``there``."""
+    """``dsn`` leads through it, by a socket in the directory ``here``, to a server that has its own in one."""
 
-    def __init__(self, here: Path, there: Path, dsn: str) -> None:
-        self.dsn = dsn.replace(f"host={there}", f"host={here}")
-        assert self.dsn != dsn
-        self._there = there / _NAME
+    def __init__(self, here: Path, dsn: str) -> None:
+        here.mkdir(parents=True)
+        there = conninfo_to_dict(dsn)["host"]
+        self.dsn = make_conninfo(dsn, host=str(here))
+        self._there = Path(str(there)) / _NAME
         self._passable = threading.Event()
         self._passable.set()
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

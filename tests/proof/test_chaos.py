@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.launch.spark.clusters import Network, why_no_namespaces
 from tests.postgres import Server
-from tests.proof.chaos import FAULTS, strike
+from tests.proof import chaos
+from tests.proof.chaos import FAULTS, NAMES, strike
 from tests.proof.chaos_rules import BACKED_OUT, COMMITTED, Left, Recovery, Work, problems
 
 SLICES = 5
@@ -25,6 +27,46 @@ def test_nothing_is_lost_or_doubled_and_every_due_trigger_comes(daemon, server, 
     print(found)
     assert not found.violations, found.violations[:20]
     assert found.more["units of work"] > 10 * faults, "too little was going on to prove much"
+
+
+@pytest.fixture
+def network():
+    """A network for each member, with the database on the bridge between them."""
+    if why := why_no_namespaces():
+        pytest.skip(why)
+    one = Network(len(NAMES), "10.79.251")
+    one.make()
+    yield one
+    one.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_nor_where_each_member_has_a_network_of_its_own_that_is_cut(daemon, network, tmp_path):
+    server = Server(address=network.address)
+    try:
+        found = strike(daemon, server, tmp_path, 12, seed=2040, network=network, kinds=("cut", "cut", "kill"))
+    finally:
+        server.end()
+    print(found)
+    assert not found.violations, found.violations[:20]
+    assert found.more["recovered members"] > 2, "too few cuts were long enough"
+
+
+CAUGHT = {
+    "without_epochs": ("commit of a fenced member", "not mended"),
+    "without_both": ("lost", "doubled", "commit of a fenced member", "not mended"),
+}
+
+
+@pytest.mark.parametrize("mutant", CAUGHT)
+@pytest.mark.timeout(600)
+def test_a_group_whose_store_asks_less_is_caught(daemon, server, tmp_path, mutant, monkeypatch):
+    monkeypatch.setattr(chaos, "BACK_S", 10.0)
+    program = ("tests.proof.mutated", mutant)
+    found = strike(daemon, server, tmp_path, 8, seed=2050, kinds=("stop",), program=program)
+    print(found, *found.violations[:20], sep="\n")
+    assert {problem.split(": ")[1].partition(" within")[0] for problem in found.violations} & set(CAUGHT[mutant])
 
 
 class TestWhatIsSaidOfBooks:

@@ -13,8 +13,10 @@ from tests.daemons import define
 from tests.members import LEASE_S, aside, depth, get, members, sees, settings, share, told, waits
 from tests.postgres import Server
 from tests.waiting import until
+from trigmon.mq.calls import Alter, Status
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import CfNotAvailable, ConnectionBroken, MQError, NoMsgAvailable, ObjectInUse
+from trigmon.mq.replies import Values
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 TRIGGERED = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": INITQ, "process_name": "P"}
@@ -106,6 +108,35 @@ class TestWhatOneDoesTheOthersSee:
             found = until(lambda one=one: copy(one))
             assert found["description"] == "for all"
             assert str(found["qsg_disp"]).lower() == "copy"
+
+
+class TestMonitorsOfMembers:
+    def test_a_put_on_one_starts_the_program_on_each_other_that_has_a_monitor(self, daemon, tmp_path):
+        said = settings()
+        (first,) = members(daemon, "QM1", said=said)
+        others = members(daemon, "QM2", "QM3", said=said, with_monitor=True)
+        triggered(first, *others)
+        for one in others:
+            with one.connect() as qm:
+                qm.call(Alter(object_type="PROCESS", name="P", attributes={"appl_id": f"touch {tmp_path}/{one.name}"}))
+                until(lambda qm=qm: qm.ask(Status(), Values).values["waiting_gets"])
+        with first.connect() as qm:
+            qm.put("Q", b"m")
+        until(lambda: sorted(path.name for path in tmp_path.iterdir()) == ["QM2", "QM3"])
+
+    def test_a_monitor_goes_on_when_its_member_has_come_back(self, daemon, tmp_path):
+        first, second = members(daemon, "QM1", "QM2", with_monitor=True)
+        triggered(first, second)
+        with second.connect() as qm:
+            qm.call(Alter(object_type="PROCESS", name="P", attributes={"appl_id": f"touch {tmp_path}/again"}))
+        second.process.send_signal(signal.SIGSTOP)
+        first.wait_for_event("a dead member was recovered")
+        second.process.send_signal(signal.SIGCONT)
+        until(lambda: len(second.events("ready")) == 2)
+        with first.connect() as qm:
+            qm.put("Q", b"m")
+        until(lambda: (tmp_path / "again").exists())
+        assert len(second.events("monitor started")) == 1
 
 
 class TestTheGroupOnDisplay:
