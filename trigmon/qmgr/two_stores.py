@@ -24,7 +24,7 @@ from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFact
 from trigmon.rules.members import Group, Holding, Member
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.world import Standing
-from trigmon.store.port import Store
+from trigmon.store.port import NotEntered, Store
 
 
 class SharedHalf(Protocol):
@@ -46,7 +46,14 @@ class SharedHalf(Protocol):
         """The member is gone, as a killed process is."""
 
     def begin(self) -> None:
-        """A turn begins."""
+        """A turn begins; it need not enter the group before it does something there."""
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether the turn is in the group: nothing moves but by this member's own calls."""
+
+    def enter(self) -> None:
+        """The turn is in the group, until its end."""
 
     def mark(self) -> None:
         """A call begins."""
@@ -100,6 +107,8 @@ class TwoStores:
         self._shared = shared
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
+        # Whether the end of a unit of work is written in both, and decided in neither.
+        self._is_deciding = False
 
     @property
     def _standing(self) -> Standing:
@@ -120,9 +129,17 @@ class TwoStores:
         return self._own.keep_time(said, must=must)
 
     def begin(self) -> None:
-        """A turn in both."""
+        """A turn in both, in the group where something moved there; otherwise the first call that needs it enters."""
         self._own.begin()
         self._shared.begin()
+        self._look()
+
+    def enter(self) -> None:
+        """The group, as it is now. What has ended one unit of work in both stores ends before the next does."""
+        if self._is_deciding:
+            self.end()
+            self.begin()
+        self._shared.enter()
         self._look()
 
     def changed(self) -> Moved:
@@ -150,16 +167,26 @@ class TwoStores:
         self._shared.undo()
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
-        """The member's own facts hold the picture of the shared queues."""
+        """The member's own facts hold the picture of the shared queues. A name that is new here may be known there."""
         facts = self._own.facts(wants, is_wide)
+        if wants.of_group or (wants.object_name and facts.queue is None):
+            self._must_be_entered()
         return replace(facts, members=self._group()) if wants.of_group else facts
 
     def find(self, selection: Selection) -> Found:
         """Of the queue's own store."""
-        return (self._shared if self._is_shared(selection.q_name) else self._own).find(selection)
+        if not self._is_shared(selection.q_name):
+            return self._own.find(selection)
+        self._must_be_entered()
+        return self._shared.find(selection)
+
+    def _must_be_entered(self) -> None:
+        if not self._shared.is_entered:
+            raise NotEntered
 
     def end(self) -> None:
         """The group's store first: what it has committed decides."""
+        self._is_deciding = False
         self._shared.end()
         self._own.end()
 
@@ -203,6 +230,7 @@ class TwoStores:
 
     def _apply_shared(self, change: c.AnyChange) -> None:
         """What stands of the member's own follows (units, handles); the queue itself is as the group says."""
+        self._must_be_entered()
         handle = self._handle_of(change)
         self._shared.apply(change, handle)
         self._standing.follow(change)
@@ -214,8 +242,12 @@ class TwoStores:
         touched = {q_name for q_name, _ in (*change.unit.puts, *change.unit.gets)}
         shared = sorted(filter(self._is_shared, touched))
         if shared:
+            self._must_be_entered()
             if len(touched) > len(shared):
+                if self._is_deciding:
+                    raise NotEntered  # what is prepared now would make the last one's end here last first
                 self._own.prepare()
+                self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
         for q_name in shared:

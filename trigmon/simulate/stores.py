@@ -130,7 +130,7 @@ class InSchema:
         from trigmon.store.postgres.schemas import GROUP
 
         if self._group is None:
-            self._group = PostgresGroup(self._place._replace(schema=f"{self._place.schema}_group"), "QSG1")
+            self._group = PostgresGroup(self._place._replace(schema=f"{self._place.schema}_group"), "QSG1", 0)
         else:
             self._connection.empty(self._group.place, GROUP)
         return Together(self._group)

@@ -130,6 +130,12 @@ class Membership:
             self.group.lock.acquire()
             self._is_in_turn = True
 
+    is_entered = True
+    """From the begin of a turn on."""
+
+    def enter(self) -> None:
+        """A turn is in the group from its begin."""
+
     def end(self) -> None:
         """What was done in the turn stands."""
         self.mark()

@@ -26,6 +26,13 @@ class Fenced(Lost):
     """Another process has taken the data over: nothing of this one's turn was written, and nothing will be."""
 
 
+class NotEntered(Exception):
+    """A call needs the group's store, which the turn has not entered, or has to leave and enter anew.
+
+    The call is taken back; after :meth:`Store.enter`, and what others did there, it begins again.
+    """
+
+
 class DirectoryInUse(Exception):
     """Another process has this data open."""
 
@@ -60,6 +67,12 @@ class Store(Protocol):
 
     def begin(self) -> None:
         """A turn begins."""
+
+    def enter(self) -> None:
+        """From here to its end nothing moves in the group but by the turn's own calls; asked for by NotEntered.
+
+        What was done before in the turn may be durable when this returns.
+        """
 
     def changed(self) -> Moved:
         """What moved in the group since this was last asked, by others before the turn or by its own calls.

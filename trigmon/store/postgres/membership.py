@@ -1,12 +1,13 @@
 """One member's way into its group on PostgreSQL: the shared half of its turns, each one transaction.
 
-A turn holds the group's one row from its begin to its end, so members in the group follow one another; what a member
-knows of the group is exact meanwhile, and between its turns as old as its last. Nothing else is held: units of work
-are numbers in rows, and a member that stops in the middle of a turn loses its session, and with it the turn.
+A turn holds the group's one row from when it enters to its end, so members in the group follow one another; what a
+member knows of the group is exact meanwhile, and otherwise as old as its last look. Turns that do nothing there hold
+nothing. Units of work are numbers in rows, and a member that stops in the middle of a turn loses its session with it.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -35,6 +36,8 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.looking import Look
 from trigmon.store.sql.messages import Messages
 
+PEEK_S = 0.05
+"""A member that has looked so lately, and heard no bell since, begins a turn without asking what moved."""
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 
 
@@ -61,8 +64,11 @@ class PostgresMembership:
     took this member's name, or another member recovered it: then it must end, and start again.
     """
 
-    def __init__(self, place: Place, group_name: str, name: str) -> None:
+    def __init__(self, place: Place, group_name: str, name: str, peek_s: float = PEEK_S) -> None:
         self.member = name
+        self._peek_s = peek_s
+        self._looked_s = 0.0
+        self._has_rung = False
         self._group_name = group_name
         self._session = Session(place, group_name, name)
         self._own = self._session.number * OWN_NUMBERS
@@ -124,7 +130,7 @@ class PostgresMembership:
         Uncommitted puts are gone, uncommitted gets are back with their backout counts raised, what it had open is
         closed, its roles and locks are free. Not within a turn.
         """
-        self.begin()
+        self.enter()
         was_dead = bool(self._turn.ask(member.DISMISS, (name,)))
         if was_dead:
             ((number,),) = self._turn.ask(group_sql.NUMBER, (name,))
@@ -141,8 +147,9 @@ class PostgresMembership:
         return self._turn.link.fileno()
 
     def rang(self) -> bool:
-        """Whether another member has changed something shared since this was asked; then a turn is due. No trip."""
-        return self._turn.link.was_notified()
+        """Whether another member has changed something shared since the last turn; then one is due. No trip."""
+        self._has_rung = self._has_rung or self._turn.link.was_notified()
+        return self._has_rung
 
     # -- life -------------------------------------------------------------------------------------------
 
@@ -150,7 +157,7 @@ class PostgresMembership:
         """The member is active. Returns its units of work whose shared half was committed, the last of each client."""
         member.wait_to_take(self.take, self._place, self.holder)
         try:
-            self.begin()
+            self.enter()
             recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
@@ -163,7 +170,7 @@ class PostgresMembership:
 
     def close(self) -> None:
         """The orderly end: nothing of it is left for others to recover."""
-        self.begin()
+        self.enter()
         recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
         self._turn.execute(member.LEAVE, self._session.who)
         self._must_last = True
@@ -177,13 +184,33 @@ class PostgresMembership:
     # -- a turn -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The member's turn: nothing moves but by its own calls."""
+        """A turn begins. What others did may be looked at later, but it is asked for at least so often."""
+        if self._turn.is_open or not self._is_to_look():
+            return
+        self._looked_s = time.monotonic()
+        ((version,),) = self._turn.ask(group_sql.PEEK, ())
+        if version != self._picture.version:
+            self.enter()
+
+    def _is_to_look(self) -> bool:
+        is_due = time.monotonic() - self._looked_s >= self._peek_s or self.rang()
+        has_rung, self._has_rung = self._has_rung, False
+        return is_due or has_rung
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether the turn is in the group: nothing moves but by this member's own calls."""
+        return self._turn.is_open
+
+    def enter(self) -> None:
+        """The turn is in the group, until its end: nobody else's is. Raises Fenced."""
         if self._turn.is_open:
             return
         self._session.beat_if_due()
         version = self._picture.version
         self._turn.begin()
         rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version))
+        self._looked_s = time.monotonic()
         for q_name in self._picture.take(rows):
             self._ahead.forget(q_name)
 
