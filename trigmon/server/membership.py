@@ -42,7 +42,7 @@ class Duties:
     def begin(self) -> None:
         """Hears the bell from now on."""
         self._ear = self._half.fileno()
-        self._loop.add_reader(self._ear, self._kept(self._hear))
+        self._loop.add_reader(self._ear, self._kept(lambda: None))
 
     def end(self) -> None:
         """Hears it no more."""
@@ -52,15 +52,20 @@ class Duties:
 
     def new_turn(self) -> None:
         """A turn begins. A bell that rings while it speaks to the database is heard behind it."""
-        self._loop.call_soon(self._kept(self._hear))
+        self._loop.call_soon(self._kept(lambda: None))
 
     def _kept(self, call: Callable[[], None]) -> Callable[[], None]:
-        """The call as what the store needs done: where it fails a turn would."""
-        return lambda: self._turns.keep(call)
+        """The call as what the store needs done: where it fails a turn would. Behind it the bell is heard.
 
-    def _hear(self) -> None:
-        if self._half.rang():
-            self._turns.look()
+        Whatever speaks to the database may read the bell with its answer, and then nothing else would.
+        """
+
+        def done() -> None:
+            call()
+            if self._half.rang():
+                self._turns.look()
+
+        return lambda: self._turns.keep(done)
 
     def _find_dead(self) -> None:
         for member in self._half.dead():
