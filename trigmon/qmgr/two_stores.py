@@ -107,7 +107,8 @@ class TwoStores:
         self._shared = shared
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
-        # Whether the end of a unit of work is written in both, and decided in neither.
+        # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
+        # where it did nothing else here, and must not last before it is decided.
         self._is_deciding = False
 
     @property
@@ -135,7 +136,7 @@ class TwoStores:
         self._look()
 
     def enter(self) -> None:
-        """The group, as it is now. What has ended one unit of work in both stores ends before the next does."""
+        """The group, as it is now. What has ended one unit of work ends before another is prepared."""
         if self._is_deciding:
             self.end()
             self.begin()
@@ -247,7 +248,7 @@ class TwoStores:
                 if self._is_deciding:
                     raise NotEntered  # what is prepared now would make the last one's end here last first
                 self._own.prepare()
-                self._is_deciding = True
+            self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
         for q_name in shared:
