@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import threading
 import time
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from tests.daemons import define
 from tests.members import LEASE_S, aside, depth, get, members, sees, settings, share, told, waits
@@ -302,3 +306,51 @@ class TestADatabaseThatGoes:
             with qm.open("Q", "input_shared") as q:
                 found = [message.data for message in q.drain()]
         assert found == [b"committed", *([b"cut"] if is_committed else [])]
+
+
+class TestAMemberThatStandsStillInItsTurn:
+    def test_it_does_not_take_the_others_with_it(self, daemon, server):
+        """What it holds in the middle of a turn is free before the leases of those who wait for it are over."""
+        said = settings(server.dsn)
+        first, second, third = members(daemon, "QM1", "QM2", "QM3", said=said)
+        share(first, "Q", max_q_depth=999_999)
+        sees(first, second, third, q_name="Q")
+        stop_within_a_turn(second, server, said["group.postgres_schema"])
+        until(lambda: [one for one in (first, third) if one.events("a dead member was recovered")])
+        second.process.send_signal(signal.SIGCONT)
+        until(lambda: len(second.events("ready")) == 2)
+        for one in (first, third):
+            with one.connect() as qm:
+                qm.put("Q", b"m")
+        recovered = [event["member"] for one in (first, third) for event in one.events("a dead member was recovered")]
+        assert recovered == ["QM2"]
+        assert len(first.events("ready")) == len(third.events("ready")) == 1
+
+
+def stop_within_a_turn(one, server, schema):
+    """Stops a member while its session has a transaction open."""
+    is_over = threading.Event()
+
+    def put():
+        with contextlib.suppress(MQError), one.connect() as qm:
+            while not is_over.is_set():
+                qm.put("Q", b"m", persistence="persistent")
+
+    loading = aside(put)
+    asked = sql.SQL(
+        "SELECT FROM pg_stat_activity a JOIN {} m ON m.backend = a.pid "
+        "WHERE m.name = %s AND a.state = 'idle in transaction'"
+    ).format(sql.Identifier(schema, "member"))
+
+    def is_within():
+        one.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.02)  # what was sent is done
+        if asking.execute(asked, (one.name,)).fetchone() is not None:
+            return True
+        one.process.send_signal(signal.SIGCONT)
+        return False
+
+    with psycopg.connect(server.dsn, autocommit=True) as asking:
+        until(is_within)
+    is_over.set()
+    assert not loading.done()
