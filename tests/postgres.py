@@ -216,7 +216,21 @@ def group(lease_ms: int = LEASE_MS, peek_s: float = 0) -> Iterator[PostgresGroup
     _free_groups.append(schema)
 
 
+def change(where: Place, statement: str) -> None:
+    """Something is done to what lies in this schema, by nobody who serves."""
+    with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
+        db.execute(statement.encode())
+
+
 def end_sessions(where: Place) -> None:
     """Whoever serves in this schema loses his session, and what he was doing in it."""
+    change(where, "SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")
+
+
+def waits_for_a_lock(where: Place) -> bool:
+    """Whether one who serves in this schema waits for another to end his transaction."""
     with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
-        db.execute("SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")
+        found = db.execute(
+            "SELECT FROM member m JOIN pg_stat_activity a ON a.pid = m.backend WHERE a.wait_event_type = 'Lock'"
+        )
+        return found.fetchone() is not None

@@ -1,6 +1,7 @@
 """In an attendant's place: answers at once what it is asked, but nothing of what the file ``silent`` names.
 
-What it is asked it writes down in the file ``asked``; both lie in the directory of ``TRIGMON_TEST_ANSWERS``.
+What the file ``refused`` names is answered with an error. What it is asked it writes down in the file ``asked``; all
+lie in the directory of ``TRIGMON_TEST_ANSWERS``.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ from pathlib import Path
 
 HERE = Path(os.environ["TRIGMON_TEST_ANSWERS"])
 
+
+def named(file):
+    return (HERE / file).read_text().split() if (HERE / file).exists() else []
+
+
 for line in sys.stdin:
     asked = json.loads(line)
     with (HERE / "asked").open("a") as file:
         print(json.dumps(asked), file=file, flush=True)
-    silent = (HERE / "silent").read_text().split() if (HERE / "silent").exists() else []
-    if asked["do"] not in silent:
-        print(json.dumps({"id": asked["id"], "missed": [], "took_ms": {}}), flush=True)
+    error = {"error": "refused"} if asked["do"] in named("refused") else {}
+    if asked["do"] not in named("silent"):
+        print(json.dumps({"id": asked["id"], "missed": [], "took_ms": {}} | error), flush=True)

@@ -17,7 +17,7 @@ from trigmon.launch import claims
 from trigmon.launch.port import LaunchPlan, Session
 from trigmon.launch.spark import attendant
 from trigmon.launch.spark.serving import Serving, Shelf
-from trigmon.monitor import servers
+from trigmon.monitor import elsewhere, servers
 from trigmon.monitor.servers import Servers
 from trigmon.monitor.warm import Waiting, Warm
 
@@ -34,11 +34,11 @@ class Monitor:
         self.house = House(directory)
         self.come()
 
-    def come(self, **settings):
+    def come(self, *, forks=False, **settings):
         """Another monitor of the same name, with other settings."""
         self.settings = replace(self.settings, **settings)
         self.warm = Warm(Shelf(self.directory), "me", self.settings, "QM1")
-        self.servers = Servers(self.warm, self.directory, "QM1", self.keeper, self.environment, forks=False)
+        self.servers = Servers(self.warm, self.directory, "QM1", self.keeper, self.environment, forks=forks)
 
     def keeper(self, what):
         what(self.house.keeper)
@@ -51,9 +51,9 @@ class Monitor:
             **more,
         }
 
-    def run(self, run_id):
+    def run(self, run_id, remote=""):
         """Asks for a run's start; whether it may."""
-        session = Session(master="local")
+        session = Session(remote=remote, master="" if remote else "local")
         plan = LaunchPlan(argv=["x"], environment={}, session=session)
         return self.warm.admit(Waiting(replace(make_order(), run_id=run_id), plan, ())) is not None
 
@@ -92,6 +92,8 @@ def monitor(tmp_path, monkeypatch):
     monkeypatch.setattr(servers, "_LEAST_AGE_S", 0.0)
     monkeypatch.setattr(servers, "_CHECK_S", 0.1)
     monkeypatch.setattr(servers, "_CHECK_S_WHEN_IDLE", 0.1)
+    monkeypatch.setattr(elsewhere, "_CHECK_S", 0.1)
+    monkeypatch.setattr(elsewhere, "_CHECK_S_WHEN_IDLE", 0.1)
     made = []
 
     def make(**settings):
@@ -248,3 +250,69 @@ def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
     monkeypatch.setattr(servers.serving, "made", refused)
     assert house.begin("1") in house.there()
     assert not troubles
+
+
+class TestElsewhere:
+    FAR = "sc://far/;token=secret"
+
+    def test_it_is_asked_in_a_session_of_its_own_which_is_released_when_nobody_needs_it(self, monitor, monkeypatch):
+        monkeypatch.setattr(elsewhere, "_UNWANTED_S", 0.2)
+        house = monitor()
+        house.warm.expect([self.FAR])
+        first = until(lambda: house.asked("check"))[0]
+        session_id = first["remote"].partition("session_id=")[2]
+        assert first["remote"].startswith(f"{self.FAR};user_id=trigmon-attendant;session_id=")
+        house.warm.expect([])
+        released = until(lambda: house.asked("release"))
+        assert [(it["url"], it["session_id"]) for it in released] == [(self.FAR, session_id)]
+        assert until(lambda: house.asked("forget"))[0]["remote"] == first["remote"]
+        assert {each["remote"] for each in house.asked("check")} == {first["remote"]}
+        assert house.there() == set()
+
+    def test_the_end_of_its_monitor_leaves_no_session_there(self, monitor):
+        house = monitor()
+        house.warm.expect([self.FAR])
+        until(lambda: house.warm.admit(waiting("1", self.FAR)))
+        house.warm.ended("1")
+        until(lambda: house.warm.shelf.session("1") is None)
+        house.servers.stop(20)
+        house.come()
+        assert len({each["session_id"] for each in house.asked("release")}) == 2
+
+    @pytest.mark.parametrize("how", ["silent", "refused"])
+    def test_one_that_does_not_answer_gets_no_run_and_its_runs_are_to_end(self, monitor, how):
+        house = monitor(deadline_s=1.0)
+        until(lambda: house.run("1", self.FAR))
+        (house.directory / how).write_text("check release")
+        why = until(lambda: house.warm.doomed("1"))
+        assert why.startswith("sc://far does not answer: ")
+        house.warm.ended("1")
+        assert not house.run("2", self.FAR)
+        released = len(house.asked("release"))
+        until(lambda: len(house.asked("check")) >= 4)
+        assert len(house.asked("release")) <= released + 1  # what was under way
+        (house.directory / how).unlink()
+        until(house.warm.ready)
+        until(lambda: house.warm.shelf.session("1") is None)
+
+
+def waiting(run_id, remote):
+    return Waiting(
+        replace(make_order(), run_id=run_id), LaunchPlan(argv=["x"], environment={}, session=Session(remote=remote)), ()
+    )
+
+
+class TestForks:
+    """The keeper's fork server, which is a real one."""
+
+    def test_it_goes_with_the_last_server_that_its_copies_could_be_clients_of(self, monitor, monkeypatch):
+        monkeypatch.setattr(servers, "_UNWANTED_S", 0.5)
+        house = monitor()
+        house.come(forks=True)
+        house.begin("1")
+        pid = house.house.wait_for("warm", None)["pid"]
+        house.warm.ended("1")
+        until(lambda: is_gone(pid))
+        house.house.heard.clear()
+        house.begin("2")
+        assert house.house.wait_for("warm", None)["pid"] != pid

@@ -45,10 +45,60 @@ def test_a_run_waits_for_its_server_and_gets_a_session_there_that_is_written_dow
     assert not warm.knows("1")
 
 
-def test_one_of_another_master_and_one_elsewhere_need_not_wait_for_it(warm):
+def test_one_of_another_master_does_not_start_there(warm):
     warm.is_warm(server())
     assert warm.admit(waiting("1", "local[9]")) is None
-    assert "sc://far/;user_id=trigmon-QM1" in warm.admit(waiting("2", remote="sc://far")).environment["SPARK_REMOTE"]
+
+
+class TestElsewhere:
+    def test_a_run_waits_until_its_server_has_answered(self, warm):
+        assert warm.admit(waiting("1", remote="sc://far/;token=secret")) is None
+        assert warm.wanted_elsewhere() == {"sc://far/;token=secret": 0}
+        assert warm.wanted() == set()
+        assert warm.reasons() == [("1", "sc://far does not answer yet")]
+        warm.is_there("sc://far/;token=secret")
+        plan = warm.admit(*warm.ready())
+        assert plan.environment["SPARK_REMOTE"].startswith("sc://far/;token=secret;user_id=trigmon-QM1;session_id=")
+        assert warm.wanted_elsewhere() == {"sc://far/;token=secret": 1}
+
+    def test_no_run_goes_to_one_that_is_away_and_what_is_wrong_is_told_once(self, warm):
+        warm.is_there("sc://far")
+        for _ in range(2):
+            warm.is_away("sc://far", "refused", is_lost=False)
+        assert warm.admit(waiting("1", remote="sc://far")) is None
+        assert warm.reasons() == [("1", "sc://far does not answer: refused")]
+        assert warm.reasons() == []
+
+    def test_runs_outlive_its_absence_and_end_when_it_is_lost(self, warm):
+        warm.is_there("sc://far")
+        warm.admit(waiting("1", remote="sc://far"))
+        warm.is_away("sc://far", "refused", is_lost=False)
+        assert not warm.doomed("1")
+        warm.is_away("sc://far", "refused", is_lost=True)
+        assert warm.doomed("1") == "sc://far does not answer: refused"
+
+    def test_what_is_to_be_released_there_waits_for_it_and_is_tried_when_it_answers(self, warm):
+        warm.is_there("sc://far")
+        warm.admit(waiting("1", remote="sc://far"))
+        warm.is_away("sc://far", "refused", is_lost=True)
+        warm.ended("1")
+        assert due(warm, 60) == []
+        assert warm.wanted_elsewhere() == {"sc://far": 0}
+        warm.is_there("sc://far")
+        assert due(warm) == [("1", False)]
+
+    def test_what_never_can_be_released_there_is_given_up(self, warm):
+        warm.is_there("sc://far")
+        warm.admit(waiting("1", remote="sc://far"))
+        warm.is_away("sc://far", "refused", is_lost=True)
+        warm.ended("1")
+        assert due(warm, 2 * 3600) == []
+        assert warm.shelf.session("1") is None
+        assert warm.wanted_elsewhere() == {}
+
+    def test_it_is_asked_how_it_is_before_any_run_comes_where_that_is_expected(self, warm):
+        warm.expect(["", "sc://far"])
+        assert (warm.wanted(), warm.wanted_elsewhere()) == ({"local[*]"}, {"sc://far": 0})
 
 
 def test_more_than_the_cap_wait_in_the_order_they_came(warm):

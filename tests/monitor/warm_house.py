@@ -18,7 +18,7 @@ INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 WARM_S = 500.0
 RUN_S = 120.0
 
-JOB = """\
+TELLS = """\
 import json, os, sys, time
 import trigmon
 from pyspark.sql import SparkSession
@@ -27,11 +27,17 @@ def told(**fields):
     with open(os.path.join(sys.argv[1], os.environ["TRIGMON_RUN"]), "a") as file:
         print(json.dumps({"at": time.time(), **fields}), file=file, flush=True)
 
+"""
+
+JOB = (
+    TELLS
+    + """\
 with trigmon.connect() as qm, qm.open(os.environ["TRIGMON_QNAME"], "input_shared") as queue:
     queue.get()
 spark = SparkSession.builder.getOrCreate()
 told(rows=len(spark.range(10).collect()), session=spark.session_id, tags=sorted(spark.getTags()))
 """
+)
 
 # A query that goes on until somebody ends it, on one core, without a worker of Python's.
 ENDLESS = """\
@@ -55,14 +61,14 @@ class WarmHouse:
         self.qm = self.daemon.connect()
         self.queues = 0
 
-    def job(self, text="", name="job", **process):
+    def job(self, text="", name="job", *, beginning=JOB, trigger_type="every", **process):
         """A queue whose every message starts a warm job of this text behind the usual beginning."""
         script = self.directory / f"{name}.py"
-        script.write_text(JOB + text)
+        script.write_text(beginning + text)
         named = {"spark_start": "connect", "spark_arguments": str(self.told), "retry": 0} | process
         define(self.qm, name.upper(), "PROCESS", appl_type="spark", appl_id=str(script), **named)
-        wanted = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
-        define(self.qm, f"{name.upper()}.Q", process_name=name.upper(), **wanted)
+        wanted = {"trigger_control": "on", "trigger_type": trigger_type, "initiation_q_name": INITQ}
+        define(self.qm, f"{name.upper()}.Q", process_name=name.upper(), def_persistence="persistent", **wanted)
         return f"{name.upper()}.Q"
 
     def runs(self, **where):

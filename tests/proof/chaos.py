@@ -18,13 +18,13 @@ from typing import Protocol
 
 import trigmon
 from tests.daemons import Daemon, define
-from tests.launch.spark.clusters import Network, ip
 from tests.members import settings, share, told
 from tests.postgres import Server
 from tests.proof.chaos_clients import OWN, SHARED, Client, Monitor
 from tests.proof.chaos_rules import COMMITTED, Left, Recovery, Work, problems
 from tests.proof.cuttable import Way
 from tests.proof.found import Found
+from tests.spark.clusters import Network, ip
 from tests.waiting import until
 
 NAMES = ("QM1", "QM2", "QM3")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.launch.spark.clusters import Network, why_no_namespaces
 from tests.postgres import Server
 from tests.proof import chaos
 from tests.proof.chaos import FAULTS, NAMES, strike
 from tests.proof.chaos_rules import BACKED_OUT, COMMITTED, Left, Recovery, Work, problems
+from tests.spark.clusters import Network, why_no_namespaces
 
 SLICES = 5
 SLOW_FAULTS = 100

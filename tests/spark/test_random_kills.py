@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.spark.clusters import cluster
+from tests.spark.clusters import Cluster
 from tests.spark.killing import DRIVER, EXECUTOR, Q_MGR, VICTIMS, House, moment
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]
@@ -16,8 +16,8 @@ FEW, MANY = 2_000, 20_000
 @pytest.fixture(scope="module")
 def master(tmp_path_factory):
     """A cluster's address, for those who kill executors: a local Spark has none."""
-    with cluster(tmp_path_factory.mktemp("cluster"), 1) as address:
-        yield address
+    with Cluster(tmp_path_factory.mktemp("cluster"), workers=1, cores=1, memory="1g") as one:
+        yield one.address
 
 
 @pytest.fixture

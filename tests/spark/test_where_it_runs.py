@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.daemons import define
-from tests.spark.clusters import cluster
+from tests.spark.clusters import Cluster
 from tests.spark.conftest import depth, spark_environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -20,8 +20,8 @@ JOB = Path(__file__).with_name("whole_job.py")
 @pytest.fixture
 def master(tmp_path):
     """A master's address, with two workers of one core each."""
-    with cluster(tmp_path, 2) as address:
-        yield address
+    with Cluster(tmp_path, cores=1, memory="1g") as one:
+        yield one.address
 
 
 def check_whole_job(qm, q_name, shared_daemon, tmp_path, master):

@@ -20,6 +20,8 @@ from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.rules.facts import Decided
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken
+from trigmon.store.postgres import group_sql, turn
+from trigmon.store.postgres import member as serving
 from trigmon.store.postgres.group import PostgresGroup
 from trigmon.store.postgres.store import PostgresStore
 
@@ -209,18 +211,61 @@ class TestADeadMember:
         again.abandon()
 
 
-class TestTheFence:
-    def late(self, group, join):
-        """One that was silent for its lease and recovered, and does not know it."""
-        one, two = defined(join(group)), join(group, "QM2")
-        one.put("Q", b"m", unit=0)
-        handle = one.did(Open(object_name="Q", options=IN)).handle
-        one.did(Get(handle=handle, options=2, unit=1))
-        one.put("Q", b"uncommitted")
-        until(lambda: two.shared.dead() == ["QM1"])
-        assert two.shared.recover("QM1")
-        return one, two, handle
+def late(group, join):
+    """One that was silent for its lease and recovered, and does not know it; and who recovered it."""
+    one, two = defined(join(group)), join(group, "QM2")
+    one.put("Q", b"m", unit=0)
+    handle = one.did(Open(object_name="Q", options=IN)).handle
+    one.did(Get(handle=handle, options=2, unit=1))
+    one.put("Q", b"uncommitted")
+    until(lambda: two.shared.dead() == ["QM1"])
+    assert two.shared.recover("QM1")
+    return one, two
 
+
+def check_that_nothing_late_stands(group, join, call):
+    one, two = late(group, join)
+    with pytest.raises(Fenced):
+        one.do(call)
+    assert two.left("Q") == [(b"m", 1)]
+    assert isinstance(two.do(Open(object_name="LATE", options=IN)), Refused)
+
+
+def check_that_no_get_is_committed_that_the_database_has_forgotten(group, join):
+    """As it would after a crash, since marks of gets are not waited for until they last."""
+    one, two = defined(join(group)), join(group, "QM2")
+    one.put("Q", b"m", unit=0)
+    handle = one.did(Open(object_name="Q", options=IN)).handle
+    assert one.did(Get(handle=handle, options=2, unit=1)).data == b"m"
+    postgres.change(group.place, "UPDATE message SET taken_by = NULL")
+    with pytest.raises(StoreBroken, match="1 rows were to change, and 0 did"):
+        one.do(Commit(unit=1))
+    one.die()
+    is_found_dead(two, "QM1")
+    two.shared.recover("QM1")
+    assert two.left("Q") == [(b"m", 0)]
+
+
+def check_that_one_is_in_the_group_at_a_time(group, join):
+    one, two = join(group), join(group, "QM2")
+    one.shared.enter()
+    entered = threading.Event()
+
+    def enter():
+        two.shared.enter()
+        entered.set()
+
+    entering = threading.Thread(target=enter)
+    entering.start()
+    until(lambda: entered.is_set() or postgres.waits_for_a_lock(group.place))
+    was_alone = not entered.is_set()
+    one.shared.end()
+    entering.join()
+    two.shared.end()
+    assert was_alone
+
+
+class TestTheFence:
     @pytest.mark.parametrize(
         "call",
         [
@@ -232,15 +277,11 @@ class TestTheFence:
         ids=lambda call: type(call).__name__,
     )
     def test_who_was_recovered_does_nothing_more_and_nothing_of_its_turn_stands(self, impatient, join, call):
-        one, two, _ = self.late(impatient, join)
-        with pytest.raises(Fenced):
-            one.do(call)
-        assert two.left("Q") == [(b"m", 1)]
-        assert isinstance(two.do(Open(object_name="LATE", options=IN)), Refused)
+        check_that_nothing_late_stands(impatient, join, call)
 
     @pytest.mark.parametrize("act", ["beat", "dead", "takes_role"])
     def test_it_is_told_so_whatever_it_asks_first(self, impatient, join, act):
-        one, _, _ = self.late(impatient, join)
+        one, _ = late(impatient, join)
         asks = {
             "beat": one.shared.beat,
             "dead": one.shared.dead,
@@ -248,6 +289,9 @@ class TestTheFence:
         }
         with pytest.raises(Fenced):
             asks[act]()
+
+    def test_a_get_that_the_database_has_forgotten_is_not_committed(self, group, join):
+        check_that_no_get_is_committed_that_the_database_has_forgotten(group, join)
 
     def test_who_stops_in_the_middle_of_a_turn_loses_it_and_the_others_go_on(self, group, join):
         one, two = defined(join(group)), join(group, "QM2")
@@ -260,7 +304,37 @@ class TestTheFence:
         assert two.left("Q") == [(b"m", 0)]
 
 
+class TestPlantedFaults:
+    """Each is noticed by what is checked above."""
+
+    def test_no_epoch_is_checked(self, impatient, join, monkeypatch):
+        monkeypatch.setattr(serving, "CHECK", "SELECT length(?::text) + ?::int8")
+        with pytest.raises((pytest.fail.Exception, AssertionError)):
+            check_that_nothing_late_stands(impatient, join, Put(q_name="Q", data=b"late"))
+
+    def test_no_rows_are_counted(self, group, join, monkeypatch):
+        uncounted = "WITH done AS ({} RETURNING 1) SELECT ?::int8"
+        monkeypatch.setattr(turn, "counted", uncounted.format)
+        with pytest.raises((pytest.fail.Exception, AssertionError)):
+            check_that_no_get_is_committed_that_the_database_has_forgotten(group, join)
+
+    def test_neither_is_so_a_message_is_got_twice(self, impatient, join, monkeypatch):
+        monkeypatch.setattr(serving, "CHECK", "SELECT length(?::text) + ?::int8")
+        monkeypatch.setattr(turn, "counted", "WITH done AS ({} RETURNING 1) SELECT ?::int8".format)
+        one, two = late(impatient, join)
+        assert not isinstance(one.do(Commit(unit=1)), Refused), "it has got the message"
+        assert two.left("Q") == [(b"m", 1)], "and so has this one"
+
+    def test_nothing_is_locked(self, group, join, monkeypatch):
+        monkeypatch.setattr(group_sql, "LOCK", group_sql.PEEK)
+        with pytest.raises(AssertionError):
+            check_that_one_is_in_the_group_at_a_time(group, join)
+
+
 class TestTurnsBesideEachOther:
+    def test_one_is_in_the_group_at_a_time(self, group, join):
+        check_that_one_is_in_the_group_at_a_time(group, join)
+
     def test_many_members_at_once_lose_nothing_get_nothing_twice_and_count_right(self, group, join):
         members = [join(group, f"QM{number}") for number in range(1, 5)]
         defined(members[0], max_q_depth=100_000)

@@ -197,6 +197,8 @@ class Keeper:
                 self._lease(order)
             elif order.get("say") == "warm":
                 self._warm(order)
+            elif order.get("say") == "cool" and self._forks:
+                self._forks.close()
         if any(order.get("say") == "bye" for order in asked):
             self._linger_s = 0.0 if len(self._peers) <= 1 else self._linger_s
 

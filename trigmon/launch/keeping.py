@@ -88,6 +88,10 @@ class Keeper:
         """Has it keep a fork server ready. Raises KeeperGone."""
         self._say(talk.line("warm", argv=argv, environment=dict(environment)))
 
+    def cool(self) -> None:
+        """Has it keep no fork server any more; what that has made runs on. Raises KeeperGone."""
+        self._say(talk.line("cool"))
+
     def close(self, *, for_good: bool = True) -> None:
         """Goes; a keeper that keeps nothing ends then, unless this monitor comes again (not ``for_good``)."""
         with suppress(KeeperGone):

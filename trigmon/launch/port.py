@@ -96,7 +96,7 @@ class Launcher(Protocol):
     def plan(self, order: Order) -> LaunchPlan:
         """The plan for ``order``. Raises LaunchError; looks for programs, but starts none."""
 
-    def told(self, directory: Path) -> dict[str, str]:
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
         """What the run's record is to hold besides, from what its program wrote.
 
         Two names in it are no fields of the record: ``unknown`` says why nobody knows how the run ended, though its

@@ -89,7 +89,7 @@ class ProcessLauncher:
         )
         return self._grants.completed(plan, order.process)
 
-    def told(self, directory: Path) -> dict[str, str]:
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
         """A program's output is its own."""
         return {}
 

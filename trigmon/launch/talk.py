@@ -10,6 +10,7 @@ start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``,
           fork server would run it, where there is one: argv otherwise); of a helper, ``lease_s``
 keep      ``run``, ``lease_s``: a helper is wanted for so long from now on
 warm      ``argv``, ``environment``: there is to be a fork server of these words
+cool      there is to be none any more; what it has made runs on
 stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
 bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
 ========  ==================================================================================================

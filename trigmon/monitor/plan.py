@@ -100,13 +100,13 @@ def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> P
 
 
 def warm_masters(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The masters ("": the ordinary one) of the Spark Connect servers that processes need of us, by process name."""
+    """The masters ("": the ordinary one) of the Spark Connect servers that processes need, by process name."""
     attributes = ATTRIBUTES[ObjectType.PROCESS]
     masters = {}
     for row in rows:
         said = {name: attributes[name].read(row[name], row["name"]) for name in _OF_WARMTH if name in row}
         process = Process(name=row["name"], **said)
-        if process.appl_type == ApplType.SPARK and is_warm(process) and not process.spark_master.startswith("sc://"):
+        if process.appl_type == ApplType.SPARK and is_warm(process):
             masters[process.name] = process.spark_master
     return masters
 

@@ -365,11 +365,12 @@ class Programs:
         begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.base))
         child.pid = said["pid"]
         limit_s = said.get("limit_s", 0) if child.directory == child.base else self._limit_s(child)
+        lost = self.warm.doomed(child.run_id)
         ended_by = {
             talk.TIME_LIMIT: f"its time limit of {limit_s:g} s",
             talk.NOT_OPENED: f"its monitor, since it had not opened its queue in {child.order.process.open_wait_s} s",
             talk.STOPPED: "its monitor's stop",
-            talk.SERVER_LOST: "the end of its Spark Connect server",
+            talk.SERVER_LOST: f"the loss of its Spark Connect server{lost and f': {lost}'}",
             talk.KEEPER_ENDED: "its keeper's stop",
             talk.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
@@ -385,7 +386,7 @@ class Programs:
     def _told(self, child: Child) -> tuple[ledger.Fields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told: ledger.Fields = dict(launcher.told(child.base)) if launcher is not None else {}
+        told: ledger.Fields = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
         return told, told.pop("unknown", ""), told.pop("status", "")
 
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:

@@ -25,6 +25,7 @@ from trigmon.launch.spark.attendant import GONE, Attendant
 from trigmon.launch.spark.serving import Server
 from trigmon.launch.talk import Said
 from trigmon.log import logger
+from trigmon.monitor.elsewhere import Elsewhere
 from trigmon.monitor.warm import Release, Warm
 
 log = logger()
@@ -102,6 +103,7 @@ class Servers:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._attendant = Attendant(data_directory / "spark" / "attendant.log", environment({}))
+        self._elsewhere = Elsewhere(warm, self._attendant)
         warm.look = self.look
         if any(each.monitor == warm.monitor for each in self._shelf.all_servers()):
             self.look()
@@ -148,7 +150,8 @@ class Servers:
     def _is_over(self) -> bool:
         if not self._over_at:
             return False
-        return time.monotonic() >= self._over_at or not (self._releasing or self._next_release)
+        is_done = not (self._releasing or self._next_release) and self._elsewhere.is_left
+        return time.monotonic() >= self._over_at or is_done
 
     def _wait(self) -> None:
         poll = select.poll()
@@ -168,14 +171,25 @@ class Servers:
     def _look_at_all(self, now: float) -> None:
         self._release(now)
         if self._over_at:
+            self._elsewhere.stop()
             return
         wanted = self._warm.wanted()
+        has_others = self._elsewhere.look(now)
         for kept in list(self._kept.values()):
             self._look_at(kept, wanted, now)
         for master in wanted:
             if not any(kept.server.master == master and not kept.is_old for kept in self._kept.values()):
                 self._start(master, now)
-        if self._forks and now >= self._forks_at and (wanted or self._kept):
+        self._see_to_forks(bool(wanted or self._kept or has_others), now)
+
+    def _see_to_forks(self, is_needed: bool, now: float) -> None:
+        """The keeper has a fork server as long as there is a server that its copies are clients of, or may be soon."""
+        if not self._forks or not (is_needed or self._forks_at):
+            return
+        if not is_needed:
+            self._forks_at = 0.0
+            self._say(lambda keeper: keeper.cool())
+        elif now >= self._forks_at:
             self._forks_at = now + _RENEW_S
             argv = [sys.executable, "-m", FORKING]
             self._say(lambda keeper: keeper.warm(argv, self._environment({})))

@@ -4,6 +4,9 @@ A run waits here, due in the ledger, while its server is not warm or as many war
 it waits for stands in its record. A session is written down before its run starts and released when the run has ended,
 however that came about (:mod:`trigmon.launch.spark.serving`).
 
+A server elsewhere is somebody else's to keep. It is asked how it is before the first run goes there and while any works
+there; the sessions on one that is away are released when it answers again, and no run goes there until then.
+
 Programs speak from their threads; the servers are seen to by a thread of its own (:mod:`trigmon.monitor.servers`).
 """
 
@@ -58,9 +61,11 @@ class Warm:
         self._active: dict[str, Given] = {}
         self._warm: dict[str, Server] = {}
         self._troubles: dict[str, str] = {}
+        self._elsewhere: dict[str, str] = {}
         self._doomed: dict[str, str] = {}
         self._releases: list[Release] = []
         self._expected: frozenset[str] = frozenset()
+        self._expected_elsewhere: frozenset[str] = frozenset()
         self.wake: Callable[[], None] = lambda: None
         self.look: Callable[[], None] = lambda: None
 
@@ -147,15 +152,20 @@ class Warm:
         if self._releases:
             self.look()
 
-    def doomed(self, run_id: str) -> bool:
-        """Whether the server of a run is gone, so that the run can only end."""
-        return run_id in self._doomed
+    def doomed(self, run_id: str) -> str:
+        """Why the server of a run is gone, so that the run can only end; "" where it is there."""
+        return self._doomed.get(run_id, "")
 
     def expect(self, masters: Iterable[str]) -> None:
-        """Servers with these masters are to be there before the first run needs one ("": the ordinary one)."""
-        expected = frozenset(master or self.settings.master for master in masters)
-        if expected != self._expected:
-            self._expected = expected
+        """Servers with these masters are to be there before the first run needs one ("": the ordinary one).
+
+        Of a server elsewhere, whose master is its address, it is to be known whether it is there.
+        """
+        said = {master or self.settings.master for master in masters}
+        elsewhere = frozenset(filter(serving.is_elsewhere, said))
+        expected = frozenset(said - elsewhere), elsewhere
+        if expected != (self._expected, self._expected_elsewhere):
+            self._expected, self._expected_elsewhere = expected
             self.look()
 
     # -- for the servers' thread ----------------------------------------------------------------------------
@@ -165,6 +175,42 @@ class Warm:
         with self._lock:
             sessions = [each.plan.session for each in self._waiting.values()]
             return {it.master for it in sessions if it is not None and not it.remote} | self._expected
+
+    def wanted_elsewhere(self) -> dict[str, int]:
+        """The addresses of servers elsewhere that are needed, and how many runs work in each."""
+        with self._lock:
+            sessions = [each.plan.session for each in self._waiting.values()]
+            waited_for = [it.remote for it in sessions if it is not None and it.remote]
+            left = [each.given.remote for each in self._releases if each.given.remote]
+            wanted = dict.fromkeys([*self._expected_elsewhere, *waited_for, *left], 0)
+            for given in self._active.values():
+                if given.remote:
+                    wanted[given.remote] = wanted.get(given.remote, 0) + 1
+            return wanted
+
+    def is_there(self, url: str) -> None:
+        """A server elsewhere answers: runs may go there, and what is to be released there is."""
+        with self._lock:
+            if self._elsewhere.get(url) == "":
+                return
+            self._elsewhere[url] = ""
+            now = time.monotonic()
+            self._releases = [each._replace(at=now) if each.given.remote == url else each for each in self._releases]
+        self.wake()
+
+    def is_away(self, url: str, why: str, *, is_lost: bool) -> None:
+        """A server elsewhere does not answer. When it ``is_lost``, it has not for so long that its runs are to end."""
+        with self._lock:
+            self._elsewhere[url] = why
+            for run_id, given in self._active.items():
+                if is_lost and given.remote == url:
+                    self._doomed[run_id] = f"{serving.shown(url)} does not answer: {why}"
+        self.wake()
+
+    def is_unknown(self, url: str) -> None:
+        """Nobody asks any more how a server elsewhere is."""
+        with self._lock:
+            self._elsewhere.pop(url, None)
 
     def uses(self, server_id: str) -> int:
         """How many runs work in a server."""
@@ -199,11 +245,19 @@ class Warm:
         self.wake()
 
     def to_release(self, now: float) -> tuple[list[Release], float]:
-        """The sessions to be released now, and when the next is (0: none waits)."""
+        """The sessions to be released now, and when the next is (0: none waits).
+
+        Those on a server elsewhere that is away wait for it, until they are given up.
+        """
         with self._lock:
-            due = [each for each in self._releases if each.at <= now]
-            self._releases = [each for each in self._releases if each.at > now]
-            return due, min((each.at for each in self._releases), default=0.0)
+            due = [each for each in self._releases if each.at <= now and not self._is_away(each)]
+            self._releases = [each for each in self._releases if each not in due]
+            given_up = [each for each in self._releases if each.until <= now]
+            self._releases = [each for each in self._releases if each.until > now]
+            next_at = min((each.at for each in self._releases if not self._is_away(each)), default=0.0)
+        for release in given_up:
+            self._give_up(release, self._elsewhere.get(release.given.remote, ""))
+        return due, next_at
 
     def released(self, release: Release, error: str) -> None:
         """What became of a release: once more, again later, or done."""
@@ -213,12 +267,15 @@ class Warm:
         elif not error and not release.is_last:
             again = release._replace(at=now + _AGAIN_S, is_last=True)
         else:
-            if error:
-                log.warning("session not released", run=release.given.run_id, error=error)
-            self.shelf.drop_session(release.given.run_id)
+            self._give_up(release, error)
             return
         with self._lock:
             self._releases.append(again)
+
+    def _give_up(self, release: Release, error: str) -> None:
+        if error:
+            log.warning("session not released", run=release.given.run_id, error=error)
+        self.shelf.drop_session(release.given.run_id)
 
     # -- under the lock -------------------------------------------------------------------------------------
 
@@ -230,10 +287,18 @@ class Warm:
     def _server_hinders(self, plan: LaunchPlan) -> str:
         session = plan.session
         assert session is not None
-        if session.remote or session.master in self._warm:
+        if session.remote:
+            trouble = self._elsewhere.get(session.remote)
+            if trouble is None:
+                return f"{serving.shown(session.remote)} does not answer yet"
+            return trouble and f"{serving.shown(session.remote)} does not answer: {trouble}"
+        if session.master in self._warm:
             return ""
         trouble = self._troubles.get(session.master)
         return "its Spark Connect server does not answer yet" + (f"; the last one: {trouble}" if trouble else "")
+
+    def _is_away(self, release: Release) -> bool:
+        return bool(self._elsewhere.get(release.given.remote))
 
     def _given(self, run_id: str, plan: LaunchPlan) -> Given:
         session = plan.session

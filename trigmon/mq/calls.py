@@ -465,6 +465,18 @@ class Release(Call, frozen=True, array_like=True, kw_only=True, tag="release"):
     counts: bool = True
 
 
+class Attempt(Call, frozen=True, array_like=True, kw_only=True, tag="attempt"):
+    """From now on the holder works on ``count`` ordinals from ``ordinal`` on alone (0: on none). Answered by Done.
+
+    It lasts. If the holder is gone before it has settled them, given them back or said otherwise, whoever is offered
+    the reservation anew is told (``deaths``): so that one message in a batch which kills its readers can be found.
+    """
+
+    reservation: int
+    ordinal: int = 0
+    count: int = 0
+
+
 class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
     """One message of a reservation goes onto BOQNAME, else onto the dead-letter queue. Answered by Settled.
 
@@ -526,6 +538,7 @@ AnyCall = (
     | ReadReserved
     | Settle
     | Release
+    | Attempt
     | Reject
     | Reservations
 )

@@ -261,12 +261,15 @@ class QueueManager:
         self._store.mark()
         self._noted.clear()
         self._goes_on = False
+        before = self._ids.next, self._room
         try:
             reply = self._perform(call, session, now).reply
             while (moved := self._store.changed()) is not NOTHING_MOVED:
                 self._judge(moved, now)
         except NotEntered:
             self._store.undo()
+            self._ids.go_back(before[0])
+            self._room = before[1]
             self._store.enter()
             self._heed(now, self._late)
             return self._answer(session, call, now)

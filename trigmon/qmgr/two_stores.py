@@ -144,11 +144,11 @@ class TwoStores:
         self._look()
 
     def changed(self) -> Moved:
-        """Each shared queue and each definition that moved is named once."""
+        """Each shared queue and each definition that moved is named once, in an order that no store decides."""
         self._look()
         if not self._moved and not self._copied:
             return NOTHING_MOVED
-        moved = Moved(tuple(self._moved), tuple(self._copied))
+        moved = Moved(tuple(sorted(self._moved)), tuple(sorted(self._copied)))
         self._moved.clear()
         self._copied.clear()
         return moved

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, ReadReserved, Release, Reservations, Reserve, Settle
+from trigmon.mq.calls import Attempt, Call, ReadReserved, Release, Reservations, Reserve, Settle
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import BackoutRequeue, DefinitionType, Inhibit, OpenOption, UnitOutcome
 from trigmon.mq.errors import (
@@ -52,7 +52,7 @@ from trigmon.rules.get import MOST_BYTES, MOST_MESSAGES, given
 from trigmon.rules.order.place import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.order.wholeness import Whole
 from trigmon.rules.reports import delivery_report, expiration_reports
-from trigmon.rules.reserved import Due, Reservation, cut, ended, longer, without
+from trigmon.rules.reserved import Due, Reservation, cut, ended, longer, offered_anew, without
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -244,7 +244,7 @@ def _offered(own: Reservation, facts: Facts) -> Decision:
     """The same batch once more. To another connection it is offered anew: whoever had it is no more."""
     if own.holder == facts.connection.connection:
         return Decision(_as_reply(own, again=True))
-    anew = replace(_held_by(own, facts), offers=own.offers + 1)
+    anew = offered_anew(_held_by(own, facts))
     return Decision(_as_reply(anew, again=True), [SetReservation(anew)])
 
 
@@ -305,6 +305,8 @@ def _as_reply(reservation: Reservation, *, again: bool = False) -> Reserved:
         again=again,
         offers=reservation.offers,
         more=not reservation.is_sealed,
+        deaths=[list(death) for death in reservation.deaths],
+        settled=reservation.settled,
     )
 
 
@@ -404,9 +406,11 @@ def decide_release(call: Release, facts: Facts, found: Found | None, now: int, i
 def _end(reservation: Reservation, parts: list[Due], outcome: UnitOutcome, now: int) -> Decision:
     if not parts:
         return Decision(Settled(count=0, left=reservation.left, already=True))
-    after = ended(reservation, parts, outcome, now)
-    check_stretches(after)
     count = sum(part.end - part.first for part in parts)
+    after = ended(reservation, parts, outcome, now)
+    if outcome is UnitOutcome.COMMITTED:
+        after = replace(after, settled=after.settled + count)
+    check_stretches(after)
     sweep = Sweep(reservation=reservation.number)
     return Decision(Settled(count=count, left=after.left), [SetReservation(after)], [sweep])
 
@@ -484,6 +488,17 @@ def open_one(facts: Facts, number: int = 0) -> Reservation:
         how = "settled" if reservation.outcome is UnitOutcome.COMMITTED else "given back"
         raise UnitOfWorkNotStarted(f"{named(reservation)} was {how}")
     return reservation
+
+
+def decide_attempt(call: Attempt, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What its holder works on alone is written down, for whoever is offered it after that one's death."""
+    reservation = open_one(facts, call.reservation)
+    if call.ordinal < 0 or call.count < 0 or call.ordinal + call.count > reservation.count:
+        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and within {reservation.count}")
+    if reservation.holder != facts.connection.connection or not reservation.is_sealed:
+        raise NotAuthorized(f"{named(reservation)}: only its holder works on it, and when it is complete")
+    attempt = (call.ordinal, call.ordinal + call.count) if call.count else None
+    return Decision(Done(), [SetReservation(replace(reservation, attempt=attempt), must_last=True)])
 
 
 def _asked_for(call: Settle | Release, facts: Facts) -> Reservation:

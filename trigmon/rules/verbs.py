@@ -82,6 +82,7 @@ from trigmon.rules.poison import (
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.rejecting import decide_put_off, decide_reject, look_for_reject
 from trigmon.rules.reserving import (
+    decide_attempt,
     decide_let_go,
     decide_read_reserved,
     decide_release,
@@ -297,6 +298,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.ReadReserved: Verb(_reservation, decide_read_reserved, look_for_read_reserved, is_wide=True),
     calls.Settle: Verb(_reservation, decide_settle, is_wide=True),
     calls.Release: Verb(_reservation, decide_release, is_wide=True),
+    calls.Attempt: Verb(_reservation, decide_attempt, is_wide=True),
     calls.Reject: Verb(_reservation, decide_reject, look_for_reject, is_wide=True),
     calls.Reservations: Verb(_everything, decide_reservations, is_wide=True),
     PutOff: Verb(_put_off, decide_put_off),

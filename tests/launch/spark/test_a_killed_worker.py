@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.daemons import define
-from tests.launch.spark.clusters import QUICK, Cluster, Network, why_no_namespaces
+from tests.spark.clusters import QUICK, Cluster, Network, why_no_namespaces
 from tests.spark.conftest import depth
 from tests.waiting import until
 from trigmon.mq.calls import Runs
@@ -44,11 +44,8 @@ def cluster(tmp_path):
     try:
         if network:
             network.make()
-        one = Cluster(tmp_path, network)
-        try:
-            yield one.start()
-        finally:
-            one.close()
+        with Cluster(tmp_path, network) as one:
+            yield one
     finally:
         if network:
             network.remove()

@@ -10,7 +10,7 @@ import secrets
 
 import pytest
 
-from tests.launch.spark.clusters import Cluster
+from tests.spark.clusters import Cluster
 from trigmon.launch.spark import rest
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -30,14 +30,10 @@ def token(key):
 def test_who_has_the_token_is_heard_and_nobody_else(tmp_path):
     key = secrets.token_bytes(32)
     said = [f"-Dspark.master.rest.filters={FILTER}", f"-Dspark.{FILTER}.param.secretKey={encoded(key)}"]
-    cluster = Cluster(tmp_path, workers=0, settings=said)
-    try:
-        cluster.start()
+    with Cluster(tmp_path, workers=0, settings=said) as cluster:
         address = [f"http://{cluster.host}:{cluster.rest}"]
         with pytest.raises(rest.RefusedError, match="403"):
             rest.Master(address, []).status("driver-1")
         with pytest.raises(rest.RefusedError, match="403"):
             rest.Master(address, [], token(secrets.token_bytes(32))).create(["x.py"], {}, {})
         assert rest.Master(address, [], token(key)).status("driver-1").state == ""
-    finally:
-        cluster.close()

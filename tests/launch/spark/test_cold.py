@@ -10,8 +10,9 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,20 @@ def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave
         maker.wait()
     assert _at_work(it.directory) == []
     assert make_archive.make(it.archives, REAL, find_java(it.archives.directory), time_limit_s=0.1).failed
+
+
+def test_a_driver_finds_a_port_for_its_web_server_where_spark_by_itself_would_give_up(tmp_path):
+    (tmp_path / "job.py").write_text("from pyspark import SparkContext\nprint(SparkContext.getOrCreate().uiWebUrl)\n")
+    said = {"appl_type": ApplType.SPARK, "working_directory": str(tmp_path), "spark_master": "local[1]"}
+    conf = CONF.replace("spark.ui.enabled=false ", "")
+    plan = SparkSubmitLauncher(tmp_path, makes_archives=False).plan(make_order("job.py", spark_conf=conf, **said))
+    with ExitStack() as taken:
+        for port in range(4040, 4057):
+            with suppress(OSError):  # somebody else's already
+                taken.enter_context(socket.create_server(("", port)))
+        it = subprocess.run(plan.argv, env=environment(plan), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert it.returncode == 0, it.stderr
+    assert 4056 < int(it.stdout.rpartition(":")[2]) < 4140
 
 
 def _at_work(directory):

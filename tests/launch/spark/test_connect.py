@@ -30,8 +30,8 @@ class Cold:
     def plan(self, order):
         return LaunchPlan(argv=["cold"], environment={})
 
-    def told(self, directory):
-        return {}
+    def told(self, order, directory):
+        return {"application_id": "cold"}
 
     def lead(self, order, directory, pid):
         return Lead("cold")
@@ -108,10 +108,12 @@ def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_
     said = order("job.py", **WARM)
     launcher = SparkConnectLauncher(Cold(), shelf)
     assert launcher.lead(said, tmp_path, 1) == Lead("cold")
+    assert launcher.told(said, tmp_path) == {"application_id": "cold"}
     server = serving.made("m", Session(), Serving())
     given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
     shelf.put_session(given)
     assert launcher.lead(said, tmp_path, 1) == Lead()
+    assert launcher.told(said, tmp_path) == {}
     shelf.put_server(server)
     assert launcher.lead(said, tmp_path, 1) == Lead(url=f"http://127.0.0.1:{server.ui_port}", tag="s")
 

@@ -117,3 +117,9 @@ def test_a_spark_that_is_laid_out_otherwise_or_has_settings_is_left_to_spark_sub
     assert why(unpacked).endswith(other)
     assert why(tmp_path / "gone").endswith(other)
     assert why(REAL) == ""
+
+
+@pytest.mark.parametrize("said", ["spark.ui.port=0", "spark.port.maxRetries=1", "spark.ui.enabled=false"])
+def test_many_drivers_find_ports_on_one_host_unless_the_job_says_which_it_wants(said):
+    assert direct.ports({"spark.x": "y"}) == ["--conf", "spark.port.maxRetries=100"]
+    assert direct.ports(dict([said.split("=")])) == []

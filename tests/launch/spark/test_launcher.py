@@ -23,7 +23,7 @@ class Way:
     def plan(self, order):
         return LaunchPlan(argv=[self.name], environment={})
 
-    def told(self, directory):
+    def told(self, order, directory):
         return {self.name: "told"}
 
     def tend(self):
@@ -45,7 +45,7 @@ def test_a_job_is_started_as_its_definition_says_and_cold_when_it_wants_a_proces
     launcher = SparkLauncher({start: Way(start.name.lower()) for start in SparkStart})
     said = order("job.py", appl_type=ApplType.SPARK, spark_start=start, spark_isolation=isolation)
     assert launcher.plan(said).argv == [way]
-    assert launcher.told(None) == {"submit": "told", "connect": "told", "rest": "told"}
+    assert launcher.told(said, None) == {way: "told"}
 
 
 def test_every_way_is_tended(order):
@@ -59,6 +59,19 @@ def test_a_way_that_is_not_there_is_told_with_the_remedy(order):
     said = order("job.py", appl_type=ApplType.SPARK, spark_start=SparkStart.REST)
     with pytest.raises(LaunchError, match=r"SPKSTART\(REST\) is not started by this monitor: say SPKSTART\(SUBMIT\)"):
         launcher.plan(said)
+
+
+def test_a_cold_job_that_writes_what_a_supervisor_would_has_no_driver(order, tmp_path):
+    (tmp_path / "stdout").write_text(
+        "2026-11-21T20:01:02.123Z asking http://m:6066 1795291262123\n"
+        "2026-11-21T20:01:02.456Z submitted driver-20261121200102-0000\n"
+    )
+    launcher = launchers(tmp_path)[ApplType.SPARK]
+    cold, rest = (
+        order("job.py", appl_type=ApplType.SPARK, spark_start=start) for start in (SparkStart.SUBMIT, SparkStart.REST)
+    )
+    assert launcher.told(cold, tmp_path) == {}
+    assert launcher.told(rest, tmp_path)["driver_id"] == "driver-20261121200102-0000"
 
 
 def test_a_monitor_starts_programs_and_spark(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from tests import processes
 from tests.daemons import define
-from tests.launch.spark.clusters import QUICK, Cluster
+from tests.spark.clusters import QUICK, Cluster
 from tests.spark.conftest import depth
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun, Runs
@@ -40,11 +40,8 @@ raise SystemExit(status)
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    one = Cluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        yield one.start()
-    finally:
-        one.close()
+    with Cluster(tmp_path_factory.mktemp("cluster")) as one:
+        yield one
 
 
 @pytest.fixture

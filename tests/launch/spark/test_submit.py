@@ -41,7 +41,15 @@ def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_
     at = plan.argv.index("org.apache.spark.deploy.SparkSubmit")
     assert plan.argv[0] == f"{tmp_path}/jdk/bin/java"
     assert "-Xmx2g" in plan.argv[:at]
-    said = ["--master", "local[2]", "--driver-memory", "2g", f"{tmp_path}/job.py"]
+    said = [
+        "--conf",
+        "spark.port.maxRetries=100",
+        "--master",
+        "local[2]",
+        "--driver-memory",
+        "2g",
+        f"{tmp_path}/job.py",
+    ]
     assert plan.argv[at + 1 :] == said
     told = {"PYTHONHASHSEED": "0", "JAVA_HOME": f"{tmp_path}/jdk", "SPARK_CONF_DIR": f"{tmp_path}/spark/conf"}
     assert {name: plan.environment[name] for name in told} == told
@@ -153,8 +161,8 @@ def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
         ("", ""),
     ],
 )
-def test_the_id_a_cluster_gave_the_application_is_told(tmp_path, said, told):
+def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, said, told):
     (tmp_path / "stderr").write_text(said)
     expected = {"application_id": told} if told else {}
-    assert SparkSubmitLauncher(tmp_path).told(tmp_path) == expected
-    assert SparkSubmitLauncher(tmp_path).told(tmp_path / "gone") == {}
+    assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path) == expected
+    assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path / "gone") == {}

@@ -38,6 +38,11 @@ class Attendant:
         return self._process.stdout.fileno() if self._process is not None and self._process.stdout else -1
 
     @property
+    def is_there(self) -> bool:
+        """Whether it runs, as far as is known."""
+        return self._process is not None
+
+    @property
     def due_at(self) -> float:
         """When the next answer is late, by time.monotonic(); 0 when none is awaited."""
         return min((by for by, _ in self._asked.values()), default=0.0)
@@ -70,7 +75,8 @@ class Attendant:
     def keep_time(self, now: float) -> None:
         """Answers for itself what it has not answered in time."""
         for number, (by, answered) in list(self._asked.items()):
-            if now >= by:
+            # Whoever is answered may ask, and find the process gone: then the others have been answered.
+            if now >= by and number in self._asked:
                 del self._asked[number]
                 answered({"error": "there was no answer in time"})
 

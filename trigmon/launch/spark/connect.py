@@ -19,7 +19,7 @@ from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Lead, Order, Session
 from trigmon.launch.spark import command
-from trigmon.launch.spark.serving import Serving, Shelf
+from trigmon.launch.spark.serving import Serving, Shelf, is_elsewhere
 from trigmon.launch.spark.submit import check_program
 
 RUNNING = "trigmon.spark.warm.running"
@@ -62,9 +62,9 @@ class SparkConnectLauncher:
         plan = self._grants.completed(plan, process)
         return plan if session.remote or not plan.user else self._cold.plan(order)
 
-    def told(self, directory: Path) -> dict[str, str]:
-        """A session is no application of its own."""
-        return {}
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
+        """See :class:`~trigmon.launch.port.Launcher`. A session is no application of its own."""
+        return {} if self._shelf.session(order.run_id) is not None else self._cold.told(order, directory)
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`. Its jobs are among a server's, by their session."""
@@ -87,7 +87,7 @@ class SparkConnectLauncher:
 def session_of(order: Order, serving: Serving) -> Session:
     """The session that an order's definition asks for. Raises LaunchError."""
     process = order.process
-    is_remote = process.spark_master.startswith("sc://")
+    is_remote = is_elsewhere(process.spark_master)
     name = words.filled([process.spark_name], order)[0] if process.spark_name else ""
     return Session(
         remote=process.spark_master if is_remote else "",

@@ -42,6 +42,9 @@ _OPTIONS = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dderby.connection.requireAuthentication=false",
 )
+PORTS = 100
+"""So many ports behind the first one are tried for a driver's web server: Spark's own 16 end the 18th driver."""
+_PORT_SETTINGS = ("spark.port.maxRetries", "spark.ui.port", "spark.ui.enabled")
 _OWN_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
 # Each would have spark-submit do more than is done here.
 _VARIABLES = (
@@ -109,6 +112,14 @@ def command(
     # A job's own options come after ours: of two that contradict each other the last counts.
     own = [*short, *more, *own]
     return [str(java.executable), "-cp", class_path(home), f"-Xmx{memory}", *own, *java_options(java), MAIN]
+
+
+def ports(settings: Mapping[str, str]) -> list[str]:
+    """What SparkSubmit is told so that many drivers fit on one host; nothing where the job says itself what it wants.
+
+    Port 0 would be as good, but for a driver whose log is quiet: it is found by the ports that Spark is known to try.
+    """
+    return [] if any(key in settings for key in _PORT_SETTINGS) else ["--conf", f"spark.port.maxRetries={PORTS}"]
 
 
 def short_options(own: list[str]) -> list[str]:

@@ -26,9 +26,10 @@ class SparkLauncher:
             raise LaunchError(f"SPKSTART({start.name}) is not started by this monitor: say SPKSTART(SUBMIT)")
         return self._ways[start].plan(order)
 
-    def told(self, directory: Path) -> dict[str, str]:
-        """What any of the ways reads in what the program wrote."""
-        return {name: value for way in self._ways.values() for name, value in way.told(directory).items()}
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
+        """See :class:`~trigmon.launch.port.Launcher`. A way reads what its own programs wrote, and no other's."""
+        way = self._ways.get(_start(order))
+        return way.told(order, directory) if way is not None else {}
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`."""

@@ -111,7 +111,7 @@ class SparkRestLauncher:
         plan = LaunchPlan(argv=_argv(options, there), environment=environment)
         return self._grants.completed(plan, order.process)
 
-    def told(self, directory: Path) -> dict[str, str]:
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
         """Driver and application, and what became of the driver where that is more than its supervisor's status."""
         known = read(directory)
         told = {"driver_id": known.driver, "application_id": known.application}

@@ -111,6 +111,16 @@ def user_of(url: str, user_id: str) -> str:
     return named[0].partition("=")[2] if named else user_id
 
 
+def is_elsewhere(master: str) -> bool:
+    """Whether this is the address of somebody else's server."""
+    return master.startswith("sc://")
+
+
+def shown(url: str) -> str:
+    """A server elsewhere as it is told of: without the parameters of its address, for one may be a token."""
+    return url.partition("/;")[0].rstrip("/")
+
+
 def completed(plan: LaunchPlan, remote: str) -> LaunchPlan:
     """The plan of a run whose session is known."""
     session = plan.session

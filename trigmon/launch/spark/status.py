@@ -16,7 +16,7 @@ from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
 
-from trigmon.launch.spark import log_lines, web
+from trigmon.launch.spark import direct, log_lines, web
 
 LARGEST = 8 << 20
 MOST: Final = 1 << 53
@@ -28,7 +28,7 @@ _API = "/api/v1/applications"
 _PROC = Path("/proc")
 _LISTENS = "0A"
 _SOCKET = re.compile(r"socket:\[([0-9]+)\]")
-_SPARKS_OWN = frozenset(range(4040, 4057))
+_SPARKS_OWN = frozenset(range(4040, 4041 + direct.PORTS))
 
 
 class Where(msgspec.Struct, frozen=True):

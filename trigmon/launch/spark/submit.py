@@ -17,6 +17,7 @@ from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, O
 from trigmon.launch.spark import archive, command, direct, log_lines, make_archive, status, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.java import Java, find_java
+from trigmon.launch.users import account
 from trigmon.log import logger
 from trigmon.mq.attributes import Process
 from trigmon.mq.enums import SparkShort
@@ -59,6 +60,7 @@ class SparkSubmitLauncher:
         self._grants = grants
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
+        self._told_closed: set[str] = set()
         self.maker: subprocess.Popen[bytes] | None = None
 
     def plan(self, order: Order) -> LaunchPlan:
@@ -98,7 +100,18 @@ class SparkSubmitLauncher:
         if file is None and self._makes_archives:
             self._wanted = home, java
         using = archive.using(file, java) if file else ()
-        return direct.command(home, java, process, settings, using), direct.environment(home)
+        if file and process.run_as:
+            self._tell_where_it_is_closed(process.run_as)
+        argv = [*direct.command(home, java, process, settings, using), *direct.ports(settings)]
+        return argv, direct.environment(home)
+
+    def _tell_where_it_is_closed(self, name: str) -> None:
+        """A Java machine that cannot read its archive says nothing and starts without: so it is told here, once."""
+        user = account(name)
+        closed = archive.closed_to(self.archives.directory, user.uid, user.groups)
+        if closed is not None and name not in self._told_closed:
+            self._told_closed.add(name)
+            log.warning("a user cannot read the archive of classes", user=name, chmod_o_x=str(closed))
 
     def tend(self) -> None:
         """Begins to make the archive that a run would have liked, once that run has ended; one at a time."""
@@ -113,7 +126,7 @@ class SparkSubmitLauncher:
         except OSError as error:
             log.warning("no archive of classes can be made", directory=str(self.archives.directory), error=str(error))
 
-    def told(self, directory: Path) -> dict[str, str]:
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
         """The id of the Spark application, where the cluster gave it one and Spark's log says it."""
         found = log_lines.application_in(_log(directory))
         return {"application_id": found} if found else {}

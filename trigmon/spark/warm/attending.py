@@ -7,12 +7,13 @@ standard output, in the order in which they are done; it ends with its input.
 wait     ``url``, ``deadline_s``: answered when the server answers
 heat     ``url``, ``directory``, ``queue``, ``address``: asks one query of each kind, a read of that queue among
          them; ``missed`` tells which failed, ``took_ms`` how long each took; with ``kinds`` only these
-check    ``url``: one query that needs the server and none of its cores
+check    ``url``, ``remote``: one query that needs the server and none of its cores
 release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
-forget   ``url``: the server is gone
+forget   ``url``, ``remote``: the server is gone, or with ``remote`` only this session of it
 =======  ===============================================================================================
 
-Each has an ``id``, which its answer has too, with ``error`` where it failed.
+Each has an ``id``, which its answer has too, with ``error`` where it failed. ``remote`` is the address of the session
+in which a server elsewhere is asked ("": one of this module's own choice).
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from pyspark.sql.connect.session import SparkSession
 
 USER = "trigmon-attendant"
 _AT_ONCE = 8
+# A check of a server that is mute holds its thread until gRPC has given up, and is repeated meanwhile.
+_CHECKS_AT_ONCE = 64
 # A server that has stopped in the middle of a query is given up by gRPC after this.
 _KEEPALIVE = "grpc_keepalive_time_ms=10000;grpc_keepalive_timeout_ms=20000"
 Said = dict[str, Any]
@@ -72,7 +75,7 @@ class Attendant:
 
     def check(self, asked: Said) -> Said:
         """See the module."""
-        self._session(asked["url"]).sql("VALUES (1)").collect()
+        self._session(asked["url"], asked.get("remote", "")).sql("VALUES (1)").collect()
         return {}
 
     def release(self, asked: Said) -> Said:
@@ -86,29 +89,32 @@ class Attendant:
 
     def forget(self, asked: Said) -> Said:
         """See the module."""
-        self._gone.add(asked["url"])
-        self._drop(asked["url"])
+        remote = asked.get("remote", "")
+        if not remote:
+            self._gone.add(asked["url"])
+        self._drop(asked["url"], remote)
         return {}
 
-    def _drop(self, url: str) -> None:
+    def _drop(self, url: str, remote: str = "") -> None:
         with self._lock:
-            session = self._sessions.pop(url, None)
+            session = self._sessions.pop(remote or url, None)
             _, channel = self._channels.pop(url, (None, None))
         if channel is not None:
             channel.close()
         if session is not None:
             session.client._channel.close()
 
-    def _session(self, url: str) -> SparkSession:
+    def _session(self, url: str, remote: str = "") -> SparkSession:
+        key = remote or url
         with self._lock:
-            if url not in self._sessions:
+            if key not in self._sessions:
                 # The same for every attendant that a server ever has: none is left behind.
                 session_id = uuid.uuid5(uuid.NAMESPACE_URL, url)
-                mine = f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}"
-                session = SparkSession.builder.remote(mine).create()
+                mine = remote or f"{url.rstrip('/')};user_id={USER};session_id={session_id}"
+                session = SparkSession.builder.remote(f"{mine};{_KEEPALIVE}").create()
                 session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
-                self._sessions[url] = session
-            return self._sessions[url]
+                self._sessions[key] = session
+            return self._sessions[key]
 
     def _channel(self, url: str) -> tuple[DefaultChannelBuilder, grpc.Channel]:
         with self._lock:
@@ -181,7 +187,7 @@ def main() -> None:
             answers.flush()
 
     # A check waits for nothing else: late, it would cost a healthy server its life.
-    checks, others = ThreadPoolExecutor(_AT_ONCE), ThreadPoolExecutor(_AT_ONCE)
+    checks, others = ThreadPoolExecutor(_CHECKS_AT_ONCE), ThreadPoolExecutor(_AT_ONCE)
     for line in sys.stdin:
         asked = json.loads(line)
         (checks if asked["do"] == "check" else others).submit(do, asked)

@@ -14,9 +14,34 @@ import os
 import sys
 import types
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 
 SESSION = "TRIGMON_SPARK"
+
+
+_KINDS = {"py_files": {"pyfile": True}, "files": {"file": True}, "archives": {"archive": True}, "jars": {}}
+"""How the session takes each list of files."""
+
+
+class _OneModule:
+    """Finds the module that is this file, and nothing beside it, as where spark-submit copies such files to."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        """As :class:`importlib.abc.MetaPathFinder` has it."""
+        return spec_from_file_location(name, self._file) if name == Path(self._file).stem else None
+
+
+def make_importable(file: str) -> None:
+    """One of the py-files can be imported in this process: a module, or an archive of some."""
+    if file.endswith(".py"):
+        sys.meta_path.insert(0, _OneModule(file))
+    else:
+        sys.path.insert(1, file)
 
 
 def open_session() -> None:
@@ -33,9 +58,8 @@ def open_session() -> None:
     for name, value in wanted.get("conf", {}).items():
         spark.conf.set(name, value)
     for file in wanted.get("py_files", []):
-        sys.path.insert(1, file)
-        spark.addArtifacts(file, pyfile=True)
-    for kind, how in (("files", {"file": True}), ("archives", {"archive": True}), ("jars", {})):
+        make_importable(file)
+    for kind, how in _KINDS.items():
         if named := wanted.get(kind):
             spark.addArtifacts(*named, **how)
 

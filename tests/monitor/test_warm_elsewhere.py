@@ -1,0 +1,110 @@
+"""Warm runs on a real Spark Connect server that somebody else keeps.
+
+One server for all tests of the file, in the order they stand: the last one does away with it, and has it come again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.daemons import queue_managers
+from tests.monitor.warm_house import ENDLESS, WarmHouse
+from tests.spark.connect_server import ConnectServer
+from tests.waiting import until
+from trigmon.mq.calls import CancelRun
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    one = ConnectServer(tmp_path_factory.mktemp("server"))
+    try:
+        yield one.start()
+    finally:
+        one.kill()
+
+
+@pytest.fixture(scope="module")
+def house(server, tmp_path_factory):
+    settings = {"connect.runs": 2, "monitor.grace_s": 2, "connect.deadline_s": 30}
+    with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
+        made = WarmHouse(make, tmp_path_factory.mktemp("warm"), **settings)
+        made.job(spark_master=server.url)
+        made.job(ENDLESS, "endless", spark_master=server.url)
+        try:
+            yield made
+        finally:
+            made.end()
+
+
+def begin_endless(house, server):
+    """A run whose query goes on for ever, at work; its record."""
+    before = {run["run_id"] for run in house.runs()}
+    house.qm.put("ENDLESS.Q", b"go")
+    run_id = until(lambda: next((run["run_id"] for run in house.runs() if run["run_id"] not in before), None))
+    house.wait_for_line(run_id, "began")
+    until(lambda: house.works(server, run_id), 60)
+    return house.runs(run_id=run_id)[0]
+
+
+def ended(house, run_id):
+    return until(lambda: next((run for run in house.runs(run_id=run_id) if run["end_ms"]), None), 90)
+
+
+def is_left_alone(house, server, run_id):
+    """No query of the run is at work, and its session is gone; the one in which the server is asked is there."""
+    until(lambda: not house.works(server, run_id), 30)
+    until(lambda: not house.shelf.session(run_id), 30)
+    return until(lambda: house.sessions(server) == 0, 30)
+
+
+def test_a_run_works_there_and_its_session_is_released_and_no_server_is_kept_for_it(house, server):
+    house.qm.put("JOB.Q", b"go")
+    (run,) = house.wait_for_runs(state="exited")
+    assert run["exit_status"] == 0, run["stderr_tail"]
+    line = house.wait_for_line(run["run_id"], "rows")
+    assert (line["rows"], line["tags"]) == (10, [run["run_id"]])
+    assert is_left_alone(house, server, run["run_id"])
+    assert list(house.shelf.all_servers()) == []
+    assert server.server.token not in house.daemon.log.read_text()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "killed"])
+def test_one_that_is_cancelled_or_killed_leaves_no_query_and_no_session_there(house, server, how):
+    run = begin_endless(house, server)
+    if how == "killed":
+        os.kill(run["pid"], signal.SIGKILL)
+    else:
+        house.qm.call(CancelRun(run_id=run["run_id"]))
+    assert ended(house, run["run_id"])["state"] == {"killed": "exited"}.get(how, how)
+    assert is_left_alone(house, server, run["run_id"])
+
+
+@pytest.mark.slow
+def test_one_that_dies_ends_its_runs_and_is_told_and_others_wait_until_it_is_there_again(house, server):
+    run = begin_endless(house, server)
+    server.kill()
+    house.daemon.wait_for_event("Spark Connect server elsewhere does not answer", 30)
+    house.qm.put("JOB.Q", b"go")
+    waits = until(lambda: next((run for run in house.runs(state="due") if run["why"]), None), 60)
+    said = server.url.partition("/;")[0]
+    assert waits["why"].startswith(f"{said} does not answer: ")
+    lost = ended(house, run["run_id"])
+    assert lost["exit_status"] != 0
+    assert (
+        f"the loss of its Spark Connect server: {said} does not answer" in lost["why"]
+        or "refused" in lost["stderr_tail"]
+    )
+    server.start()
+    assert ended(house, waits["run_id"])["exit_status"] == 0
+    assert is_left_alone(house, server, waits["run_id"])
+    assert not house.shelf.session(run["run_id"])
+
+
+def test_the_monitor_leaves_no_session_there(house, server):
+    house.daemon.stop()
+    assert until(lambda: house.sessions(server) == -1, 30)
