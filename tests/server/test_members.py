@@ -215,6 +215,35 @@ class TestAMemberThatDies:
         assert state
         assert not three[0].events("a dead member was recovered") + three[2].events("a dead member was recovered")
 
+    def test_what_it_did_for_all_another_does(self, three):
+        """Looking for expired messages of shared queues is one member's."""
+        for one in three:
+            with one.connect() as qm:
+                qm.call(Alter(object_type="QMGR", name=one.name, attributes={"expiry_interval": 1}))
+
+        def looks():
+            return [row["name"] for row in told(first)["members"] if "EXPIRY" in row["roles"]]
+
+        first = three[0]
+        (holder,) = until(looks)
+        lost = {one.name: one for one in three}[holder]
+        first = next(one for one in three if one is not lost)
+        lost.kill()
+        until(lambda: looks() and looks() != [holder])
+        with first.connect() as qm:
+            qm.put("Q", b"short-lived", expiry_tenths=1)
+        until(lambda: depth(first, "Q") == 0)
+
+    def test_a_second_process_of_its_name_waits_until_it_is_gone(self, daemon):
+        said = settings()
+        (first,) = members(daemon, "QM1", said=said)
+        (second,) = members(daemon, "QM1", said=said, start=False)
+        second.launch()
+        why = second.wait_for_event("standing by")["why"]
+        assert why == f"process {first.process.pid} on {os.uname().nodename} is QM1 of the group QSG1"
+        first.kill()
+        second.wait_until_ready()
+
 
 class TestAMemberThatStandsStill:
     def test_it_is_fenced_says_so_and_comes_back_as_a_new_member(self, three):
@@ -284,6 +313,29 @@ class TestADatabaseThatGoes:
         with second.connect() as qm, qm.open("Q", "input_shared") as q:
             assert sorted(message.data for message in q.drain()) == [b"one", b"two"]
         assert get(first, "OWN").data == b"own"
+
+    def test_a_member_that_keeps_its_own_data_there_too_comes_back_with_all_of_it(self, daemon, server):
+        own = {"store.postgres": server.dsn, "store.accept_loss": "true", "store.lease_s": LEASE_S}
+        (one,) = members(daemon, "QM1", said=settings(server.dsn, **own))
+        share(one, "Q")
+        with one.connect() as qm:
+            define(qm, "OWN")
+            for q_name in ("Q", "OWN"):
+                qm.put(q_name, b"kept", persistence="persistent", syncpoint=True)
+            qm.commit()
+        server.kill()
+        one.wait_for_event("the group's database is lost; it comes back with that")
+        server.start()
+        until(lambda: len(one.events("ready")) == 2)
+        assert [get(one, q_name).data for q_name in ("Q", "OWN")] == [b"kept"] * 2
+        assert not one.data.exists()
+
+    def test_a_member_stops_in_order_while_the_database_is_away(self, daemon, server):
+        (one,) = members(daemon, "QM1", said=settings(server.dsn))
+        server.kill()
+        one.wait_for_event("standing by")
+        assert one.stop() == 0
+        assert not one.socket.exists()
 
     def test_the_outcome_of_a_commit_that_was_cut_is_asked_for(self, daemon, server):
         (one,) = members(daemon, "QM1", said=settings(server.dsn))
