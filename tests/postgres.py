@@ -43,10 +43,12 @@ _numbers = itertools.count(1)
 class Server:
     """A cluster in a directory of its own, reached by a Unix socket in it. ``dsn`` is what a client connects with.
 
+    With an ``address`` of this machine's it is reached there, from that address's network.
+
     PostgreSQL does not run as root: root's tests run it as nobody, from a copy that nobody may read.
     """
 
-    def __init__(self, *, fsync: bool = True) -> None:
+    def __init__(self, *, fsync: bool = True, address: str = "") -> None:
         # Without fsync it may as well lie in memory, where there is a file system for that.
         in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
         self._home = _directory(in_memory)
@@ -55,6 +57,7 @@ class Server:
         self._data = self._home / "data"
         self._log = self._home / "log"
         self._fsync = fsync
+        self._address = address
         self._process: subprocess.Popen[bytes] | None = None
         self.dsn = f"host={self._home} user=postgres dbname=postgres"
         if self._as:
@@ -62,6 +65,10 @@ class Server:
             self._home.chmod(0o755)
         made = [self._bin / "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale"]
         subprocess.run([*made, "--no-sync"], check=True, capture_output=True, cwd="/", **self._as)
+        if address:
+            self.dsn = f"host={address} user=postgres dbname=postgres"
+            with (self._data / "pg_hba.conf").open("a") as hba:
+                hba.write("host all all samenet trust\n")
         atexit.register(self.end)
         self.start()
 
@@ -69,7 +76,7 @@ class Server:
         """Starts it and waits until it can be asked; it ends with this process, however that ends."""
         said = {
             "unix_socket_directories": str(self._home),
-            "listen_addresses": "",
+            "listen_addresses": self._address,
             "fsync": "on" if self._fsync else "off",
             "full_page_writes": "on" if self._fsync else "off",
             "max_connections": "60",

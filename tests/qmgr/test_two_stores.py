@@ -304,6 +304,34 @@ class TestUnitsOfOneTurn:
             assert member.left(q_name) == [(b"new", 0)]
 
 
+def test_what_one_unit_did_on_shared_queues_alone_is_not_ended_here_by_what_the_next_prepares(member):
+    """Its outcome would be on record here before the group has decided it."""
+    if not is_taken_back_by_the_session(member):
+        pytest.skip("decided at once")
+    first, second = member.session, member.qm.connect(Identity(client_id="second", administrator=True))
+    member.put("SHARED", b"first")
+    member.session = second
+    for q_name in ("OWN", "SHARED"):
+        member.put(q_name, b"second")
+    steps, right = [], member.own.prepare
+
+    def prepare():
+        steps.append("prepared")
+        right()
+        raise StoreBroken("the process ends here")
+
+    member.own.prepare = prepare
+    with pytest.raises(StoreBroken):
+        member.qm.turn([(first, 1, Commit(unit=1)), (second, 2, Commit(unit=1))])
+    member.die()
+    member.start()
+    assert steps == ["prepared"]
+    found = member.left("SHARED")
+    said = member.did(Outcome(client_id="client-1", unit=1))
+    assert (found, said.outcome) == ([(b"first", 0)], UnitOutcome.COMMITTED)
+    assert member.left("OWN") == []
+
+
 def test_a_failed_call_is_taken_back_in_both_stores(member, monkeypatch):
     right = member.shared.apply
 

@@ -267,6 +267,13 @@ class Status(Call, frozen=True, array_like=True, kw_only=True, tag="status"):
     """The queue manager at a glance. Answered by Values."""
 
 
+class DisplayGroup(Call, frozen=True, array_like=True, kw_only=True, tag="display_group"):
+    """The queue-sharing group: its members, what was recovered, its queues and who has them. Answered by Values.
+
+    Of a queue manager in no group only its name, and an empty ``group``.
+    """
+
+
 class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
     """What a put of a message of this priority (-1: the queue's) would meet now. Answered by Explained.
 
@@ -512,6 +519,7 @@ AnyCall = (
     | Refresh
     | Display
     | DisplayHandles
+    | DisplayGroup
     | Status
     | Explain
     | Pause

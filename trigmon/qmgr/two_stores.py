@@ -15,10 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec import structs
+from msgspec.structs import replace
+
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType
 from trigmon.rules import changes as c
 from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.members import Group, Holding, Member
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.world import Standing
 from trigmon.store.port import NotEntered, Store
@@ -67,6 +71,9 @@ class SharedHalf(Protocol):
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether the role is this member's until then: it was already, or the one who had it ended or let it lapse."""
 
+    def members(self) -> Sequence[Member]:
+        """All members that ever were, by name."""
+
     def queue(self, name: str) -> SharedQueue | None:
         """A shared queue as it stands, None where there is none of this name."""
 
@@ -101,7 +108,8 @@ class TwoStores:
         self._shared = shared
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
-        # Whether the end of a unit of work is written in both, and decided in neither.
+        # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
+        # where it did nothing else here, and must not last before it is decided.
         self._is_deciding = False
         # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
         self._removes = self._adds = False
@@ -132,7 +140,7 @@ class TwoStores:
         self._look()
 
     def enter(self) -> None:
-        """The group, as it is now. What has ended one unit of work in both stores ends before the next does."""
+        """The group, as it is now. What has ended one unit of work ends before another is prepared."""
         if self._is_deciding:
             self.end()
             self.begin()
@@ -167,9 +175,9 @@ class TwoStores:
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
         """The member's own facts hold the picture of the shared queues. A name that is new here may be known there."""
         facts = self._own.facts(wants, is_wide)
-        if wants.object_name and facts.queue is None:
+        if wants.of_group or (wants.object_name and facts.queue is None):
             self._must_be_entered()
-        return facts
+        return replace(facts, members=self._group()) if wants.of_group else facts
 
     def find(self, selection: Selection) -> Found:
         """Of the queue's own store."""
@@ -257,7 +265,7 @@ class TwoStores:
                 if self._is_deciding:
                     raise NotEntered  # what is prepared now would make the last one's end here last first
                 self._own.prepare()
-                self._is_deciding = True
+            self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
         for q_name in shared:
@@ -281,6 +289,17 @@ class TwoStores:
         if isinstance(change, c.OpenHandle):
             return change.handle
         return self._standing.handles[change.handle] if isinstance(change, c.CloseHandle) else None
+
+    def _group(self) -> Group:
+        """The members, and what each has of the shared queues."""
+        shared = [(name, self._shared.queue(name)) for name in self._standing.queues if self._is_shared(name)]
+        holdings = [
+            Holding(name, member, *structs.astuple(use))
+            for name, queue in shared
+            if queue is not None
+            for member, use in sorted(queue.uses.items())
+        ]
+        return Group(tuple(self._shared.members()), tuple(holdings))
 
     # -- the picture ------------------------------------------------------------------------------------
 

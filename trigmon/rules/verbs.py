@@ -24,6 +24,7 @@ from trigmon.rules.defining import (
     look_for_move,
 )
 from trigmon.rules.delivering import decide_report, decide_undelivered
+from trigmon.rules.display_group import decide_display_group
 from trigmon.rules.displaying import (
     decide_display,
     decide_display_handles,
@@ -164,6 +165,10 @@ def _everything(call: Any, connection: int) -> Wants:
     return Wants(connection, everything=True)
 
 
+def _group(call: calls.DisplayGroup, connection: int) -> Wants:
+    return Wants(connection, everything=True, of_group=True)
+
+
 def _open(call: calls.Open, connection: int) -> Wants:
     object_type = None if call.object_type == "queue" else object_type_of(call.object_type)
     return Wants(connection, call.object_name, object_type)
@@ -274,6 +279,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
+    calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),

@@ -18,7 +18,11 @@ class StoreBroken(Exception):
     """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more."""
 
 
-class Fenced(StoreBroken):
+class Lost(StoreBroken):
+    """The session with a store on another machine is over. What it had not committed is not, and another may go on."""
+
+
+class Fenced(Lost):
     """Another process has taken the data over: nothing of this one's turn was written, and nothing will be."""
 
 
@@ -33,7 +37,7 @@ class DirectoryInUse(Exception):
     """Another process has this data open."""
 
 
-class Unreachable(StoreBroken):
+class Unreachable(Lost):
     """The store is on another machine, and nothing of it is to be had now."""
 
 

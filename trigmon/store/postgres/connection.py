@@ -40,8 +40,8 @@ _SESSION = (
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
     ("client_encoding", "UTF8"),
-    ("idle_in_transaction_session_timeout", "5s"),
 )
+LONGEST_IDLE_MS = 5000
 _LASTING = ("on", "remote_apply")
 _ASKED = ("server_encoding", "synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names")
 
@@ -95,7 +95,13 @@ def _prepare(connection: psycopg.Connection[Any], place: Place) -> None:
     if version < LOWEST_SERVER:
         raise StoreBroken(f"{place}: PostgreSQL 15 or later is needed, this is {version // 10000}")
     shown = _shown(connection, _ASKED)
-    wanted = dict(_SESSION) | {"search_path": f'"{place.schema}"'}
+    # Who stands still in the middle of a turn holds up all who wait for theirs: they must be free before their own
+    # leases are over, or one that is stopped takes the others with it.
+    idle_ms = min(LONGEST_IDLE_MS, place.lease_ms // 2)
+    wanted = dict(_SESSION) | {
+        "search_path": f'"{place.schema}"',
+        "idle_in_transaction_session_timeout": f"{idle_ms}ms" if idle_ms % 1000 else f"{idle_ms // 1000}s",
+    }
     if shown["synchronous_commit"] not in _LASTING:
         wanted["synchronous_commit"] = "on"
     calls = ", ".join(["set_config(%s, %s, false)"] * len(wanted))

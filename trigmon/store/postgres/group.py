@@ -5,35 +5,12 @@ The schema is the group's own, whatever schema or file a member keeps its own da
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from trigmon.rules.members import Member
 from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.connection import Place, connect
-from trigmon.store.postgres.membership import PEEK_S, PostgresMembership
+from trigmon.store.postgres.membership import PEEK_S, PostgresMembership, member_of
 from trigmon.store.postgres.schemas import GROUP
 from trigmon.store.postgres.session import check_name
-
-
-class Member(NamedTuple):
-    """A member as its group knows it, for a person. ``silent_ms``: so long ago it last said that it lives.
-
-    ``recovered_ms``: so long ago it was last recovered, None where it never was; by whom, and what was found.
-    """
-
-    name: str
-    epoch: int
-    is_serving: bool
-    silent_ms: int
-    lease_ms: int
-    host: str
-    pid: int
-    roles: tuple[str, ...]
-    recovered_ms: int | None = None
-    recovered_by: str = ""
-    puts: int = 0
-    gets: int = 0
-    opens: int = 0
-    locks: int = 0
 
 
 class PostgresGroup:
@@ -58,5 +35,4 @@ class PostgresGroup:
         """All members that ever were, by name. Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore."""
         with connect(self.place, GROUP) as connection:
             check_name(connection, self.place, self.name)
-            rows = connection.execute(group_sql.MEMBERS).fetchall()
-        return [Member._make((*row[:7], tuple(row[7]), *row[8:])) for row in rows]
+            return [member_of(row) for row in connection.execute(group_sql.MEMBERS)]

@@ -50,7 +50,7 @@ JOIN = """
 INSERT INTO joined (name, number) SELECT %s, 1 + coalesce(max(number), 0) FROM joined ON CONFLICT (name) DO NOTHING"""
 MEMBERS = """
 SELECT m.name, m.epoch, m.serving, (1000 * extract(epoch FROM clock_timestamp() - m.beat))::bigint, m.lease_ms,
-       m.host, m.pid, ARRAY(SELECT r.name FROM role r WHERE r.holder = m.name ORDER BY r.name),
+       m.host, m.pid, array_to_string(ARRAY(SELECT r.name FROM role r WHERE r.holder = m.name ORDER BY r.name), ' '),
        (1000 * extract(epoch FROM clock_timestamp() - j.recovered))::bigint, coalesce(j.recovered_by, ''),
        j.puts, j.gets, j.opens, j.locks
 FROM member m JOIN joined j ON j.name = m.name ORDER BY m.name"""

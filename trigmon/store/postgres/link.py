@@ -15,7 +15,7 @@ import psycopg
 from psycopg.pq import DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
-from trigmon.store.port import Fenced, StoreBroken
+from trigmon.store.port import Fenced, Lost
 
 FENCED = "TM001"
 """The SQLSTATE of the schema's function ``fence``."""
@@ -24,7 +24,7 @@ _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 Row = tuple[Any, ...]
 
 
-class Failed(StoreBroken):
+class Failed(Lost):
     """A statement was refused or the session is lost; ``state`` is the SQLSTATE, empty for the latter."""
 
     def __init__(self, why: str, state: str = "") -> None:

@@ -19,6 +19,7 @@ from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Decided, Found, HandleFacts, Moved, Selection, StoredMessage, UnitFacts
+from trigmon.rules.members import Member
 from trigmon.rules.shared import SharedQueue, at_work, came, counts_of, has_fired, lies, opened
 from trigmon.store.base import must_last
 from trigmon.store.group import OWN_NUMBERS
@@ -48,6 +49,12 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 _NO_UNIT = Unit()
+
+
+def member_of(row: Row) -> Member:
+    """A member, by its row of MEMBERS."""
+    values = (*row[:7], tuple(row[7].split()), *row[8:])
+    return Member(*values)
 
 
 class PostgresMembership:
@@ -247,6 +254,10 @@ class PostgresMembership:
         """Whether the role is this member's: it was already, or the one who had it ended or let it lapse."""
         self._turn.link.send(member.FENCE, self._session.who)
         return bool(self._turn.link.ask(group_sql.TAKE_ROLE, (role, self.member, until_ms, now)))
+
+    def members(self) -> list[Member]:
+        """All members that ever were, by name."""
+        return [member_of(row) for row in self._turn.link.ask(group_sql.MEMBERS)]
 
     def queue(self, name: str) -> SharedQueue | None:
         """A shared queue as it stands."""
