@@ -195,7 +195,7 @@ class TwoStores:
 
         But where a message has moved from there to here it is made durable here before: rather twice than not at all.
         """
-        if self._moves and not self._is_deciding:
+        if self._moves:
             self._own.prepare()
         self._is_deciding = self._moves = False
         self._shared.end()
@@ -261,10 +261,12 @@ class TwoStores:
         shared = sorted(filter(self._is_shared, touched))
         if shared:
             self._must_be_entered()
-            if len(touched) > len(shared):
-                if self._is_deciding:
-                    raise NotEntered  # what is prepared now would make the last one's end here last first
+            is_on_both = len(touched) > len(shared)
+            if is_on_both and self._is_deciding:
+                raise NotEntered  # what is prepared now would make the last one's end here last first
+            if is_on_both or self._moves:
                 self._own.prepare()
+                self._moves = False
             self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
