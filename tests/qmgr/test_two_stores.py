@@ -188,6 +188,28 @@ def test_a_message_that_moves_from_the_group_to_its_member_is_there_twice_rather
     member.qm.stop()
 
 
+def test_one_that_moves_in_the_turn_of_a_commit_on_shared_queues_alone_is_not_lost_either(group, tmp_path):
+    member = Member("sqlite", tmp_path, group)
+    member.did(Define(object_type="QLOCAL", name="OWN"))
+    for name in ("SHARED", "OTHER"):
+        member.did(Define(object_type="QLOCAL", name=name, attributes={"qsg_disp": "shared"}))
+    member.put("SHARED", b"m", unit=0)
+    member.put("OTHER", b"n")
+    right = member.own.end
+    member.own.end = broken
+    with pytest.raises(StoreBroken):
+        member.qm.turn([(member.session, 1, Move(q_name="SHARED", to_q_name="OWN")), (member.session, 2, COMMIT)])
+    member.own.end = right
+    member.die()
+    member.start()
+    assert [member.left(q_name) for q_name in ("SHARED", "OWN", "OTHER")] == [[], [(b"m", 0)], [(b"n", 0)]]
+    member.qm.stop()
+
+
+def broken():
+    raise StoreBroken("the process ends here")
+
+
 @pytest.mark.parametrize(("source", "target"), [("SHARED", "OWN"), ("OWN", "SHARED")])
 def test_a_message_that_moves_is_moved(member, source, target):
     member.put(source, b"m", unit=0)

@@ -111,6 +111,7 @@ class TwoStores:
         # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
         # where it did nothing else here, and must not last before it is decided.
         self._is_deciding = False
+        self._was_deciding = False  # when the call began
         # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
         self._removes = self._adds = False
         self._moves = False
@@ -164,6 +165,7 @@ class TwoStores:
     def mark(self) -> None:
         """A call in both."""
         self._removes = self._adds = False
+        self._was_deciding = self._is_deciding
         self._own.mark()
         self._shared.mark()
 
@@ -195,7 +197,7 @@ class TwoStores:
 
         But where a message has moved from there to here it is made durable here before: rather twice than not at all.
         """
-        if self._moves and not self._is_deciding:
+        if self._moves:
             self._own.prepare()
         self._is_deciding = self._moves = False
         self._shared.end()
@@ -234,9 +236,9 @@ class TwoStores:
                     self._adds = True
         self._apply_own(own)
         if self._removes and self._adds and not self._moves:
-            if self._is_deciding:
+            if self._was_deciding:
                 raise NotEntered  # as for a second unit of work
-            self._moves = True
+            self._moves = not self._is_deciding
 
     def _apply_own(self, changes: list[c.AnyChange]) -> None:
         if changes:
@@ -261,10 +263,12 @@ class TwoStores:
         shared = sorted(filter(self._is_shared, touched))
         if shared:
             self._must_be_entered()
-            if len(touched) > len(shared):
-                if self._is_deciding:
-                    raise NotEntered  # what is prepared now would make the last one's end here last first
+            is_on_both = len(touched) > len(shared)
+            if is_on_both and self._is_deciding:
+                raise NotEntered  # what is prepared now would make the last one's end here last first
+            if is_on_both or self._moves:
                 self._own.prepare()
+                self._moves = False
             self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)

@@ -187,17 +187,16 @@ class PostgresMembership:
 
     def begin(self) -> None:
         """A turn begins. What others did may be looked at later, but it is asked for at least so often."""
-        if self._turn.is_open or not self._is_to_look():
+        if self._turn.is_open:
             return
-        self._looked_s = time.monotonic()
-        ((version,),) = self._turn.ask(group_sql.PEEK, ())
-        if version != self._picture.version:
+        if self.rang():
+            self._has_rung = False
             self.enter()
-
-    def _is_to_look(self) -> bool:
-        is_due = time.monotonic() - self._looked_s >= self._peek_s or self.rang()
-        has_rung, self._has_rung = self._has_rung, False
-        return is_due or has_rung
+        elif time.monotonic() - self._looked_s >= self._peek_s:
+            self._looked_s = time.monotonic()
+            ((version,),) = self._turn.ask(group_sql.PEEK, ())
+            if version != self._picture.version:
+                self.enter()
 
     @property
     def is_entered(self) -> bool:
