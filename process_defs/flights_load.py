@@ -17,6 +17,7 @@ so a job that was killed over it leaves a message on the queue, for which the ne
 import argparse
 import importlib.util
 import os
+from functools import partial
 from pathlib import Path
 
 import flights_delays
@@ -24,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - every Spark program calls it so
 
 import trigmon
-from trigmon.spark import Batch, Drained, drain, write_batch
+from trigmon.spark import Batch, Drained, drain, refuse_batch, write_batch
 
 SCHEMA = """
     year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int, sched_arr_time int,
@@ -52,6 +53,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Drained:
             load.batch,
             queue=options.queue,
             groups=True,
+            refuse=partial(refuse_batch, load.table),
             max_rows=options.batch,
             wait_interval_ms=1000,
             progress=lambda batch: print(f"{batch.count} flights written", flush=True),

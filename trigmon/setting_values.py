@@ -65,6 +65,12 @@ def _qmgr_name(value: str) -> str:
     return value
 
 
+def _group_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Z@#$][A-Z0-9@#$]{0,3}", value):
+        raise ValueError(f"{value!r} is no name of a queue-sharing group: 1 to 4 of A-Z 0-9 @ # $, no digit first")
+    return value
+
+
 def _variable(value: str) -> str:
     """``NAME`` or ``NAME=value`` of an environment."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(=[^\0]*)?", value, re.DOTALL):
@@ -77,6 +83,8 @@ Mode = Annotated[int, BeforeValidator(_mode), PlainSerializer(lambda mode: f"{mo
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, AfterValidator(_loopback)]
 QmgrName = Annotated[str, AfterValidator(_qmgr_name)]
+GroupName = Annotated[str, AfterValidator(_group_name)]
+Schema = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_./%]{0,62}$")]
 User = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 Variable = Annotated[str, AfterValidator(_variable)]
 ConnectionString = Annotated[str, Field(min_length=1), AfterValidator(_without_password)]

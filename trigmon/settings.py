@@ -25,7 +25,18 @@ from pydantic import (
 )
 
 from trigmon import places, yaml12
-from trigmon.setting_values import Address, Bytes, ConnectionString, Mode, QmgrName, Seconds, User, Variable
+from trigmon.setting_values import (
+    Address,
+    Bytes,
+    ConnectionString,
+    GroupName,
+    Mode,
+    QmgrName,
+    Schema,
+    Seconds,
+    User,
+    Variable,
+)
 
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
 COMMAND_LINE = "command line"
@@ -85,7 +96,17 @@ class StoreSettings(_Section):
 
     disk_reserve: Bytes
     postgres: ConnectionString | None
-    postgres_schema: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_./%]{0,62}$")] | None
+    postgres_schema: Schema | None
+    accept_loss: bool
+    lease_s: Annotated[float, Field(ge=0.2, le=3600)]
+
+
+class GroupSettings(_Section):
+    """Section ``group``: the queue-sharing group the queue manager is a member of, if any."""
+
+    name: GroupName | None
+    postgres: ConnectionString | None
+    postgres_schema: Schema | None
     accept_loss: bool
     lease_s: Annotated[float, Field(ge=0.2, le=3600)]
 
@@ -143,6 +164,7 @@ class Settings(_Section):
     qmgr: QmgrSettings
     server: ServerSettings
     store: StoreSettings
+    group: GroupSettings
     monitor: MonitorSettings
     connect: ConnectSettings
     runs: RunsSettings

@@ -14,7 +14,7 @@ from trigmon.cli.main import COMMANDS, cli
 
 PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
-    *("status", "explain"),
+    *("status", "explain", "group"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
 }
 
@@ -71,15 +71,6 @@ def test_an_unknown_command_is_refused_with_the_nearest():
     assert result.exit_code == 2
     assert "there is no command 'qeue'; did you mean 'queue'?" in result.stderr
     assert "did you mean 'show'?" in run_cli("queue", "shwo").stderr
-
-
-@pytest.mark.parametrize("name", ["group"])
-def test_a_command_of_a_later_release_is_refused_by_name_and_not_listed(name: str):
-    result = run_cli(name)
-    assert result.exit_code == 2
-    assert f"Error: trigmon {name} comes with a later release of trigmon\n" in result.stderr
-    listed = run_cli("--help").stdout.partition("Commands:")[2]
-    assert not re.search(rf"^  {name}\b", listed, re.MULTILINE)
 
 
 def test_an_unknown_option_is_a_usage_error():

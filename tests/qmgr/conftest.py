@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests import postgres
 from tests.worlds import STORES, World
 
 
@@ -12,3 +13,9 @@ def world(request, tmp_path):
     made = World(request.param, tmp_path)
     yield made
     made.end()
+
+
+@pytest.fixture
+def group():
+    with postgres.group() as made:
+        yield made

@@ -10,15 +10,21 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import msgspec
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests import postgres
 from tests.qmgr import test_stores_agree as alone
+from tests.waiting import until
 from tests.worlds import World
 from trigmon.mq.calls import Alter, Define
 from trigmon.mq.replies import WasGot
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.two_stores import TwoStores
+from trigmon.rules.shared import SharedQueue
+from trigmon.simulate.stores import Together
 from trigmon.store.group import OWN_NUMBERS, MemoryGroup
 from trigmon.store.memory import MemoryStore
 from trigmon.store.sqlite.store import SqliteStore
@@ -77,11 +83,88 @@ class _Both:
             member.stop()
 
 
+LEFT = []
+"""Of the groups on PostgreSQL the one that has not ended."""
+
+
+class OnPostgres(Together):
+    """A group on PostgreSQL, and its rows as they lie there."""
+
+    def __init__(self):
+        self._with = postgres.group()
+        super().__init__(self._with.__enter__())
+        where = self._group.place
+        self._db = psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True)
+
+    def lost(self):
+        """All members were cut off at once; the next ones find nothing of it."""
+        helper = self._group.join("HELPER")
+        helper.open()
+        for name in MEMBERS:
+            until(lambda name=name: helper.recover(name))
+        helper.close()
+
+    def end(self):
+        self._db.close()
+        self._with.__exit__(None, None, None)
+
+    def rows(self):
+        """By message its queue, its priority, and the members who put and who got it, if it is uncommitted."""
+        of = {number: name for name, number in self._db.execute("SELECT name, number FROM joined")}
+        asked = """
+            SELECT q.name, m.priority, coalesce(m.put_by, 0), coalesce(m.taken_by, 0)
+            FROM message m JOIN queue q ON q.number = abs(m.queue) WHERE m.queue > 0"""
+        for name, priority, put_by, taken_by in self._db.execute(asked):
+            yield name, priority, of.get(put_by // OWN_NUMBERS), of.get(taken_by // OWN_NUMBERS)
+
+    def queues(self):
+        asked = "SELECT name, stands FROM queue WHERE stands IS NOT NULL"
+        return {name: msgspec.json.decode(stands, type=SharedQueue) for name, stands in self._db.execute(asked)}
+
+    def locks(self):
+        of = {number: name for name, number in self._db.execute("SELECT name, number FROM joined")}
+        found = self._db.execute("SELECT message, handle FROM lock")
+        return {number: (of[handle // OWN_NUMBERS], handle % OWN_NUMBERS) for number, handle in found}
+
+
+class InMemory(MemoryGroup):
+    """The same of a group in memory."""
+
+    def lost(self):
+        """Its members are recovered when they are let go."""
+
+    def end(self):
+        """Nothing is left."""
+
+
+def rows_of(group):
+    if isinstance(group, OnPostgres):
+        return group.rows(), group.queues(), group.locks()
+    of = {number: name for name, number in group.members.items()}
+    rows = [
+        (
+            row.message.q_name,
+            row.message.priority,
+            of.get(row.put_by // OWN_NUMBERS),
+            of.get(row.taken_by // OWN_NUMBERS),
+        )
+        for row in group.rows.all()
+    ]
+    locks = {number: (of[handle // OWN_NUMBERS], handle % OWN_NUMBERS) for number, handle in group.locks.items()}
+    return rows, group.queues, locks
+
+
 class Group(World):
     """Two members of a group; the operator, the monitor and one application are on the first."""
 
     def __init__(self, kind, directory):
-        self.group = MemoryGroup()
+        if kind == "postgres":
+            while LEFT:  # a script that failed has no end
+                LEFT[0].abandon()
+                LEFT[0].group.end()
+                del LEFT[0]
+            LEFT.append(self)
+        self.group = OnPostgres() if kind == "postgres" else InMemory()
         self.in_memory = {name: MemoryStore() for name in MEMBERS}
         self.members = {}
         self.stores = {}
@@ -91,7 +174,7 @@ class Group(World):
         for name in MEMBERS:
             home = self.directory / name
             home.mkdir(exist_ok=True)
-            own = self.in_memory[name] if self.kind == "memory" else SqliteStore(home)
+            own = SqliteStore(home) if self.kind == "sqlite" else self.in_memory[name]
             self.stores[name] = TwoStores(own, self.group.join(name))
             self.members[name] = QueueManager(name, self.stores[name], self.clock, self.telling)
         self.store = self
@@ -101,6 +184,12 @@ class Group(World):
     def abandon(self):
         for store in self.stores.values():
             store.abandon()
+        self.group.lost()
+
+    def end(self):
+        self.qm.stop()
+        self.group.end()
+        LEFT.clear()
 
     def session(self, name):
         found = self.sessions.get(name)
@@ -139,13 +228,12 @@ class Script(alone.Script):
 def check_counts(world) -> None:
     """What stands in the group is what its rows give, and each member sees that."""
     depths, puts, gets = Counter(), Counter(), Counter()
-    numbers = {number: name for name, number in world.group.members.items()}
-    for row in world.group.rows.all():
-        name = row.message.q_name
-        depths[name, row.message.priority] += not row.put_by and not row.taken_by
-        puts[name, numbers.get(row.put_by // OWN_NUMBERS)] += bool(row.put_by)
-        gets[name, numbers.get(row.taken_by // OWN_NUMBERS)] += bool(row.taken_by)
-    for name, queue in world.group.queues.items():
+    rows, queues, locks = rows_of(world.group)
+    for name, priority, put_by, taken_by in rows:
+        depths[name, priority] += put_by is None and taken_by is None
+        puts[name, put_by] += 1
+        gets[name, taken_by] += 1
+    for name, queue in queues.items():
         assert queue.depths == tuple(depths[name, priority] for priority in range(10))
         told = {member: (use.puts, use.gets) for member, use in queue.uses.items() if use.puts or use.gets}
         there = {member: (puts[name, member], gets[name, member]) for member in MEMBERS}
@@ -155,14 +243,13 @@ def check_counts(world) -> None:
             assert seen == queue.seen_by(member, seen.trigger_stamp_ms)
             opened = [h for h in store._standing.handles.values() if h.q_name == name]
             assert queue.uses.get(member).opens == len(opened) if opened else True
-    locked = {
-        number: world.group.members[member] * OWN_NUMBERS + handle.handle
+    assert locks == {
+        number: (member, handle.handle)
         for member, store in world.stores.items()
         for handle in store._standing.handles.values()
         for number in handle.locked
         if handle.q_name in SHARED
     }
-    assert world.group.locks == locked
 
 
 @pytest.fixture(autouse=True)
@@ -185,6 +272,12 @@ def test_members_with_either_store_give_the_same_replies_triggers_and_state(scri
     alone.check_that_stores_agree(script, "sqlite")
 
 
+@settings(ANY, max_examples=25)
+@given(alone.scripts)
+def test_a_group_on_postgresql_gives_the_same_as_one_in_memory(script):
+    alone.check_that_stores_agree(script, "postgres")
+
+
 @ANY
 @given(alone.scripts)
 def test_what_was_committed_is_got_once_and_nothing_else(script):
@@ -194,6 +287,7 @@ def test_what_was_committed_is_got_once_and_nothing_else(script):
 @pytest.mark.parametrize("seed", range(8))
 def test_members_keep_marks_and_locks_alike(seed):
     alone.check_that_stores_agree(alone.traffic(seed), "sqlite")
+    alone.check_that_stores_agree(alone.traffic(seed), "postgres")
     alone.check_that_nothing_is_lost_or_doubled(alone.traffic(seed))
 
 

@@ -2,88 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
-from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Open, Outcome, Put
-from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import OpenOption, UnitOutcome
-from trigmon.mq.replies import Opened, OutcomeWas, Refused, WasGot
-from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.manager import QueueManager
+from tests.postgres import end_sessions
+from tests.qmgr.dying_member import STEPS
+from tests.qmgr.members import IN, Member, works_on_both
+from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Move, Open, Outcome, Put
+from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.replies import OutcomeWas, Refused
 from trigmon.qmgr.sessions import Identity
-from trigmon.qmgr.two_stores import TwoStores
+from trigmon.rules.facts import Selection
 from trigmon.store.group import FIRST_NUMBER, MemoryGroup
-from trigmon.store.memory import MemoryStore
 from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite.store import SqliteStore
 
-IN = OpenOption.INPUT_SHARED.value
-
-
-class Member:
-    """A queue manager with one connection; ``die`` cuts it off where it stands, and ``start`` starts it again."""
-
-    def __init__(self, kind, directory, group=None, name="QM1"):
-        self.kind, self.directory, self.name = kind, directory, name
-        self.group = group or MemoryGroup()
-        self.memory = MemoryStore()
-        self.lives = 0
-        self.start()
-
-    def start(self):
-        self.own = self.memory if self.kind == "memory" else SqliteStore(self.directory)
-        self.shared = self.group.join(self.name)
-        self.store = TwoStores(self.own, self.shared)
-        self.qm = QueueManager(self.name, self.store, VirtualClock())
-        self.lives += 1
-        self.session = self.qm.connect(Identity(client_id=f"client-{self.lives}", administrator=True))
-
-    def die(self):
-        self.store.abandon()
-
-    def do(self, call):
-        (answer,) = [a for a in self.qm.turn([(self.session, 1, call)]) if a.session is self.session]
-        return answer.reply
-
-    def did(self, call):
-        reply = self.do(call)
-        assert not isinstance(reply, Refused), reply
-        return reply
-
-    def put(self, q_name, data, unit=1):
-        descriptor = MessageDescriptor(persistence=1)
-        return self.did(Put(q_name=q_name, data=data, descriptor=descriptor, options=2 * bool(unit), unit=unit))
-
-    def left(self, q_name):
-        """What can be got of a queue, with each message's backout count."""
-        opened = self.did(Open(object_name=q_name, options=IN))
-        assert isinstance(opened, Opened)
-        found = []
-        while isinstance(got := self.do(Get(handle=opened.handle)), WasGot):
-            found.append((got.data, got.descriptor.backout_count))
-        return found
+COMMIT = Commit(unit=1)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "in a group on postgresql"])
 def member(request, tmp_path):
-    made = Member(request.param, tmp_path)
+    if request.param in ("memory", "sqlite"):
+        made = Member(request.param, tmp_path, MemoryGroup())
+    else:
+        made = Member("sqlite", tmp_path, request.getfixturevalue("group"))
     made.did(Define(object_type="QLOCAL", name="OWN"))
     made.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
     yield made
     made.die()
 
 
-def works_on_both(member):
-    """Unit 1 puts on both and gets what lay on both."""
-    for q_name in ("OWN", "SHARED"):
-        member.put(q_name, b"old", unit=0)
-    for q_name in ("OWN", "SHARED"):
-        opened = member.did(Open(object_name=q_name, options=IN))
-        member.did(Get(handle=opened.handle, options=2, unit=1))
-        member.put(q_name, b"new")
+def is_taken_back_by_the_session(member):
+    """Whether what was not ended with the turn is gone with the session: a group in memory has no transactions."""
+    return not isinstance(member.group, MemoryGroup)
 
 
-def cut_off(member, at, *, before):
+def cut_off(member, at, *, before, call=COMMIT):
     """The process ends in the middle of a commit: before or after one step of it."""
     where, name = at
     right = getattr(where, name)
@@ -95,7 +53,7 @@ def cut_off(member, at, *, before):
 
     setattr(where, name, step)
     with pytest.raises(StoreBroken):
-        member.do(Commit(unit=1))
+        member.do(call)
     setattr(where, name, right)
     member.die()
     member.start()
@@ -131,9 +89,19 @@ def test_cut_off_before_the_group_decided_both_halves_are_backed_out(member):
     assert member.did(Outcome(client_id="client-1", unit=1)) == OutcomeWas(outcome=UnitOutcome.BACKED_OUT)
 
 
+def test_cut_off_before_the_group_has_ended_the_turn_both_halves_are_backed_out(member):
+    if not is_taken_back_by_the_session(member):
+        pytest.skip("decided at once")
+    for at, before in (("end_unit", False), ("end", True)):
+        works_on_both(member)
+        cut_off(member, (member.shared, at), before=before)
+        assert member.left("OWN") == [(b"old", 1)]
+        assert member.left("SHARED") == [(b"old", 1)]
+
+
 def test_cut_off_once_the_group_has_decided_both_halves_are_committed(member):
     works_on_both(member)
-    cut_off(member, (member.shared, "end_unit"), before=False)
+    cut_off(member, (member.shared, "end"), before=False)
     assert member.left("OWN") == [(b"new", 0)]
     assert member.left("SHARED") == [(b"new", 0)]
     assert member.did(Outcome(client_id="client-1", unit=1)) == OutcomeWas(outcome=UnitOutcome.COMMITTED)
@@ -141,9 +109,90 @@ def test_cut_off_once_the_group_has_decided_both_halves_are_committed(member):
 
 def test_cut_off_after_the_group_has_decided_a_unit_on_shared_queues_alone_its_outcome_is_known(member):
     member.put("SHARED", b"m")
-    cut_off(member, (member.shared, "end_unit"), before=False)
+    cut_off(member, (member.shared, "end"), before=False)
     assert member.left("SHARED") == [(b"m", 0)]
     assert member.did(Outcome(client_id="client-1", unit=1)) == OutcomeWas(outcome=UnitOutcome.COMMITTED)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_process_that_is_killed_within_a_commit_finds_both_halves_as_the_group_has_decided(
+    group, tmp_path, step, when
+):
+    definer = Member("sqlite", tmp_path, group)
+    definer.did(Define(object_type="QLOCAL", name="OWN"))
+    definer.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
+    definer.qm.stop()
+    command = [sys.executable, "-m", "tests.qmgr.dying_member", tmp_path, group.place.dsn, group.place.schema]
+    done = subprocess.run([*command, step, when], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    again = Member("sqlite", tmp_path, group)
+    is_decided = (step, when) == ("shared.end", "after") or step == "own.end"
+    for q_name in ("OWN", "SHARED"):
+        assert again.left(q_name) == ([(b"new", 0)] if is_decided else [(b"old", 1)])
+    again.qm.stop()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_session_that_is_ended_within_a_commit_leaves_both_halves_as_the_group_has_decided(
+    group, tmp_path, step, when
+):
+    member = Member("sqlite", tmp_path, group)
+    member.did(Define(object_type="QLOCAL", name="OWN"))
+    member.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
+    works_on_both(member)
+    half, name = step.split(".")
+    where = getattr(member, half)
+    right = getattr(where, name)
+
+    def cut(*args):
+        if when == "after":
+            right(*args)
+        end_sessions(group.place)
+        if when == "before":
+            right(*args)
+
+    setattr(where, name, cut)
+    with contextlib.suppress(StoreBroken):
+        member.do(Commit(unit=1))
+    setattr(where, name, right)
+    member.die()
+    member.start()
+    is_decided = (step, when) == ("shared.end", "after") or step == "own.end"
+    for q_name in ("OWN", "SHARED"):
+        assert member.left(q_name) == ([(b"new", 0)] if is_decided else [(b"old", 1)])
+    member.qm.stop()
+
+
+@pytest.mark.parametrize(
+    ("at", "before", "there"),
+    [
+        ("own.prepare", True, {"SHARED"}),
+        ("own.prepare", False, {"SHARED", "OWN"}),
+        ("shared.end", True, {"SHARED", "OWN"}),
+        ("shared.end", False, {"OWN"}),
+        ("own.end", True, {"OWN"}),
+    ],
+)
+def test_a_message_that_moves_from_the_group_to_its_member_is_there_twice_rather_than_not_at_all(
+    group, tmp_path, at, before, there
+):
+    member = Member("sqlite", tmp_path, group)
+    member.did(Define(object_type="QLOCAL", name="OWN"))
+    member.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
+    member.put("SHARED", b"m", unit=0)
+    half, name = at.split(".")
+    cut_off(member, (getattr(member, half), name), before=before, call=Move(q_name="SHARED", to_q_name="OWN"))
+    assert {q_name for q_name in ("SHARED", "OWN") if member.left(q_name) == [(b"m", 0)]} == there
+    member.qm.stop()
+
+
+@pytest.mark.parametrize(("source", "target"), [("SHARED", "OWN"), ("OWN", "SHARED")])
+def test_a_message_that_moves_is_moved(member, source, target):
+    member.put(source, b"m", unit=0)
+    member.did(Move(q_name=source, to_q_name=target))
+    assert (member.left(source), member.left(target)) == ([], [(b"m", 0)])
 
 
 def test_cut_off_in_a_backout_both_halves_are_backed_out_once(member):
@@ -165,7 +214,7 @@ def test_cut_off_in_a_backout_both_halves_are_backed_out_once(member):
 
 def test_a_member_started_again_and_again_commits_what_was_decided_once(member):
     works_on_both(member)
-    cut_off(member, (member.shared, "end_unit"), before=False)
+    cut_off(member, (member.shared, "end"), before=False)
     for _ in range(2):
         member.die()
         member.start()
@@ -176,11 +225,111 @@ def test_what_was_recovered_is_not_recovered_again(member):
     member.put("SHARED", b"old", unit=0)
     opened = member.did(Open(object_name="SHARED", options=IN))
     member.did(Get(handle=opened.handle, options=2, unit=1))
-    member.store.abandon()
-    for _ in range(3):
-        member.group.recover("QM1")
+    member.die()
+    with other_member(member) as recovers:
+        recovers("QM1")
+        recovers("QM1")
     member.start()
     assert member.left("SHARED") == [(b"old", 1)]
+
+
+@contextlib.contextmanager
+def other_member(member):
+    """A function of another member that recovers one, as soon as it is found dead."""
+    if isinstance(member.group, MemoryGroup):
+        yield member.group.recover
+        return
+    other = member.group.join("QM2")
+    other.open()
+    until = time.monotonic() + 60
+    while other.dead() != [member.name]:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    yield other.recover
+    other.close()
+
+
+class TestUnitsOfOneTurn:
+    """Two connections, each with a unit of work on both sides, that commit in the same turn."""
+
+    def commit_both(self, member):
+        works_on_both(member)
+        first, second = member.session, member.qm.connect(Identity(client_id="second", administrator=True))
+        member.session = second
+        for q_name in ("OWN", "SHARED"):
+            member.put(q_name, b"second")
+        return member.qm.turn([(first, 1, Commit(unit=1)), (second, 2, Commit(unit=1))])
+
+    def test_both_are_answered_and_stand(self, member):
+        assert not any(isinstance(answer.reply, Refused) for answer in self.commit_both(member))
+        member.die()
+        member.start()
+        for q_name in ("OWN", "SHARED"):
+            assert member.left(q_name) == [(b"new", 0), (b"second", 0)]
+
+    def test_the_first_is_decided_before_the_second_is_prepared(self, member):
+        steps = []
+
+        def watched(where, name):
+            right = getattr(where, name)
+            setattr(where, name, lambda *args: (steps.append(name), right(*args))[1])
+
+        for where, name in ((member.own, "prepare"), (member.shared, "end_unit"), (member.shared, "end")):
+            watched(where, name)
+        self.commit_both(member)
+        begun = steps.index("prepare")
+        assert steps[begun:] == ["prepare", "end_unit", "end"] * 2
+
+    @pytest.mark.parametrize(("at", "before"), [("prepare", True), ("prepare", False), ("end_unit", True)])
+    def test_cut_off_in_the_second_the_first_stands_and_the_second_is_backed_out(self, member, at, before):
+        where = member.own if at == "prepare" else member.shared
+        right, calls = getattr(where, at), []
+
+        def step(*args):
+            calls.append(at)
+            if len(calls) < 2:
+                right(*args)
+                return
+            if not before:
+                right(*args)
+            raise StoreBroken("the process ends here")
+
+        setattr(where, at, step)
+        with pytest.raises(StoreBroken):
+            self.commit_both(member)
+        setattr(where, at, right)
+        member.die()
+        member.start()
+        for q_name in ("OWN", "SHARED"):
+            assert member.left(q_name) == [(b"new", 0)]
+
+
+def test_what_one_unit_did_on_shared_queues_alone_is_not_ended_here_by_what_the_next_prepares(member):
+    """Its outcome would be on record here before the group has decided it."""
+    if not is_taken_back_by_the_session(member):
+        pytest.skip("decided at once")
+    first, second = member.session, member.qm.connect(Identity(client_id="second", administrator=True))
+    member.put("SHARED", b"first")
+    member.session = second
+    for q_name in ("OWN", "SHARED"):
+        member.put(q_name, b"second")
+    steps, right = [], member.own.prepare
+
+    def prepare():
+        steps.append("prepared")
+        right()
+        raise StoreBroken("the process ends here")
+
+    member.own.prepare = prepare
+    with pytest.raises(StoreBroken):
+        member.qm.turn([(first, 1, Commit(unit=1)), (second, 2, Commit(unit=1))])
+    member.die()
+    member.start()
+    assert steps == ["prepared"]
+    found = member.left("SHARED")
+    said = member.did(Outcome(client_id="client-1", unit=1))
+    assert (found, said.outcome) == ([(b"first", 0)], UnitOutcome.COMMITTED)
+    assert member.left("OWN") == []
 
 
 def test_a_failed_call_is_taken_back_in_both_stores(member, monkeypatch):
@@ -193,14 +342,16 @@ def test_a_failed_call_is_taken_back_in_both_stores(member, monkeypatch):
     monkeypatch.setattr(member.shared, "apply", apply)
     assert isinstance(member.do(Put(q_name="SHARED", data=b"m")), Refused)
     monkeypatch.undo()
-    assert member.group.queues["SHARED"].depths == (0,) * 10
+    assert member.shared.queue("SHARED").depths == (0,) * 10
     assert member.left("SHARED") == []
 
 
 def test_numbers_of_shared_messages_are_no_members_own(member):
     member.put("SHARED", b"m", unit=0)
-    (row,) = member.group.rows.all()
-    assert row.message.number >= FIRST_NUMBER
+    member.shared.enter()
+    (message,) = member.shared.find(Selection("SHARED", 0)).messages
+    assert message.number >= FIRST_NUMBER
+    member.shared.end()
 
 
 def test_a_member_that_starts_judges_nothing_that_happened_before(member):

@@ -13,6 +13,8 @@ from collections.abc import Callable
 import apsw
 
 from tests.daemons import Daemon, Raw, define
+from tests.members import members, settings
+from tests.postgres import Server
 from tests.reasons.stories import Stories
 from trigmon.mq.calls import Get, Open, Ping, Status
 from trigmon.mq.enums import GetOption, OpenOption
@@ -39,6 +41,18 @@ def the_queue_manager_is_killed(make: Make) -> None:
         qm.call(Ping())
     finally:
         qm.drop()
+
+
+@STORIES.of(Reason.CF_NOT_AVAILABLE)
+def a_member_of_a_group_has_lost_its_database(make: Make) -> None:
+    server = Server()
+    try:
+        (one,) = members(make, "QM1", said=settings(server.dsn))
+        server.kill()
+        one.wait_for_event("the group's database is lost; it comes back with that")
+        one.connect()
+    finally:
+        server.end()
 
 
 @STORIES.of(Reason.ALREADY_CONNECTED)

@@ -14,6 +14,7 @@ from trigmon.mq.calls import (
     Controls,
     Delete,
     Get,
+    Pause,
     Pauses,
     Put,
     RecordRun,
@@ -359,6 +360,22 @@ def test_another_users_connection_cannot_speak_for_a_run(ledger):
     ledger.users[f"of {again}"] = "etl"
     ledger.program(again)
     assert ledger.run(again)["state"] == "serving"
+
+
+def test_who_connected_before_a_run_was_to_start_is_not_its_program(ledger):
+    ledger.put()
+    ledger.did(Pause(what="queue", name="Q"))
+    run_id, _ = ledger.come()
+    handle = ledger.program(run_id)
+    ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), f"of {run_id}")
+    ledger.did(Resume(what="queue", name="Q"))
+    assert ledger.start()[0] == [run_id]
+    ledger.disconnect(f"of {run_id}")
+    run = ledger.run(run_id)
+    assert (run["state"], run.get("taken", 0), run.get("committed", 0)) == ("due", 0, 0)
+    ledger.put()
+    ledger.program(run_id)
+    assert ledger.run(run_id)["state"] == "serving"
 
 
 def test_what_a_program_does_elsewhere_is_not_counted(ledger):

@@ -13,12 +13,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.mutations.every import FAULTS
+from tests.postgres import shared
 from tests.scenarios.retelling_shared import INTERVAL, MEMBERS, QUEUES, Retelling
 from trigmon.mq.calls import Alter, Backout, Close, Commit, Define, Display, Get, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption, TriggerControl
 from trigmon.mq.errors import NoMsgAvailable, ObjectInUse
 from trigmon.simulate.in_process import InProcess
+from trigmon.simulate.stores import InSchema
 
 PEOPLE = [(member, name) for member in MEMBERS for name in ("ann", "bob")]
 IN, EXCLUSIVE = OpenOption.INPUT_SHARED.value, OpenOption.INPUT_EXCLUSIVE.value
@@ -43,7 +45,7 @@ VALUES = {
 class Played:
     """The group, by the product."""
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str | list[InSchema]) -> None:
         self.stage = InProcess(MEMBERS, store)
         shared = {"qsg_disp": "shared", "trigger_control": "on", "process_name": "PROC", "trigger_depth": 2}
         self._define("QM1", "GROUP.INITQ", qsg_disp="shared")
@@ -97,7 +99,7 @@ class Played:
 class Story:
     """Something happens, to both; what it was is kept for whoever has to read why it went wrong."""
 
-    def __init__(self, seed: int, store: str) -> None:
+    def __init__(self, seed: int, store: str | list[InSchema]) -> None:
         self.dice, self.said, self.done = random.Random(seed), Retelling(), Played(store)
         self.told: list[str] = []
 
@@ -187,7 +189,7 @@ HAPPENINGS += [Story.ends_the_unit] * 2 + [Story.watches] * 3 + [Story.watches_n
 HAPPENINGS += [Story.waits] * 2 + [Story.puts_on_its_own]
 
 
-def play(seed: int, store: str = "memory", steps: int = 150) -> Counter[str]:
+def play(seed: int, store: str | list[InSchema] = "memory", steps: int = 150) -> Counter[str]:
     """How often what happened, to see that all did; fails where the two differ."""
     story, fired = Story(seed, store), 0
     try:
@@ -205,8 +207,9 @@ def play(seed: int, store: str = "memory", steps: int = 150) -> Counter[str]:
 
 def check(story: Story) -> None:
     """Depths and control are as retold, and each member has the group's own picture."""
-    group = story.done.stage._group
-    for member, house in story.done.stage._houses.items():
+    houses = story.done.stage._houses
+    group = {name: next(iter(houses.values()))._store._shared.queue(name) for name in QUEUES}
+    for member, house in houses.items():
         standing = house._store._own.standing
         own = story.done.stage.command(member, Display(object_type="QLOCAL", name="OWN")).rows[0]
         uncommitted = sum(count for person, count in story.said.own_puts.items() if person[0] == member)
@@ -217,7 +220,8 @@ def check(story: Story) -> None:
             assert queue.uncommitted_puts == sum(m.put_by is not None for m in mine.messages), story.told
             assert (queue.definition.trigger_control is TriggerControl.ON) is mine.on, story.told
             assert (queue.open_input_count, queue.readers) == (mine.reads(member), mine.readers.total()), story.told
-            assert group.queues[name].seen_by(member, queue.trigger_stamp_ms) == queue, story.told
+            assert house._store._shared.queue(name) == group[name], story.told
+            assert group[name].seen_by(member, queue.trigger_stamp_ms) == queue, story.told
             assert standing.judged[name] == replace(queue, trigger_stamp_ms=standing.judged[name].trigger_stamp_ms)
 
 
@@ -233,10 +237,25 @@ def test_it_does_so_with_stores_on_disk(seed):
     play(seed, "sqlite", 80)
 
 
+@pytest.fixture(scope="module")
+def schemas():
+    """What is each member's own, and what is the group's, in PostgreSQL."""
+    made = [InSchema(shared().dsn) for _ in MEMBERS]
+    yield made
+    for each in made:
+        each.end()
+
+
+@pytest.mark.parametrize("seed", range(200, 203))
+def test_it_does_so_in_a_group_on_postgresql(seed, schemas):
+    play(seed, schemas, 80)
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
-def test_many_stories_hold(store):
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("store", ["memory", "sqlite", "postgres"])
+def test_many_stories_hold(store, schemas):
+    store = schemas if store == "postgres" else store
     for seed in range(1000, 1150):
         play(seed, store, 200)
 

@@ -278,6 +278,24 @@ def test_the_schema_of_a_rehearsal_is_gone_behind_it(play):
     assert (play.code, play.err) == (0, ["2 passed, 0 failed"])
 
 
+def test_a_group_has_a_schema_on_postgresql_which_is_empty_for_each_scenario_and_gone_behind_them(play):
+    story = (
+        "qmgrs: [QM1, QM2]\n"
+        "setup: DEFINE QLOCAL(Q) QSGDISP(SHARED)\n"
+        "steps:\n"
+        "- {check: {queue: Q, CURDEPTH: 0}}\n"
+        "- {put: {queue: Q, data: m}, as: a, on: QM2}\n"
+        "- {put: {queue: Q, data: n, options: [syncpoint]}, as: b, on: QM2}\n"
+        "- crash: QM2\n"
+        "- {check: {queue: Q, CURDEPTH: 1, UNCOM: 'NO'}}\n"
+    )
+    with psycopg.connect(shared().dsn, autocommit=True) as connection:
+        before = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
+        play(story, story, PLAIN + "- {check: {queue: Q, CURDEPTH: 0}}\n", store="postgres", postgres=shared().dsn)
+        assert connection.execute("SELECT nspname FROM pg_namespace").fetchall() == before
+    assert (play.code, play.err) == (0, ["3 passed, 0 failed"])
+
+
 def test_ending_what_never_began_is_no_failure(play):
     play(PLAIN + "- kill: {}\n- disconnect: {}\n- kill: {}\n")
     assert play.code == 0

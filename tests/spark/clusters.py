@@ -41,13 +41,14 @@ class Network:
         self.bridge = f"tmb{os.getpid()}"[:15]
         self.names = [f"tm{os.getpid()}n{number}" for number in range(workers)]
         self.addresses = [f"{net}.{11 + number}" for number in range(workers)]
+        self.outside = [f"tv{os.getpid()}{number}"[:15] for number in range(workers)]
 
     def make(self):
         ip("link", "add", self.bridge, "type", "bridge")
         ip("addr", "add", f"{self.address}/24", "dev", self.bridge)
         ip("link", "set", self.bridge, "up")
         for number, (name, address) in enumerate(zip(self.names, self.addresses, strict=True)):
-            outside, inside = f"tv{os.getpid()}{number}"[:15], f"tw{os.getpid()}{number}"[:15]
+            outside, inside = self.outside[number], f"tw{os.getpid()}{number}"[:15]
             ip("netns", "add", name)
             ip("link", "add", outside, "type", "veth", "peer", "name", inside)
             ip("link", "set", inside, "netns", name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
 import trigmon
@@ -203,6 +206,31 @@ class TestWhatFails:
         assert len(bad) == 1
         assert "is no JSON object of the schema" in bad[0].why
         assert sorted(row.id for row in spark.read.parquet(str(tmp_path / "table")).collect()) == [1, 3, 4]
+
+    def test_a_message_that_kills_the_python_worker_of_a_task_is_found_by_the_same_search(
+        self, qm, q_name, here, spark, aside, tmp_path
+    ):
+        qm.put_many(q_name, [b"bad" if n == 5 else b"%d" % n for n in range(12)])
+
+        def work(tables):
+            for table in tables:
+                if any(bytes(data) == b"bad" for data in table["data"]):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield table
+
+        done = drain(
+            spark,
+            table=tmp_path / "table",
+            transform=lambda frame: frame.select("data").mapInPandas(work, "data binary"),
+            max_rows=12,
+            attempts=1,
+            **here,
+        )
+        (rejected,) = done.rejected
+        assert "Python worker exited unexpectedly" in rejected.why
+        written = [bytes(row.data) for row in spark.read.parquet(str(tmp_path / "table")).collect()]
+        assert sorted(written) == sorted(b"%d" % n for n in range(12) if n != 5)
+        assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
 
     def test_where_the_sink_is_broken_nothing_is_set_aside_and_the_job_fails(self, qm, q_name, here, spark, aside):
         fill(qm, q_name, 40)

@@ -126,6 +126,14 @@ def test_a_lone_message_that_was_backed_out_too_often_is_bad_though_nothing_succ
             "trigmon.spark.rows.UnfitRowError: message 41 is no JSON object\n\n\tat org.apache.spark.Task.run(T.java)",
             "ValueError: trigmon.spark.rows.UnfitRowError: message 41 is no JSON object",
         ),
+        (
+            "An error occurred while calling o383.save.\n: org.apache.spark.SparkException: Job aborted\n"
+            "\tat a.b(C.java)\n"
+            "Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).\n"
+            "\tat d.e(F.java)\n"
+            "Caused by: java.io.EOFException\n\t... 25 more",
+            "ValueError: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).",
+        ),
     ],
 )
 def test_of_an_error_the_line_is_told_that_says_most(text, told):

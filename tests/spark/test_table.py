@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 import trigmon.spark.table
-from trigmon.spark.table import batch_of, publish, staging_of, write_batch
+from trigmon.spark.table import (
+    BatchRefusedError,
+    batch_of,
+    publish,
+    refuse_batch,
+    staging_of,
+    write_batch,
+)
 
 
 class Frame:
@@ -55,6 +62,31 @@ def test_what_was_half_written_is_not_in_the_table_and_hinders_nobody(tmp_path):
     assert content(table) == {}
     assert write_batch(Frame("whole"), table, "b1")
     assert content(table) == {"batch=b1": "whole"}
+
+
+def test_a_refused_batch_is_never_taken_and_one_that_is_there_cannot_be_refused(tmp_path):
+    table = tmp_path / "table"
+    assert refuse_batch(table, "b1")
+    assert refuse_batch(table, "b1")
+    with pytest.raises(BatchRefusedError, match="batch=b1"):
+        write_batch(Frame("late"), table, "b1")
+    assert write_batch(Frame("two"), table, "b2")
+    assert not refuse_batch(table, "b2")
+    assert content(table) == {"batch=b2": "two"}
+    assert list(staging_of(table).iterdir()) == []
+
+
+def test_a_job_that_still_writes_a_batch_when_it_is_refused_is_told(tmp_path):
+    table = tmp_path / "table"
+
+    class Slow(Frame):
+        def save(self, where):
+            super().save(where)
+            assert refuse_batch(table, "b1")
+
+    with pytest.raises(BatchRefusedError):
+        write_batch(Slow("late"), table, "b1")
+    assert content(table) == {}
 
 
 @pytest.mark.parametrize("when", ["while it writes", "while it is moved"])

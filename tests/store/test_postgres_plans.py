@@ -13,10 +13,34 @@ import pytest
 
 from tests.postgres import place
 from tests.store.test_sqlite_plans import ONCE, STATEMENTS
-from trigmon.store.postgres import connection, link, member, writes
-from trigmon.store.postgres.store import CHUNKS
+from trigmon.store.postgres import connection, group_sql, link, member, turn, writes
+from trigmon.store.postgres.schemas import GROUP
+from trigmon.store.postgres.turn import CHUNKS
+from trigmon.store.sql import statements
 
-ALL = STATEMENTS | {f"bulk of {text.split()[0]} {n}": bulk.text for n, (text, bulk) in enumerate(writes.BULKS.items())}
+GROUPS_BULKS = (group_sql.DECIDE, group_sql.FORGET_DECIDED)
+GROUPS_OWN = {
+    name: value for name, value in vars(group_sql).items() if name.isupper() and name not in ("JOIN", "MEMBERS")
+}
+"""What is asked of a group's own tables in its turns; the others are for its first start, and for a person."""
+COUNTED = {
+    f"counted {text.split()[0]} {n}": turn.counted(text)
+    for n, text in enumerate(
+        (
+            *(getattr(statements, name) for name in ("COMMIT_GETS", "COMMIT_PUTS", "BACK_OUT_PUTS", "BACK_OUT_GETS")),
+            *(getattr(statements, name) for name in ("TAKE_MESSAGE", "REMOVE_MESSAGE", "SET_ASIDE")),
+            *(writes.BULKS[getattr(statements, name)].text for name in ("COMMIT_GETS", "COMMIT_PUTS")),
+            *(writes.BULKS[getattr(statements, name)].text for name in ("TAKE_MESSAGE", "REMOVE_MESSAGE")),
+        )
+    )
+}
+OF_GROUP = GROUPS_OWN | COUNTED | {name: getattr(member, name) for name in ("DEAD", "DISMISS")}
+OF_GROUP |= {f"bulk of {text.split()[0]} decided": writes.BULKS[text].text for text in GROUPS_BULKS}
+ALL = STATEMENTS | {
+    f"bulk of {text.split()[0]} {n}": bulk.text
+    for n, (text, bulk) in enumerate(writes.BULKS.items())
+    if text not in GROUPS_BULKS
+}
 ALL |= {name: getattr(member, name) for name in ("BEAT", "LEAVE")}
 LOOKED_AT_WHOLE = ONCE | {
     "COUNT_ENDED",
@@ -75,6 +99,45 @@ INSERT INTO member SELECT 'M' || n, 1, now(), 1, false, 1, now(), 'h', 1 FROM ge
 """
 
 
+@pytest.fixture(scope="module")
+def group_empty():
+    with connection.connect(place(Path("plans of a group that is empty")), GROUP) as db:
+        yield db
+
+
+@pytest.fixture(scope="module")
+def group_full():
+    with connection.connect(place(Path("plans of a group that is full")), GROUP) as db:
+        db.execute(FILL_GROUP)
+        db.execute("ANALYZE")
+        yield db
+
+
+@pytest.fixture(scope="module")
+def group_full_by_itself(group_full):
+    with connection.connect(place(Path("plans of a group that is full")), GROUP) as db:
+        for name, _ in connection._SESSION:
+            if name.startswith("enable_"):
+                db.execute(f"RESET {name}")
+        yield db
+
+
+FILL_GROUP = """
+INSERT INTO queue (name, version, stands) SELECT 'Q' || n, n, '{}' FROM generate_series(1, 2000) n;
+INSERT INTO message (id, queue, priority, persistent, put_by, taken_by, held, expires_ms, backout_count, msg_id,
+    descriptor, data, checksum, group_id, head)
+SELECT n, 1 + n % 20, n % 10, 1, CASE n % 100 WHEN 1 THEN n END, CASE n % 100 WHEN 2 THEN n END, 0, 0, 0, int8send(n),
+       'x', repeat('x', 200)::bytea, 0, CASE n % 7 WHEN 0 THEN int8send(n / 40) END, CASE n % 7 WHEN 0 THEN 0 END
+FROM generate_series(1, 60000) n;
+INSERT INTO definition SELECT 'PROCESS', 'P' || n, n, '{}' FROM generate_series(1, 2000) n;
+INSERT INTO lock SELECT n, n FROM generate_series(1, 2000) n;
+INSERT INTO role SELECT 'R' || n, 'M' || n, n FROM generate_series(1, 2000) n;
+INSERT INTO decided SELECT 'M' || n % 4, 'c' || n / 2, n, n, 1 FROM generate_series(1, 20000) n;
+INSERT INTO joined SELECT 'M' || n, n FROM generate_series(1, 2000) n;
+INSERT INTO member SELECT 'M' || n, 1, now(), 1, n % 100 = 0, 1, now(), 'h', 1 FROM generate_series(1, 2000) n
+"""
+
+
 def plan_of(db, statement: str) -> list[str]:
     """The steps of its plan, for whatever values."""
     for chunked in ("FROM message", "FROM run"):
@@ -96,6 +159,18 @@ def test_a_statement_neither_scans_nor_sorts(name, tables, request):
         pytest.skip("looked at once, at a start")
     steps = plan_of(request.getfixturevalue(tables), ALL[name])
     assert [step for step in steps if is_scan(step) or (is_sort(step) and tables != "full_by_itself")] == []
+
+
+@pytest.mark.parametrize("name", sorted(OF_GROUP))
+@pytest.mark.parametrize("tables", ["group_empty", "group_full", "group_full_by_itself"])
+def test_a_statement_of_a_group_neither_scans_nor_sorts(name, tables, request):
+    steps = plan_of(request.getfixturevalue(tables), OF_GROUP[name])
+    if tables == "group_full_by_itself":
+        # One row, those that are all wanted, and what is asked at a start or of all members.
+        wanted = ("Seq Scan on turn", "Seq Scan on lock") if name not in ("DEAD", "DECIDED") else "Seq Scan"
+        assert [step for step in steps if is_scan(step) and not step.startswith(wanted)] == []
+    else:
+        assert [step for step in steps if is_scan(step) or is_sort(step)] == []
 
 
 def is_scan(step: str) -> bool:

@@ -17,8 +17,8 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, StoreTooNew, Unreachable
-from trigmon.store.postgres import connection
-from trigmon.store.postgres.connection import MIGRATIONS, SCHEMA_VERSION, Place, connect
+from trigmon.store.postgres.connection import Place, connect
+from trigmon.store.postgres.schemas import GROUP, OWN
 from trigmon.store.postgres.store import PostgresStore
 
 LEASE_MS = 400
@@ -52,25 +52,24 @@ def lasting(name: str = Q) -> Put:
 
 class TestItsStart:
     def test_every_version_leads_to_the_next(self):
-        assert list(MIGRATIONS) == list(range(1, SCHEMA_VERSION))
+        for schema in (OWN, GROUP):
+            assert list(schema.migrations) == list(range(1, schema.version))
 
     def test_a_later_version_is_refused(self, world, tmp_path):
-        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(SCHEMA_VERSION + 1))
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(OWN.version + 1))
         with pytest.raises(StoreTooNew, match="install a later one"):
             connect(place(tmp_path))
-        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(SCHEMA_VERSION))
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(OWN.version))
 
     def test_an_earlier_version_is_brought_up_to_this_one(self, world, tmp_path, monkeypatch):
-        monkeypatch.setattr(connection, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
-        monkeypatch.setitem(MIGRATIONS, SCHEMA_VERSION, "CREATE TABLE added (n integer)")
+        before = OWN.version
+        monkeypatch.setitem(OWN.migrations, before, "CREATE TABLE added (n integer)")
         connect(place(tmp_path)).close()
         connect(place(tmp_path)).close()
         assert sql(place(tmp_path), "SELECT count(*) FROM added") == [(0,)]
-        assert sql(place(tmp_path), "SELECT value FROM meta WHERE key = 'schema_version'") == [
-            (str(SCHEMA_VERSION + 1),)
-        ]
+        assert sql(place(tmp_path), "SELECT value FROM meta WHERE key = 'schema_version'") == [(str(before + 1),)]
         sql(place(tmp_path), "DROP TABLE added")
-        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(SCHEMA_VERSION))
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(before))
 
     def test_two_that_start_at_once_make_one_schema(self):
         where = Place(shared().dsn, "made_at_once", accept_loss=True)

@@ -24,9 +24,9 @@ def world(tmp_path):
 
 def trips(world, act) -> int:
     """How often the act went to the server."""
-    before = world.store._link.trips
+    before = world.store._turn.link.trips
     act()
-    return world.store._link.trips - before
+    return world.store._turn.link.trips - before
 
 
 def turn(world, *calls, of=1):

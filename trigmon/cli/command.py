@@ -124,14 +124,7 @@ class Command(_WithExample):
 
 
 class Group(_WithExample, click.Group):
-    """A group with an example, whose commands are made by :func:`command`.
-
-    ``later`` are words of the interface whose commands a later release brings: refused by name, shown nowhere.
-    """
-
-    def __init__(self, *args: Any, later: Iterable[str] = (), **named: Any) -> None:
-        super().__init__(*args, **named)
-        self.later = frozenset(later)
+    """A group with an example, whose commands are made by :func:`command`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -146,8 +139,6 @@ class Group(_WithExample, click.Group):
         known = self.list_commands(ctx)
         if name in known:
             return
-        if name in self.later:
-            raise click.UsageError(f"{ctx.command_path} {name} comes with a later release of trigmon", ctx)
         refusal = "there is no command" if ctx.parent is None else f"{ctx.info_name} has no command"
         raise click.UsageError(f"{refusal} {name!r}{nearest(name, known)}", ctx)
 

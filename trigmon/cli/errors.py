@@ -17,7 +17,7 @@ _CODES = {
         *(2016, 2041, 2042, 2048, 2051, 2052, 2053, 2055, 2057, 2091, 2092, 2100, 2184, 2198, 2199, 2201),
         *(3008, 3210, 4002, 4003, 4004, 4007),
     ),
-    NOT_REACHABLE: (2009, 2025, 2058, 2059, 2161, 2162, 2202, 2203, 2223),
+    NOT_REACHABLE: (2009, 2025, 2058, 2059, 2161, 2162, 2202, 2203, 2223, 2345),
 }
 _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reasons}
 
@@ -35,6 +35,7 @@ _REMEDIES = {
     2100: "change it with alter, or say --replace",
     2087: "name it and its transmission queue: trigmon queue alter {name} RQMNAME=NAME XMITQ=QUEUE",
     2092: "make it one: trigmon queue alter {name} USAGE=XMITQ",
+    2345: "it comes back by itself; trigmon group of another member shows the group",
     4002: "see its type: trigmon queue list",
     4007: "see its type: trigmon queue list",
 }

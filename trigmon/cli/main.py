@@ -27,6 +27,7 @@ COMMANDS = {
     "dlq": "trigmon.cli.dlq:dlq",
     "spark": "trigmon.cli.spark:spark",
     "status": "trigmon.cli.status:status",
+    "group": "trigmon.cli.group:group",
     "explain": "trigmon.cli.explain:explain",
     "lint": "trigmon.cli.lint:lint",
     "simulate": "trigmon.cli.simulate:simulate",
@@ -35,8 +36,6 @@ COMMANDS = {
     "config": "trigmon.cli.config:config",
     "completion": "trigmon.cli.completion:completion",
 }
-LATER = ("group",)
-"""Commands of the interface that later releases bring."""
 
 
 class Root(Group):
@@ -85,7 +84,6 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> Non
 
 @click.group(
     cls=Root,
-    later=LATER,
     example="trigmon put ORDERS 'one order'",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trigmon.client.message import Message
-from trigmon.mq.calls import ReadReserved, Reject, Release, Reserve, Settle
-from trigmon.mq.replies import Reserved, Settled, WereReserved
+from trigmon.mq.calls import Attempt, ReadReserved, Reject, Release, Reserve, Settle
+from trigmon.mq.replies import Done, Reserved, Settled, WereReserved
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -24,6 +24,8 @@ class Reservation:
 
     ``left_ordinals`` are the stretches that were left when it was reserved, each the first and the one behind the last.
     ``again``: it was there already, with the ``token`` it was made with; ``offers`` is how often it was offered anew.
+    ``deaths`` are stretches that earlier holders worked on alone when they were gone (:meth:`attempt`), each the first,
+    the one behind the last, and how often; ``settled`` is how many messages were settled by then.
     """
 
     def __init__(self, connection: Connection, reply: Reserved) -> None:
@@ -36,6 +38,8 @@ class Reservation:
         self.token = reply.token
         self.again = reply.again
         self.offers = reply.offers
+        self.deaths = [(first, end, times) for first, end, times in reply.deaths]
+        self.settled = reply.settled
 
     def __repr__(self) -> str:
         return f"<Reservation {self.number} of {self.count} messages, {self.left} left>"
@@ -52,6 +56,13 @@ class Reservation:
         """As :meth:`Connection.release`."""
         number = -1 if count is None else count
         return self._left(Release(reservation=self.number, ordinal=first, count=number, counts=counts))
+
+    def attempt(self, first: int = 0, count: int = 0) -> None:
+        """Says that from now on these messages alone are worked on; none with 0.
+
+        Who is offered the reservation behind this one's death finds them in ``deaths``.
+        """
+        self.connection.ask(Attempt(reservation=self.number, ordinal=first, count=count), Done)
 
     def reject(self, ordinal: int, why: str = "") -> None:
         """Puts one message onto the backout queue or, that failing, the dead-letter queue.

@@ -20,6 +20,7 @@ _GONE: Final = frozenset(
         Reason.Q_MGR_STOPPING,
         Reason.CONNECTION_QUIESCING,
         Reason.CONNECTION_STOPPING,
+        Reason.CF_NOT_AVAILABLE,
     }
 )
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0

@@ -267,6 +267,13 @@ class Status(Call, frozen=True, array_like=True, kw_only=True, tag="status"):
     """The queue manager at a glance. Answered by Values."""
 
 
+class DisplayGroup(Call, frozen=True, array_like=True, kw_only=True, tag="display_group"):
+    """The queue-sharing group: its members, what was recovered, its queues and who has them. Answered by Values.
+
+    Of a queue manager in no group only its name, and an empty ``group``.
+    """
+
+
 class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
     """What a put of a message of this priority (-1: the queue's) would meet now. Answered by Explained.
 
@@ -458,6 +465,18 @@ class Release(Call, frozen=True, array_like=True, kw_only=True, tag="release"):
     counts: bool = True
 
 
+class Attempt(Call, frozen=True, array_like=True, kw_only=True, tag="attempt"):
+    """From now on the holder works on ``count`` ordinals from ``ordinal`` on alone (0: on none). Answered by Done.
+
+    It lasts. If the holder is gone before it has settled them, given them back or said otherwise, whoever is offered
+    the reservation anew is told (``deaths``): so that one message in a batch which kills its readers can be found.
+    """
+
+    reservation: int
+    ordinal: int = 0
+    count: int = 0
+
+
 class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
     """One message of a reservation goes onto BOQNAME, else onto the dead-letter queue. Answered by Settled.
 
@@ -500,6 +519,7 @@ AnyCall = (
     | Refresh
     | Display
     | DisplayHandles
+    | DisplayGroup
     | Status
     | Explain
     | Pause
@@ -518,6 +538,7 @@ AnyCall = (
     | ReadReserved
     | Settle
     | Release
+    | Attempt
     | Reject
     | Reservations
 )

@@ -139,7 +139,8 @@ class Reserved(Reply, frozen=True, array_like=True, kw_only=True, tag="reserved"
     """A reservation: ``count`` messages with the ordinals below it, ``size`` bytes in all, of which ``left`` are left.
 
     ``left_ordinals`` are the stretches of those, each the first and the one behind the last. ``again``: it was there
-    already; ``offers`` is how often it was offered anew. ``more``: it is still being made.
+    already; ``offers`` is how often it was offered anew. ``more``: it is still being made. ``deaths`` are stretches
+    that holders worked on alone when they were gone, each with how often; ``settled`` is how many were settled.
     """
 
     reservation: int
@@ -151,6 +152,8 @@ class Reserved(Reply, frozen=True, array_like=True, kw_only=True, tag="reserved"
     again: bool = False
     offers: int = 0
     more: bool = False
+    deaths: list[list[int]] = []
+    settled: int = 0
 
 
 class WereReserved(Reply, frozen=True, array_like=True, kw_only=True, tag="were_reserved"):

@@ -10,6 +10,15 @@ class Counter:
         self._prefix = b"AMQ " + q_mgr_name.encode()[:12].ljust(12)
         self._next = first
 
+    @property
+    def next(self) -> int:
+        """The number that is handed out next."""
+        return self._next
+
+    def go_back(self, number: int) -> None:
+        """What was handed out from this one on has not been told to anybody."""
+        self._next = number
+
     def message(self) -> int:
         """An arrival number, above all before it."""
         number = self._next

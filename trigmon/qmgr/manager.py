@@ -46,7 +46,7 @@ from trigmon.rules.get import may_wait, wait_of
 from trigmon.rules.runs import fired_by
 from trigmon.rules.serving import attended
 from trigmon.rules.verbs import VERBS
-from trigmon.store.port import Store, StoreBroken
+from trigmon.store.port import NotEntered, Store, StoreBroken
 
 DEEPEST_ERRAND = 5
 """Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
@@ -101,6 +101,8 @@ class QueueManager:
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
         self._noted: list[Decision] = []
+        # Waits that ended when a call entered the group.
+        self._late: list[Answer] = []
         self._looks = Looks()
         self._scan = Scan()
         self._notes = Notes(name, self._telling, self._sessions, self._waiters, self._scan, self._looks)
@@ -174,7 +176,8 @@ class QueueManager:
         told, self._notes.told = self._notes.told, []
         for tell in told:
             tell()
-        return answers
+        late, self._late = self._late, []
+        return answers + late
 
     def next_deadline_ms(self) -> int | None:
         """When :meth:`turn` must be called again at the latest, by the clock's time."""
@@ -258,10 +261,18 @@ class QueueManager:
         self._store.mark()
         self._noted.clear()
         self._goes_on = False
+        before = self._ids.next, self._room
         try:
             reply = self._perform(call, session, now).reply
             while (moved := self._store.changed()) is not NOTHING_MOVED:
                 self._judge(moved, now)
+        except NotEntered:
+            self._store.undo()
+            self._ids.go_back(before[0])
+            self._room = before[1]
+            self._store.enter()
+            self._heed(now, self._late)
+            return self._answer(session, call, now)
         except MQError as error:
             self._store.undo()
             if isinstance(error, NotAuthorized):

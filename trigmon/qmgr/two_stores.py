@@ -7,6 +7,7 @@ group's. Whose a change is follows from the queue it is about.
 A unit of work may have done something on both. The group's store decides it: what the unit did here is made durable
 first, without its end; then the group's store commits its half, and with that the unit is committed, whatever happens
 next; then the end is written here. A member that was cut off between the two asks the group's store when it starts.
+What a queue manager moves by itself is in no unit of work: it is added where it goes before it is removed.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec import structs
+from msgspec.structs import replace
+
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType
 from trigmon.rules import changes as c
 from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.members import Group, Holding, Member
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.world import Standing
-from trigmon.store.port import Store
+from trigmon.store.port import NotEntered, Store
 
 
 class SharedHalf(Protocol):
@@ -42,7 +47,14 @@ class SharedHalf(Protocol):
         """The member is gone, as a killed process is."""
 
     def begin(self) -> None:
-        """A turn begins."""
+        """A turn begins; it need not enter the group before it does something there."""
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether the turn is in the group: nothing moves but by this member's own calls."""
+
+    def enter(self) -> None:
+        """The turn is in the group, until its end."""
 
     def mark(self) -> None:
         """A call begins."""
@@ -58,6 +70,9 @@ class SharedHalf(Protocol):
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Whether the role is this member's until then: it was already, or the one who had it ended or let it lapse."""
+
+    def members(self) -> Sequence[Member]:
+        """All members that ever were, by name."""
 
     def queue(self, name: str) -> SharedQueue | None:
         """A shared queue as it stands, None where there is none of this name."""
@@ -93,6 +108,12 @@ class TwoStores:
         self._shared = shared
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
+        # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
+        # where it did nothing else here, and must not last before it is decided.
+        self._is_deciding = False
+        # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
+        self._removes = self._adds = False
+        self._moves = False
 
     @property
     def _standing(self) -> Standing:
@@ -113,17 +134,25 @@ class TwoStores:
         return self._own.keep_time(said, must=must)
 
     def begin(self) -> None:
-        """A turn in both."""
+        """A turn in both, in the group where something moved there; otherwise the first call that needs it enters."""
         self._own.begin()
         self._shared.begin()
         self._look()
 
+    def enter(self) -> None:
+        """The group, as it is now. What has ended one unit of work ends before another is prepared."""
+        if self._is_deciding:
+            self.end()
+            self.begin()
+        self._shared.enter()
+        self._look()
+
     def changed(self) -> Moved:
-        """Each shared queue and each definition that moved is named once."""
+        """Each shared queue and each definition that moved is named once, in an order that no store decides."""
         self._look()
         if not self._moved and not self._copied:
             return NOTHING_MOVED
-        moved = Moved(tuple(self._moved), tuple(self._copied))
+        moved = Moved(tuple(sorted(self._moved)), tuple(sorted(self._copied)))
         self._moved.clear()
         self._copied.clear()
         return moved
@@ -134,6 +163,7 @@ class TwoStores:
 
     def mark(self) -> None:
         """A call in both."""
+        self._removes = self._adds = False
         self._own.mark()
         self._shared.mark()
 
@@ -143,15 +173,31 @@ class TwoStores:
         self._shared.undo()
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
-        """The member's own facts hold the picture of the shared queues."""
-        return self._own.facts(wants, is_wide)
+        """The member's own facts hold the picture of the shared queues. A name that is new here may be known there."""
+        facts = self._own.facts(wants, is_wide)
+        if wants.of_group or (wants.object_name and facts.queue is None):
+            self._must_be_entered()
+        return replace(facts, members=self._group()) if wants.of_group else facts
 
     def find(self, selection: Selection) -> Found:
         """Of the queue's own store."""
-        return (self._shared if self._is_shared(selection.q_name) else self._own).find(selection)
+        if not self._is_shared(selection.q_name):
+            return self._own.find(selection)
+        self._must_be_entered()
+        return self._shared.find(selection)
+
+    def _must_be_entered(self) -> None:
+        if not self._shared.is_entered:
+            raise NotEntered
 
     def end(self) -> None:
-        """The group's store first: what it has committed decides."""
+        """The group's store first: what it has committed decides.
+
+        But where a message has moved from there to here it is made durable here before: rather twice than not at all.
+        """
+        if self._moves and not self._is_deciding:
+            self._own.prepare()
+        self._is_deciding = self._moves = False
         self._shared.end()
         self._own.end()
 
@@ -181,9 +227,16 @@ class TwoStores:
             elif self._is_of_shared(change):
                 self._apply_own(own)
                 self._apply_shared(change)
+                self._removes = self._removes or (isinstance(change, c.RemoveMessage) and change.message.is_persistent)
             else:
                 own.append(change)
+                if isinstance(change, c.AddMessage) and change.is_persistent and not change.unit_id:
+                    self._adds = True
         self._apply_own(own)
+        if self._removes and self._adds and not self._moves:
+            if self._is_deciding:
+                raise NotEntered  # as for a second unit of work
+            self._moves = True
 
     def _apply_own(self, changes: list[c.AnyChange]) -> None:
         if changes:
@@ -195,6 +248,7 @@ class TwoStores:
 
     def _apply_shared(self, change: c.AnyChange) -> None:
         """What stands of the member's own follows (units, handles); the queue itself is as the group says."""
+        self._must_be_entered()
         handle = self._handle_of(change)
         self._shared.apply(change, handle)
         self._standing.follow(change)
@@ -206,8 +260,12 @@ class TwoStores:
         touched = {q_name for q_name, _ in (*change.unit.puts, *change.unit.gets)}
         shared = sorted(filter(self._is_shared, touched))
         if shared:
+            self._must_be_entered()
             if len(touched) > len(shared):
+                if self._is_deciding:
+                    raise NotEntered  # what is prepared now would make the last one's end here last first
                 self._own.prepare()
+            self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
         for q_name in shared:
@@ -231,6 +289,17 @@ class TwoStores:
         if isinstance(change, c.OpenHandle):
             return change.handle
         return self._standing.handles[change.handle] if isinstance(change, c.CloseHandle) else None
+
+    def _group(self) -> Group:
+        """The members, and what each has of the shared queues."""
+        shared = [(name, self._shared.queue(name)) for name in self._standing.queues if self._is_shared(name)]
+        holdings = [
+            Holding(name, member, *structs.astuple(use))
+            for name, queue in shared
+            if queue is not None
+            for member, use in sorted(queue.uses.items())
+        ]
+        return Group(tuple(self._shared.members()), tuple(holdings))
 
     # -- the picture ------------------------------------------------------------------------------------
 

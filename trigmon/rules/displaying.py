@@ -92,6 +92,7 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
     values: dict[str, Any] = {
         **shown(ObjectType.QMGR, facts.q_mgr),
         "q_mgr_name": facts.q_mgr.name,
+        **({"group": facts.group} if facts.group else {}),
         "now_ms": now,
         "connections": len(world.connections),
         "queues": len(world.queues),

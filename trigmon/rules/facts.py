@@ -24,6 +24,7 @@ from trigmon.mq.attributes import (
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.explanation import moment
+from trigmon.rules.members import Group
 from trigmon.rules.order.place import LAST_SEGMENT, SEGMENT, Place, Side
 from trigmon.rules.order.wholeness import Whole
 from trigmon.rules.reserved import Ordinals, Reservation
@@ -384,7 +385,7 @@ class Wants(msgspec.Struct, frozen=True):
     queue, the first ``limit`` of each line.
     ``reservation`` leads to its queue, and by that to what belongs to it.
     With a ``keep_count`` that is not negative, ended runs are asked for: the oldest beyond so many, and those that
-    ended before ``ended_before_ms``.
+    ended before ``ended_before_ms``. ``of_group`` asks for the members of the group, and what each has of its queues.
     """
 
     connection: int
@@ -408,6 +409,7 @@ class Wants(msgspec.Struct, frozen=True):
     run_of: dict[str, object] | None = None
     line_of: str | None = None
     reservation: int = 0
+    of_group: bool = False
 
 
 BREAKER = "the breaker"
@@ -527,7 +529,7 @@ class Facts(msgspec.Struct, frozen=True):
     ``reservation`` is the one asked for, ``reservations`` are those of the queue.
     ``group`` is the queue-sharing group that the queue manager is in, if any; ``judged`` is how a shared queue stood
     when this member last judged it; ``is_ambiguous``: the name is that of a shared queue and of one of its own;
-    ``of_group`` is the definition of this name and type that each member has a copy of.
+    ``of_group`` is the definition of this name and type that each member has a copy of; ``members`` is who is in it.
     ``cancelling`` are the runs that their monitors are to end, each with its monitor; ``outdated`` are runs that the
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
@@ -577,3 +579,4 @@ class Facts(msgspec.Struct, frozen=True):
     judged: QueueFacts | None = None
     is_ambiguous: bool = False
     of_group: AnyDefinition | None = None
+    members: Group | None = None

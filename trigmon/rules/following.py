@@ -283,9 +283,10 @@ def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
 
 
 def _connect(standing: Standing, change: c.Connect) -> None:
+    """A connection is its run's program's for as long as it lasts, or never: counts begin with the first of them."""
     connection = change.connection
     serving = standing.running.get(connection.run_id)
-    if serving is not None and not may_speak_for(connection, serving):
+    if serving is None or not may_speak_for(connection, serving):
         connection = replace(connection, run_id="")
     standing.write(standing.connections, connection.connection, connection)
     _connected(standing, connection.run_id, 1)
@@ -363,7 +364,7 @@ def _drop_pause(standing: Standing, change: c.DropPause) -> None:
 
 def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
     _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
-    for message in change.messages:
+    for message in change.messages if standing.locks else ():
         _forget_lock(standing, message.number)
 
 

@@ -7,6 +7,7 @@ ordinals and is done at once, whatever the number; its rows follow in slices (``
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,10 @@ from trigmon.mq.enums import UnitOutcome
 
 Ordinals = tuple[int, int]
 """The first of a stretch, and the one behind its last."""
+Death = tuple[int, int, int]
+"""A stretch that holders worked on alone when they were gone, and how many of them."""
+_MOST_DEATHS = 1000
+"""Each step writes all of them down; the oldest are forgotten."""
 
 
 class Due(msgspec.Struct, frozen=True, array_like=True):
@@ -32,7 +37,9 @@ class Reservation(msgspec.Struct, frozen=True):
     ``runs`` are the counted priorities of its messages in the order of the ordinals, each with how many have it;
     ``size`` their bytes. Until it ``is_sealed`` it is still being made, and nobody may read it. ``offers`` is how often
     it was offered anew, which adds to each message's backout count. ``gone`` is what was settled, given back or
-    rejected. ``outcome`` is OPEN while anything is left.
+    rejected, ``settled`` how many were settled. ``outcome`` is OPEN while anything is left.
+
+    ``attempt`` is what the holder said that it works on alone, ``deaths`` what earlier ones did when they were gone.
 
     ``holder`` is the connection that made it or took it again, ``readers`` are others that read from it: they stand
     behind it. A restart forgets them.
@@ -55,6 +62,9 @@ class Reservation(msgspec.Struct, frozen=True):
     due: tuple[Due, ...] = ()
     outcome: UnitOutcome = UnitOutcome.OPEN
     ended_ms: int = 0
+    settled: int = 0
+    attempt: Ordinals | None = None
+    deaths: tuple[Death, ...] = ()
     holder: int = 0
     readers: tuple[int, ...] = ()
 
@@ -136,11 +146,12 @@ def by_priority(runs: Iterable[tuple[int, int]], stretches: Sequence[Ordinals]) 
 def longer(runs: Sequence[tuple[int, int]], priorities: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """The runs with messages of these priorities behind them."""
     extended = list(runs)
-    for priority in priorities:
+    for priority, same in groupby(priorities):
+        count = len(list(same))
         if extended and extended[-1][0] == priority:
-            extended[-1] = priority, extended[-1][1] + 1
+            extended[-1] = priority, extended[-1][1] + count
         else:
-            extended.append((priority, 1))
+            extended.append((priority, count))
     return tuple(extended)
 
 
@@ -148,6 +159,16 @@ def without(reservation: Reservation, connection: int) -> Reservation:
     """The reservation when this connection no longer stands behind it."""
     holder = 0 if reservation.holder == connection else reservation.holder
     return replace(reservation, holder=holder, readers=tuple(r for r in reservation.readers if r != connection))
+
+
+def offered_anew(reservation: Reservation) -> Reservation:
+    """The reservation when whoever had it is no more: what that one worked on counts, as far as it is left."""
+    counts = {(first, end): times for first, end, times in reservation.deaths}
+    if reservation.attempt is not None:
+        counts[reservation.attempt] = counts.get(reservation.attempt, 0) + 1
+    left = reservation.stretches
+    deaths = tuple((first, end, times) for (first, end), times in counts.items() if cut(left, first, end))
+    return replace(reservation, offers=reservation.offers + 1, attempt=None, deaths=deaths[-_MOST_DEATHS:])
 
 
 def ended(reservation: Reservation, parts: Iterable[Due], outcome: UnitOutcome, now: int) -> Reservation:

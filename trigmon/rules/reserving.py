@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, ReadReserved, Release, Reservations, Reserve, Settle
+from trigmon.mq.calls import Attempt, Call, ReadReserved, Release, Reservations, Reserve, Settle
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import BackoutRequeue, DefinitionType, Inhibit, OpenOption, UnitOutcome
 from trigmon.mq.errors import (
@@ -52,7 +52,7 @@ from trigmon.rules.get import MOST_BYTES, MOST_MESSAGES, given
 from trigmon.rules.order.place import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.order.wholeness import Whole
 from trigmon.rules.reports import delivery_report, expiration_reports
-from trigmon.rules.reserved import Due, Reservation, cut, ended, longer, without
+from trigmon.rules.reserved import Due, Reservation, cut, ended, longer, offered_anew, without
 from trigmon.rules.resolving import check_alive
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -116,6 +116,8 @@ def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, i
 
 def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, until: int, facts: Facts) -> list[Call]:
     """What a slice is made of, in its order: messages together, each group by itself, and poison on its way out."""
+    if messages and not of.whole_groups and not _has_poison(facts.queue):
+        return [TakeIn(reservation=of.number, messages=tuple(messages), handle=handle, until=until)]
     parts: list[Call] = []
     chunk: list[StoredMessage] = []
 
@@ -147,9 +149,16 @@ def _slice(reservation: Reservation) -> int:
 
 def _is_poison(message: StoredMessage, queue: QueueFacts | None) -> bool:
     """Whether a get would put the message aside: so does a reservation, but not with what belongs to a group."""
+    if queue is None or not _has_poison(queue):
+        return False
+    return queue.definition.backout_threshold <= message.descriptor.backout_count
+
+
+def _has_poison(queue: QueueFacts | None) -> bool:
+    """Whether any message of the queue could be put aside for its backout count."""
     if queue is None or queue.definition.backout_requeue is not BackoutRequeue.QMGR:
         return False
-    return 0 < queue.definition.backout_threshold <= message.descriptor.backout_count
+    return queue.definition.backout_threshold > 0
 
 
 def _put_off(message: StoredMessage, facts: Facts, otherwise: TakeIn) -> PutOff:
@@ -179,23 +188,31 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
     if reservation.is_sealed or reservation.count >= call.until:
         return Decision()
     messages = call.messages if found is None else _group(found.messages)
+    chosen = _with_room(reservation, messages)
+    if found is not None and len(chosen) < len(messages):
+        chosen = [] if reservation.count else list(messages)  # the first group comes whatever its size
+    longer_one = replace(
+        reservation,
+        runs=longer(reservation.runs, [message.priority for message in chosen]),
+        size=reservation.size + _size(chosen),
+        is_sealed=len(chosen) < len(messages),
+    )
+    changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
+    return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
+
+
+def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """Those of the messages, from the first on, that there is room for."""
     number, size = reservation.count, reservation.size
+    if number + len(messages) <= reservation.max_messages and size + _size(messages) <= reservation.max_bytes:
+        return list(messages)
     chosen: list[StoredMessage] = []
     for message in messages:
         number, size = number + 1, size + len(message.data)
         if number > reservation.max_messages or (size > reservation.max_bytes and number > 1):
             break
         chosen.append(message)
-    if found is not None and len(chosen) < len(messages):
-        chosen = [] if reservation.count else list(messages)  # the first group comes whatever its size
-    longer_one = replace(
-        reservation,
-        runs=longer(reservation.runs, (message.priority for message in chosen)),
-        size=reservation.size + _size(chosen),
-        is_sealed=len(chosen) < len(messages),
-    )
-    changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
-    return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
+    return chosen
 
 
 def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -237,14 +254,14 @@ def _place(message: StoredMessage) -> tuple[int, int, int, int]:
 
 
 def _size(messages: Sequence[StoredMessage]) -> int:
-    return sum(len(message.data) for message in messages)
+    return sum([len(message.data) for message in messages])
 
 
 def _offered(own: Reservation, facts: Facts) -> Decision:
     """The same batch once more. To another connection it is offered anew: whoever had it is no more."""
     if own.holder == facts.connection.connection:
         return Decision(_as_reply(own, again=True))
-    anew = replace(_held_by(own, facts), offers=own.offers + 1)
+    anew = offered_anew(_held_by(own, facts))
     return Decision(_as_reply(anew, again=True), [SetReservation(anew)])
 
 
@@ -305,6 +322,8 @@ def _as_reply(reservation: Reservation, *, again: bool = False) -> Reserved:
         again=again,
         offers=reservation.offers,
         more=not reservation.is_sealed,
+        deaths=[list(death) for death in reservation.deaths],
+        settled=reservation.settled,
     )
 
 
@@ -404,9 +423,11 @@ def decide_release(call: Release, facts: Facts, found: Found | None, now: int, i
 def _end(reservation: Reservation, parts: list[Due], outcome: UnitOutcome, now: int) -> Decision:
     if not parts:
         return Decision(Settled(count=0, left=reservation.left, already=True))
-    after = ended(reservation, parts, outcome, now)
-    check_stretches(after)
     count = sum(part.end - part.first for part in parts)
+    after = ended(reservation, parts, outcome, now)
+    if outcome is UnitOutcome.COMMITTED:
+        after = replace(after, settled=after.settled + count)
+    check_stretches(after)
     sweep = Sweep(reservation=reservation.number)
     return Decision(Settled(count=count, left=after.left), [SetReservation(after)], [sweep])
 
@@ -484,6 +505,17 @@ def open_one(facts: Facts, number: int = 0) -> Reservation:
         how = "settled" if reservation.outcome is UnitOutcome.COMMITTED else "given back"
         raise UnitOfWorkNotStarted(f"{named(reservation)} was {how}")
     return reservation
+
+
+def decide_attempt(call: Attempt, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What its holder works on alone is written down, for whoever is offered it after that one's death."""
+    reservation = open_one(facts, call.reservation)
+    if call.ordinal < 0 or call.count < 0 or call.ordinal + call.count > reservation.count:
+        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and within {reservation.count}")
+    if reservation.holder != facts.connection.connection or not reservation.is_sealed:
+        raise NotAuthorized(f"{named(reservation)}: only its holder works on it, and when it is complete")
+    attempt = (call.ordinal, call.ordinal + call.count) if call.count else None
+    return Decision(Done(), [SetReservation(replace(reservation, attempt=attempt), must_last=True)])
 
 
 def _asked_for(call: Settle | Release, facts: Facts) -> Reservation:

@@ -24,6 +24,7 @@ from trigmon.rules.defining import (
     look_for_move,
 )
 from trigmon.rules.delivering import decide_report, decide_undelivered
+from trigmon.rules.display_group import decide_display_group
 from trigmon.rules.displaying import (
     decide_display,
     decide_display_handles,
@@ -81,6 +82,7 @@ from trigmon.rules.poison import (
 from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.rejecting import decide_put_off, decide_reject, look_for_reject
 from trigmon.rules.reserving import (
+    decide_attempt,
     decide_let_go,
     decide_read_reserved,
     decide_release,
@@ -161,6 +163,10 @@ def _nothing(call: Any, connection: int) -> Wants:
 
 def _everything(call: Any, connection: int) -> Wants:
     return Wants(connection, everything=True)
+
+
+def _group(call: calls.DisplayGroup, connection: int) -> Wants:
+    return Wants(connection, everything=True, of_group=True)
 
 
 def _open(call: calls.Open, connection: int) -> Wants:
@@ -273,6 +279,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
+    calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
     calls.Status: Verb(_everything, decide_status, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
@@ -291,6 +298,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.ReadReserved: Verb(_reservation, decide_read_reserved, look_for_read_reserved, is_wide=True),
     calls.Settle: Verb(_reservation, decide_settle, is_wide=True),
     calls.Release: Verb(_reservation, decide_release, is_wide=True),
+    calls.Attempt: Verb(_reservation, decide_attempt, is_wide=True),
     calls.Reject: Verb(_reservation, decide_reject, look_for_reject, is_wide=True),
     calls.Reservations: Verb(_everything, decide_reservations, is_wide=True),
     PutOff: Verb(_put_off, decide_put_off),

@@ -35,7 +35,8 @@ class Bell:
 
     def stop(self) -> None:
         """Rings no more."""
-        self._scheduler.shutdown(wait=False)
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
 
 
 def _on_the_loop(call: Callable[[], None]) -> Callable[[], Coroutine[Any, Any, None]]:

@@ -12,32 +12,31 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, places
+from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
 from trigmon.notify import ServiceManager, inherited_sockets
-from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import JOBS
-from trigmon.qmgr.manager import QueueManager, Retention
+from trigmon.qmgr.manager import QueueManager
 from trigmon.server.authority import Authority
 from trigmon.server.child import MonitorChild
 from trigmon.server.chores import Bell, Chore
 from trigmon.server.connection import Connection
-from trigmon.server.disk import DiskReserve
+from trigmon.server.foundation import Foundation
 from trigmon.server.guests import KEPT, ON_THE_STEP, Guests
 from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door
 from trigmon.server.listeners import where as door_at
-from trigmon.server.opening import KeptStore, open_directory, open_schema, where
-from trigmon.server.own_calls import apply_definitions
+from trigmon.server.membership import Duties
+from trigmon.server.opening import where
 from trigmon.server.problems import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.told import Logged
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, Fenced, StoreBroken
+from trigmon.store.port import Fenced, Lost, StoreBroken
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
 
@@ -78,9 +77,11 @@ class Daemon:
         self._arriving: set[asyncio.Task[Any]] = set()
         self._unix: UnixDoor | None = None
         self._off_wall_ms = 0
-        self._puts_allowed: Callable[[], bool] = lambda: True
-        self._new_turn: Callable[[], None] = lambda: None
-        self._upkeep: list[Chore] = []
+        told = Logged(self._log, lambda session: self._turns.session_failed(session))
+        self._ground = Foundation(settings, self._service, self._log, told)
+        self._duties: Duties | None = None
+        self._lost: asyncio.Future[BaseException]
+        self._why_away = ""
 
     async def serve(self) -> int:
         """Everything from start to end. Raises CannotStart."""
@@ -89,11 +90,10 @@ class Daemon:
         # First of all: who is told to stop while it starts stops in order as soon as it has started.
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._asked_to_stop, number)
-        store = await self._open_store()
-        if store is None:
+        manager = await self._ground.take_up(self._over, self._away)
+        if manager is None:
             self._log.info("stopped", exit_status=STOPPED)
             return STOPPED
-        manager = self._manager(store)
         try:
             self._turns = self._make_turns(manager)
             self._acceptor = Acceptor(self._doors(), self._welcome, self._seldom)
@@ -103,66 +103,98 @@ class Daemon:
                 self._unix.remove()
             manager.stop()
             raise
-        bell = Bell(self._chores())
-        bell.start()
+        bell = self._begin_life()
         self._acceptor.start()
         child = MonitorChild(self._settings, self._log) if self._with_monitor else None
         if child:
             child.start()
         self._say_ready()
-        self._compare_clocks()
-        self._turns.go_on_scanning()
-        status = await self._end(await self._over, child)
+        status, bell = await self._live(bell)
+        status = await self._end(status, child)
         bell.stop()
         return status
 
+    # -- lives --------------------------------------------------------------------------------------------
+
+    def _begin_life(self) -> Bell:
+        """Looks after what was taken up from now on."""
+        self._lost = self._loop.create_future()
+        self._why_away = ""
+        chores = self._chores()
+        if self._ground.half is not None:
+            self._duties = Duties(self._ground.half, self._turns, self._log)
+            self._duties.begin()
+            chores += self._duties.chores()
+        bell = Bell(chores)
+        bell.start()
+        self._compare_clocks()
+        self._turns.go_on_scanning()
+        return bell
+
+    async def _live(self, bell: Bell) -> tuple[int, Bell]:
+        """Serves until the end, the exit status. A member that has lost its group comes back as a new one."""
+        while True:
+            ends: list[asyncio.Future[Any]] = [self._over, self._lost]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if not self._lost.done():
+                return self._over.result(), bell
+            bell.stop()
+            self._let_go()
+            try:
+                manager = await self._ground.take_up(self._over, self._away)
+            except CannotStart as error:
+                self._log.error("the queue manager cannot come back", why=str(error))
+                return error.exit_status, bell
+            if manager is None:
+                return self._over.result(), bell
+            self._turns = self._make_turns(manager)
+            bell = self._begin_life()
+            self._say_ready()
+
+    def _let_go(self) -> None:
+        """A life is over: nothing of it is used again."""
+        if self._duties is not None:
+            self._duties.end()
+            self._duties = None
+        self._ground.let_go()
+
+    def _group_lost(self, error: BaseException) -> None:
+        """What was not committed is backed out by another member, or by this one when it comes back."""
+        name, group = self._settings.qmgr.name, self._settings.group.name
+        said = " ".join(str(error).split())  # libpq says it in lines
+        if isinstance(error, Fenced):
+            why = f"{name} was given up for dead by the group {group} and comes back as a new member: {said}"
+            self._log.error("fenced from the group; it comes back as a new member", group=group, why=said)
+        else:
+            why = f"{name} has lost the database of the group {group} and comes back when that does: {said}"
+            self._log.error("the group's database is lost; it comes back with that", group=group, why=said)
+        self._turns.dismiss(why)
+        self._away(why)
+        if not self._lost.done():
+            self._lost.set_result(error)
+
+    def _away(self, why: str) -> None:
+        """Clients who come are told why they cannot be served."""
+        self._why_away = why
+
     # -- the start ----------------------------------------------------------------------------------------
-
-    async def _open_store(self) -> KeptStore | None:
-        """The store, and what of it is looked after; None when it was told to stop while another served."""
-        settings = self._settings
-        if settings.store.postgres:
-            remote = await open_schema(settings, self._over, self._service, self._log)
-            if remote is not None:
-                self._upkeep = [Chore("say that it lives", remote.beat_s, lambda: self._turns.keep(remote.beat))]
-            return remote
-        local = open_directory(settings)
-        disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._disk_told)
-        disk.reusable = local.reusable_bytes
-        self._puts_allowed, self._new_turn = disk.puts_allowed, disk.new_turn
-        return local
-
-    def _manager(self, store: KeptStore) -> QueueManager:
-        """The queue manager on its store, with what the definition files add to it."""
-        settings = self._settings
-        try:
-            told = Logged(self._log, lambda session: self._turns.session_failed(session))
-            is_new = store.is_new()
-            self._clock = SystemClock(store.kept_time())
-            keep = Retention(settings.runs.keep_count, settings.runs.keep_ms)
-            manager = QueueManager(settings.qmgr.name, store, self._clock, told, self._puts_allowed, keep)
-        except (AnothersStore, StoreBroken) as error:
-            raise CannotStart(f"{where(settings)} cannot be opened: {error}") from error
-        try:
-            made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
-        except CannotStart:
-            manager.stop()
-            raise
-        if made:
-            self._log.info("objects made from definition files", objects=made)
-        return manager
 
     def _make_turns(self, manager: QueueManager) -> Turns:
         self._guests = Guests(manager, _room(self._settings.server.max_connections), version("trigmon"))
         return Turns(
             manager,
-            self._clock,
+            self._ground.clock,
             self._settings.server,
             self._guests,
             log=self._log,
-            on_turn=self._new_turn,
+            on_turn=self._on_turn,
             on_broken=self._broken,
         )
+
+    def _on_turn(self) -> None:
+        self._ground.new_turn()
+        if self._duties is not None:
+            self._duties.new_turn()
 
     def _doors(self) -> list[socket.socket]:
         """The listening sockets: what a socket unit opened, and what is missing of our own."""
@@ -183,7 +215,9 @@ class Daemon:
         turns = self._turns
         chores = [Chore("look after connections", 1.0, turns.look_after)]
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
-        chores += self._upkeep
+        if self._ground.remote is not None:
+            beat = partial(turns.keep, self._ground.remote.beat)
+            chores.append(Chore("say that it lives", self._ground.remote.beat_s, beat))
         chores += [Chore(job.name, job.period_ms / 1000, partial(turns.work, job)) for job in JOBS]
         if self._service.listens:
             chores.append(Chore("tell the service manager", STATUS_S, self._say_status))
@@ -194,13 +228,14 @@ class Daemon:
 
     def _say_ready(self) -> None:
         listens = [door_at(door) for door in self._acceptor.sockets]
-        self._log.info("ready", listens=listens, data=where(self._settings), pid=os.getpid())
+        of_group = {"group": self._settings.group.name} if self._settings.group.name else {}
+        self._log.info("ready", listens=listens, data=where(self._settings), pid=os.getpid(), **of_group)
         self._service.ready()
         self._say_status()
 
     def _compare_clocks(self) -> None:
         """Says when the wall clock has moved: deadlines did not, and times shown are the queue manager's own."""
-        off_ms = self._clock.off_wall_ms()
+        off_ms = self._ground.clock.off_wall_ms()
         if abs(off_ms - self._off_wall_ms) < FAR_OFF_MS:
             return
         self._off_wall_ms = off_ms if abs(off_ms) >= FAR_OFF_MS else 0
@@ -218,6 +253,9 @@ class Daemon:
     def _welcome(self, accepted: socket.socket) -> None:
         """A connection that was accepted: who it is is known before it says a word."""
         try:
+            if self._why_away:
+                _turn_away(accepted, Refused(reason=int(Reason.CF_NOT_AVAILABLE), about=self._why_away))
+                return
             peer = self._authority.peer(accepted)
             if not self._guests.may_enter(peer):
                 self._seldom.warning("no room for more connections", connections=self._guests.room)
@@ -248,6 +286,9 @@ class Daemon:
 
     def _broken(self, error: BaseException) -> None:
         """The store failed: no call of the turn may be answered, for nobody knows what became of it."""
+        if self._ground.half is not None and isinstance(error, Lost):
+            self._group_lost(error)
+            return
         if isinstance(error, Fenced):
             self._log.critical("another process took over; nothing of the last calls was done", why=str(error))
         else:
@@ -265,7 +306,7 @@ class Daemon:
         self._acceptor.close()
         if child:
             await child.stop()
-        if status == STOPPED:
+        if status == STOPPED and not self._lost.done():
             try:
                 self._turns.stop()
             except StoreBroken as error:
@@ -285,13 +326,6 @@ class Daemon:
         while self._guests.connections and self._loop.time() < until:
             await asyncio.sleep(0.01)
         self._turns.drop()
-
-    def _disk_told(self, allowed: bool, free: int) -> None:
-        if allowed:
-            self._log.info("puts are allowed again", free_bytes=free)
-        else:
-            reserve = self._settings.store.disk_reserve
-            self._log.warning("puts are refused: the disk is nearly full", free_bytes=free, disk_reserve=reserve)
 
 
 def _turn_away(accepted: socket.socket, refusal: Refused) -> None:

@@ -1,22 +1,29 @@
-"""The daemon's store, as its settings say: a data directory, or a schema of PostgreSQL, where one serves at a time."""
+"""The daemon's store, as its settings say: a data directory, or a schema of PostgreSQL, where one serves at a time.
+
+A member of a queue-sharing group takes up its half of the group's store as well. Whatever lies on another machine is
+waited for as long as it takes, and what is waited for is said when that changes.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from trigmon.notify import ServiceManager
+from trigmon.qmgr.two_stores import OwnHalf
 from trigmon.server.problems import IN_USE, CannotStart
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, DirectoryInUse, Store, StoreBroken, StoreTooNew, Unreachable
+from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, StoreBroken, StoreTooNew
 from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from trigmon.store.postgres.connection import Place
+    from trigmon.store.postgres.membership import PostgresMembership
     from trigmon.store.postgres.store import PostgresStore
 
 
-class KeptStore(Store, Protocol):
+class KeptStore(OwnHalf, Protocol):
     """A store of which something is there before it is opened."""
 
     def is_new(self) -> bool:
@@ -35,6 +42,38 @@ def where(settings: Settings) -> str:
     return str(_place(settings)) if settings.store.postgres else f"the data directory {settings.qmgr.directory}"
 
 
+class Patience:
+    """Waits for what another process or machine has to do first, until ``over`` is done.
+
+    ``on_wait`` hears each new reason; whoever waits for this start waits for a process that is up, not one that serves.
+    """
+
+    def __init__(
+        self, over: asyncio.Future[int], service: ServiceManager, log: Any, on_wait: Callable[[str], None]
+    ) -> None:
+        self._over = over
+        self._service = service
+        self._log = log
+        self._on_wait = on_wait
+        self._said = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was told to stop."""
+        return self._over.done()
+
+    async def wait(self, why: str, longest_s: float = AGAIN_S) -> None:
+        """A while, in which the loop goes on."""
+        if why != self._said:
+            self._said = why
+            self._log.info("standing by", why=why)
+            self._service.ready()
+            self._service.status(f"standing by: {why}")
+            self._on_wait(why)
+        self._service.beat()
+        await asyncio.wait([self._over], timeout=min(AGAIN_S, longest_s))
+
+
 def open_directory(settings: Settings) -> SqliteStore:
     """The store in the data directory, which is made if it is not there. Raises CannotStart."""
     directory = settings.qmgr.directory
@@ -47,41 +86,88 @@ def open_directory(settings: Settings) -> SqliteStore:
         raise CannotStart(f"the data directory {directory} cannot be opened: {error}") from error
 
 
-async def open_schema(
-    settings: Settings, over: asyncio.Future[int], service: ServiceManager, log: Any
-) -> PostgresStore | None:
-    """The store on PostgreSQL as soon as nobody else serves it; None when ``over`` was done before. Raises CannotStart.
-
-    It waits as long as it takes, for the other's end or for the database, and says what for when that changes.
-    """
+async def open_schema(settings: Settings, patience: Patience) -> PostgresStore | None:
+    """The store on PostgreSQL as soon as nobody else serves it; None when it is over before. Raises CannotStart."""
     try:
         place = _place(settings)
         from trigmon.store.postgres.store import PostgresStore
     except ImportError as error:
         raise CannotStart(f"store.postgres needs the extra trigmon[postgres]: {error}") from error
-    name, said = settings.qmgr.name, ""
-    store: PostgresStore | None = None
-    while not over.done():
+    name = settings.qmgr.name
+    return await _stand_by(
+        patience,
+        settings.store.lease_s / 5,
+        lambda: PostgresStore(place),
+        lambda store: store.take(name),
+        lambda store: f"{store.holder(name)} serves",
+    )
+
+
+async def open_group(
+    settings: Settings, patience: Patience, meanwhile: Callable[[], None]
+) -> PostgresMembership | None:
+    """The member's half of the group's store, as soon as the database is there and no other process is this member.
+
+    None when it is over before. ``meanwhile`` is called while it waits. Raises CannotStart, and what that raises.
+    """
+    said = settings.group
+    dsn = said.postgres or settings.store.postgres
+    if not dsn:
+        raise CannotStart("group.name is set, and group.postgres does not say where the group's database is")
+    try:
+        from trigmon.store.postgres.connection import Place
+        from trigmon.store.postgres.group import PostgresGroup
+    except ImportError as error:
+        raise CannotStart(f"group.name needs the extra trigmon[postgres]: {error}") from error
+    name = said.name or ""
+    place = Place(dsn, said.postgres_schema or f"trigmon_group_{name}", said.accept_loss, round(said.lease_s * 1000))
+    group = PostgresGroup(place, name)
+
+    return await _stand_by(
+        patience,
+        said.lease_s / 5,
+        lambda: group.join(settings.qmgr.name),
+        lambda half: half.take(),
+        lambda half: f"{half.holder()} is {settings.qmgr.name} of the group {name}",
+        meanwhile,
+    )
+
+
+class _Lettable(Protocol):
+    def abandon(self) -> None:
+        """Lets go at once."""
+
+
+S = TypeVar("S", bound=_Lettable)
+
+
+async def _stand_by(
+    patience: Patience,
+    longest_s: float,
+    connect: Callable[[], S],
+    take: Callable[[S], bool],
+    holder: Callable[[S], str],
+    meanwhile: Callable[[], None] = lambda: None,
+) -> S | None:
+    """What ``connect`` makes, once it could be taken; None when it is over before."""
+    store: S | None = None
+    while not patience.is_over:
         try:
-            store = store or PostgresStore(place)
-            if store.take(name):
+            if store is None:
+                # Who does not answer is waited for some seconds, and the loop has others to answer.
+                store = await asyncio.to_thread(connect)
+            if take(store):
                 return store
-            waits_for = f"{store.holder(name)} serves"
-        except Unreachable as error:
+            waits_for = holder(store)
+        except Lost as error:
             if store is not None:
                 store.abandon()
                 store = None
             waits_for = f"the database cannot be reached: {error}"
-        except (StoreBroken, StoreTooNew) as error:
+        except (StoreBroken, StoreTooNew, AnothersStore) as error:
             raise CannotStart(str(error)) from error
-        if waits_for != said:
-            said = waits_for
-            log.info("standing by", why=waits_for)
-            # Whoever waits for this start waits for a process that is up, not for one that serves.
-            service.ready()
-            service.status(f"standing by: {waits_for}")
-        service.beat()
-        await asyncio.wait([over], timeout=min(AGAIN_S, settings.store.lease_s / 5))
+        await patience.wait(waits_for, longest_s)
+        meanwhile()
     if store is not None:
         store.abandon()
     return None

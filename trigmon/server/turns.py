@@ -69,6 +69,7 @@ class Turns:
         self._is_scanning = False
         self._performed_before: dict[str, int] = {}
         self._is_over = False
+        self._dismissed: Refused | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms: int | None = None
 
@@ -77,6 +78,8 @@ class Turns:
     def began(self, connection: Connection) -> None:
         """Keeps a connection, from its first moment to its last."""
         self.guests.began(connection)
+        if self._dismissed:
+            connection.end(codec.encode_welcome(self._dismissed))
 
     def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
         """Lets a client in, or says why not."""
@@ -240,6 +243,11 @@ class Turns:
         except Exception as error:
             self._break(error)
 
+    def look(self) -> None:
+        """Something may have changed that no call of ours has done: a turn looks, though nobody calls."""
+        self._is_due = True
+        self._ring()
+
     def go_on_scanning(self) -> None:
         """Lets a look for expired messages go on, a slice between two turns, until it is over."""
         if self._manager.is_scanning and not self._is_scanning and not self._is_over:
@@ -266,6 +274,19 @@ class Turns:
         for connection in list(self.guests.connections):
             # Numbered 0: it answers no call, it is the last word on the connection.
             connection.end(codec.encode_response(0, stopping) if connection.session else b"")
+
+    def dismiss(self, why: str) -> None:
+        """All connections end, and are told why; what became of calls that were not answered is not known here.
+
+        Who has said nothing yet can be told that nothing was done.
+        """
+        self._is_over = True
+        self._set_alarm(None)
+        self._dismissed = Refused(reason=int(Reason.CF_NOT_AVAILABLE), about=why)
+        broken = codec.encode_response(0, Refused(reason=int(Reason.CONNECTION_BROKEN), about=why))
+        for connection in list(self.guests.connections):
+            connection.end(broken if connection.session else codec.encode_welcome(self._dismissed))
+        self._loop.call_later(self.patience.stop_timeout_s, self.drop)
 
     def drop(self) -> None:
         """The other end: nobody is answered."""

@@ -64,6 +64,15 @@ def _release(value: Any, place: Place) -> act.Release:
     )
 
 
+def _attempt(value: Any, place: Place) -> act.Attempt:
+    fields = _of("attempt", "from", "count")(value, place)
+    return act.Attempt(
+        consumer=fields.need("consumer", text),
+        first=fields.take("from", count, 0),
+        count=fields.take("count", count, 0),
+    )
+
+
 def _reject(value: Any, place: Place) -> act.Reject:
     fields = _of("reject", "ordinal", "why")(value, place)
     return act.Reject(
@@ -78,6 +87,7 @@ ACTS: Mapping[str, Reader[act.Act]] = {
     "read_reserved": _read_reserved,
     "settle": _settle,
     "release": _release,
+    "attempt": _attempt,
     "reject": _reject,
 }
 
@@ -94,6 +104,8 @@ def as_call(done: act.OfReservation, number: int) -> calls.Call:
             return calls.Settle(reservation=number, ordinal=first, count=many)
         case act.Release(_, first, many, counts):
             return calls.Release(reservation=number, ordinal=first, count=many, counts=counts)
+        case act.Attempt(_, first, many):
+            return calls.Attempt(reservation=number, ordinal=first, count=many)
         case act.Reject(_, ordinal, why):
             return calls.Reject(reservation=number, ordinal=ordinal, why=why)
 
@@ -107,7 +119,16 @@ def _list_of(reader: Reader[Any]) -> Reader[list[Any]]:
 
 _SETTLED: dict[str, Reader[Any]] = {"count": count, "left": count, "already": truth}
 RETURNED: dict[str, dict[str, Reader[Any]]] = {
-    "reserve": {"count": count, "left": count, "size": count, "token": text, "again": truth, "offers": count},
+    "reserve": {
+        "count": count,
+        "left": count,
+        "size": count,
+        "token": text,
+        "again": truth,
+        "offers": count,
+        "deaths": _list_of(_list_of(count)),
+        "settled": count,
+    },
     "read_reserved": {"data": _list_of(text), "ordinals": _list_of(count), "backout_count": _list_of(count)},
     "settle": _SETTLED,
     "release": _SETTLED,

@@ -1,6 +1,6 @@
 """The stage of ``trigmon simulate``: the daemon's queue manager and store in this process, on a virtual clock.
 
-Several queue managers form a queue-sharing group over one shared store in memory: what one of them does there, each
+Several queue managers form a queue-sharing group over one store that they share: what one of them does there, each
 other looks at before the next step.
 """
 
@@ -22,8 +22,7 @@ from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.two_stores import TwoStores
 from trigmon.simulate.stage import Available, numbered
-from trigmon.simulate.stores import STORES, Stores
-from trigmon.store.group import MemoryGroup
+from trigmon.simulate.stores import STORES, Group, Stores
 from trigmon.store.port import Store
 
 
@@ -41,9 +40,7 @@ class _Listener(Telling):
 class _House:
     """One queue manager of the stage, on a store that is empty again at the end. ``group``: it is a member of it."""
 
-    def __init__(
-        self, name: str, clock: VirtualClock, telling: Telling, stores: Stores, group: MemoryGroup | None
-    ) -> None:
+    def __init__(self, name: str, clock: VirtualClock, telling: Telling, stores: Stores, group: Group | None) -> None:
         self.name = name
         self._clock = clock
         self._telling = telling
@@ -62,6 +59,8 @@ class _House:
     def cut_off(self) -> None:
         """Ends it as a killed process ends: what was not durable is gone."""
         self._store.abandon()
+        if self._group is not None:
+            self._group.recover(self.name)
 
     def clear(self) -> None:
         """It ends, and what it kept is gone."""
@@ -109,12 +108,12 @@ class InProcess:
     def __init__(self, q_mgrs: Sequence[str], store: str | Sequence[Stores], *, in_group: bool = False) -> None:
         self._clock = VirtualClock()
         self._listener = _Listener()
-        self._group = MemoryGroup() if in_group or len(q_mgrs) > 1 else None
         self._connections: dict[tuple[str, str], _Connection] = {}
         self._operators: dict[str, Session] = {}
         self._sequence = 0
         self._houses: dict[str, _House] = {}
         made = [STORES[store]("") for _ in q_mgrs] if isinstance(store, str) else store
+        self._group = made[0].group() if in_group or len(q_mgrs) > 1 else None
         self._to_end = made if isinstance(store, str) else ()
         for name, stores in zip(q_mgrs, made, strict=True):
             self._houses[name] = _House(name, self._clock, self._listener, stores, self._group)

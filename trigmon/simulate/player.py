@@ -169,7 +169,7 @@ class _Play:
                 return reply
             case act.Reserve():
                 return self._reserve(step, step.act, application.find(step.act.handle).number)
-            case act.ReadReserved() | act.Settle() | act.Release() | act.Reject():
+            case act.ReadReserved() | act.Settle() | act.Release() | act.Attempt() | act.Reject():
                 return self._of_reservation(step, step.act)
         return self._perform(step, self._as_call(step.act, application))
 

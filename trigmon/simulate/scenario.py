@@ -178,6 +178,15 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """Says that the holder works on so many ordinals alone of what the consumer has reserved last."""
+
+    consumer: str
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
 class Reject:
     """Puts one message aside of what the consumer has reserved last."""
 
@@ -186,7 +195,7 @@ class Reject:
     why: str
 
 
-OfReservation = ReadReserved | Settle | Release | Reject
+OfReservation = ReadReserved | Settle | Release | Attempt | Reject
 
 Act = (
     Mqsc

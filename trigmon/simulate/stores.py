@@ -5,13 +5,21 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from trigmon.qmgr.two_stores import OwnHalf
+from trigmon.qmgr.two_stores import OwnHalf, SharedHalf
+from trigmon.store.group import MemoryGroup
 from trigmon.store.memory import MemoryStore
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
+
+if TYPE_CHECKING:
+    from trigmon.store.postgres.group import PostgresGroup
+    from trigmon.store.postgres.membership import PostgresMembership
+
+_AGAIN_S = 0.01
 
 
 class Stores(Protocol):
@@ -25,6 +33,23 @@ class Stores(Protocol):
 
     def end(self) -> None:
         """Nothing is left."""
+
+    def group(self) -> Group:
+        """A queue-sharing group with nothing in it, as this kind of store keeps one; no member of the last lives."""
+
+
+class Group(Protocol):
+    """A queue-sharing group whose members are all here."""
+
+    @property
+    def version(self) -> int:
+        """It rises with whatever a member must look at."""
+
+    def join(self, member: str) -> SharedHalf:
+        """A member's way into it."""
+
+    def recover(self, member: str) -> None:
+        """The others find out that a member was cut off."""
 
 
 class InMemory:
@@ -43,6 +68,10 @@ class InMemory:
 
     def end(self) -> None:
         """See :class:`Stores`."""
+
+    def group(self) -> Group:
+        """See :class:`Stores`."""
+        return MemoryGroup()
 
 
 class InDirectory:
@@ -64,6 +93,10 @@ class InDirectory:
         """See :class:`Stores`."""
         shutil.rmtree(self._directory)
 
+    def group(self) -> Group:
+        """See :class:`Stores`."""
+        return MemoryGroup()
+
 
 class InSchema:
     """A schema of its own in a PostgreSQL database. A rehearsal puts up with any loss."""
@@ -75,6 +108,7 @@ class InSchema:
         self._connection, self._store = connection, store.PostgresStore
         schema = f"trigmon_simulate_{secrets.token_hex(8)}"
         self._place = connection.Place(dsn, schema, accept_loss=True)
+        self._group: PostgresGroup | None = None
 
     def new(self) -> OwnHalf:
         """See :class:`Stores`."""
@@ -87,6 +121,45 @@ class InSchema:
     def end(self) -> None:
         """See :class:`Stores`."""
         self._connection.drop(self._place)
+        if self._group is not None:
+            self._connection.drop(self._group.place)
+
+    def group(self) -> Group:
+        """See :class:`Stores`."""
+        from trigmon.store.postgres.group import PostgresGroup
+        from trigmon.store.postgres.schemas import GROUP
+
+        if self._group is None:
+            self._group = PostgresGroup(self._place._replace(schema=f"{self._place.schema}_group"), "QSG1", 0)
+        else:
+            self._connection.empty(self._group.place, GROUP)
+        return Together(self._group)
+
+
+class Together:
+    """A group in a schema, all of whose members are in this process."""
+
+    def __init__(self, group: PostgresGroup) -> None:
+        self._group = group
+        self._members: dict[str, PostgresMembership] = {}
+
+    def join(self, member: str) -> SharedHalf:
+        """See :class:`Group`."""
+        self._members[member] = joined = self._group.join(member)
+        return joined
+
+    @property
+    def version(self) -> int:
+        """See :class:`Group`."""
+        return max(member.version for member in self._members.values())
+
+    def recover(self, member: str) -> None:
+        """See :class:`Group`. Its session ends soon after its last word."""
+        del self._members[member]
+        for other in self._members.values():
+            while not other.recover(member):
+                time.sleep(_AGAIN_S)
+            return
 
 
 STORES: dict[str, Callable[[str], Stores]] = {"memory": InMemory, "sqlite": InDirectory, "postgres": InSchema}

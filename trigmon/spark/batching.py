@@ -11,6 +11,11 @@ once. :func:`~trigmon.spark.table.write_batch` does; a Delta table does with ``t
 ``txnVersion=batch.number``; a database does with the id in the transaction. A sink that fails must have nothing of the
 batch: what is halved then comes again in other batches.
 
+A message that kills the job that reads it is found too (:mod:`trigmon.spark.deaths`), where the sink can be asked to
+``refuse`` a batch, as :func:`~trigmon.spark.table.refuse_batch` does: the messages of a batch that jobs died over are
+then written in parts, under other ids and all with the same ``number``. Without it the batch comes as it is, ever
+again, until the breaker holds the queue.
+
 The driver holds one connection for all of it: it stands behind the reservation, and the queue is open for input from
 the first batch to the last, so it is closed once, and empty.
 """
@@ -31,12 +36,14 @@ from trigmon.client.queue import Queue
 from trigmon.client.reservation import Reservation
 from trigmon.client.triggered import triggered
 from trigmon.mq.calls import Display, Reject
-from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing, Settled
+from trigmon.rules.reserved import Ordinals, cut
 from trigmon.spark import halving
+from trigmon.spark.deaths import is_bad
 from trigmon.spark.halving import Search, Step
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
+from trigmon.spark.parting import Parting, Refuse, batch_id, units_of, why_bad
 from trigmon.spark.progress import Line
 from trigmon.spark.waiting import IN_USE_S, when_free
 
@@ -62,6 +69,7 @@ def batches(
     max_bytes: int = MAX_BYTES,
     groups: bool = False,
     attempts: int = 2,
+    refuse: Refuse | None = None,
     wait_interval_ms: int = 0,
     options: dict[str, Any] | None = None,
     schema: str | None = None,
@@ -72,6 +80,7 @@ def batches(
     ``consumer`` is the name by which the job finds again what an earlier run reserved and did not settle (default: the
     process's name, else the program's): two jobs at a time need two. ``wait_interval_ms`` is how long to wait for a
     message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
+    ``refuse(id)`` says of a batch that the sink has it already (False) or never takes it from now on (True).
     ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
     ``shows_progress``: on a terminal, a line tells how far it is.
     Raises MQError: ObjectInUse where another job has the consumer's name.
@@ -85,9 +94,10 @@ def batches(
     with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
         source = Source(spark, where, opened.q_name, options or {}, schema)
         search = Search(max_rows, attempts)
+        parting = Parting(connection, whole_groups=groups, refuse=refuse)
         line = Line(opened.q_name, is_wanted=shows_progress)
         try:
-            yield Batches(connection, opened, source, who, search, max_bytes, groups, wait_interval_ms, line)
+            yield Batches(connection, opened, source, who, search, parting, max_bytes, groups, wait_interval_ms, line)
         finally:
             line.end()
 
@@ -125,6 +135,7 @@ class Batches:
         source: Source,
         consumer: str,
         search: Search,
+        parting: Parting,
         max_bytes: int,
         groups: bool,
         wait_interval_ms: int,
@@ -136,6 +147,8 @@ class Batches:
         self.consumer = consumer
         self.groups = groups
         self.search = search
+        self._parting = parting
+        self._before: str | None = None
         self._connection = connection
         self._queue = queue
         self._max_bytes = max_bytes
@@ -153,17 +166,43 @@ class Batches:
             raise RuntimeError("the batch before was not worked off: say 'with batch:' around its work")
         self._at_work = None
         try:
-            made = self._reserved()
+            while (batch := self._begun()) is None:
+                pass
         except NoMsgAvailable:
             self.tell()
             return None
-        self._at_work = Batch(self, made)
-        self.tell(made.number, made.left)
-        return self._at_work
+        self._at_work = batch
+        self.tell(batch.number, batch.count)
+        return batch
 
-    def done(self, rows: int) -> None:
-        """A batch of so many rows was settled."""
-        self.search.succeeded(rows)
+    def _begun(self) -> Batch | None:
+        """A batch to work on, or None where something else was to be done with what is reserved, and was."""
+        if self._before is None:
+            self._before = next((row["by"] for row in self.reservations()), "")
+        made = self._reserved()
+        if not self._parting.is_due(made):
+            return Batch(self, made)
+        there = self._parting.written(made)
+        if there is not None:
+            left = made.left
+            made.settle(there[0], there[1] - there[0])
+            self.done(left - made.left, is_part=True)
+            return None
+        part = self._parting.next(made)
+        if is_bad(part, made.settled, self._threshold()):
+            cause = triggered()
+            process_name = cause.process_name if cause else ""
+            why = why_bad(self._connection, part, self._queue.q_name, process_name, self._before)
+            self._tell_of(made.number, part.end - part.first, f"set aside: {why}")
+            for ordinal in range(part.first, part.end):
+                self._reject(made.number, ordinal, why)
+            return None
+        made.attempt(part.first, part.end - part.first)
+        return Batch(self, made, (part.first, part.end))
+
+    def done(self, rows: int, *, is_part: bool = False) -> None:
+        """A batch of so many rows was settled; how large a part was says nothing of how large the next may be."""
+        self.search.succeeded(self.search.max_rows if is_part else rows)
         self.settled, self.rows = self.settled + 1, self.rows + rows
 
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
@@ -207,33 +246,47 @@ class Batches:
         """What the consumer has reserved of the queue: one reservation, or none."""
         return [r for r in self._connection.reservations(self._queue.q_name) if r["consumer"] == self.consumer]
 
-    def failed(self, number: int, error: BaseException) -> bool:
-        """Decides what becomes of a reservation whose batch failed; False: the error is the job's, and must be told."""
+    def failed(self, number: int, error: BaseException, part: Ordinals | None = None) -> bool:
+        """Decides what becomes of a batch, or a part of one, that failed; False: the error must be told.
+
+        Where Spark is gone, this job has died over it as one that is killed: it is left to the next.
+        """
+        if not answers(self.source.spark, error):
+            return False
         row = next((r for r in self.reservations() if r["reservation"] == number), None)
         if row is None:
             return True  # an operator gave it back, or all of it has been settled
-        found = [(first, end) for first, end in row["left_ordinals"]]
+        begin, behind = part or (0, row["count"])
+        found = cut(row["left_ordinals"], begin, behind)
+        if not found:
+            return True
+        if part is not None:
+            self._parting.failed(part)
         units = units_of(self._connection, number, found, self.groups)
         is_lone = len(units) == 1
         threshold = self._threshold() if is_lone else 0
         is_over = bool(threshold) and _backouts(self._connection, number, units[0]) >= threshold
         step = self.search.failed(len(units), is_over_threshold=is_over)
         why = halving.why(error)
-        self.line.clear()
-        _tell(f"batch {number} of {self._queue.q_name}, {sum(b - a for a, b in found)} messages: {step.name}: {why}")
+        self._tell_of(number, sum(b - a for a, b in found), f"{step.name}: {why}")
         if step is Step.REJECT:
             for ordinal in range(*units[0]):
                 self._reject(number, ordinal, why)
         elif step is Step.KEEP_FIRST:
-            self._connection.release(number, units[len(units) // 2][0], counts=False)
+            half = units[len(units) // 2][0]
+            self._connection.release(number, half, behind - half, counts=False)
         elif step is Step.KEEP_LAST:
-            self._connection.release(number, 0, units[-1][0], counts=False)
+            self._connection.release(number, begin, units[-1][0] - begin, counts=False)
         elif step is Step.PUT_BACK:
-            self._connection.release(number, counts=False)
+            self._connection.release(number, begin, behind - begin, counts=False)
         elif step is Step.GIVE_UP:
             # Where it is the only one, its count tells the next run of it, as a program's backout would.
-            self._connection.release(number, counts=row["count"] == 1)
+            self._connection.release(number, begin, behind - begin, counts=row["count"] == 1)
         return step is not Step.GIVE_UP
+
+    def _tell_of(self, number: int, count: int, what: str) -> None:
+        self.line.clear()
+        _tell(f"batch {number} of {self._queue.q_name}, {count} messages: {what}")
 
     def _reject(self, number: int, ordinal: int, why: str) -> None:
         for at, message in self._connection.read_reserved(number, ordinal, 1):
@@ -253,13 +306,15 @@ class Batch:
     An Exception in the block is kept back while something can be done about it: the batch comes again, or a half of it,
     under the same ``id``, or a message is set aside. It is raised when nothing can. ``id`` is no other batch's, and fit
     for a file's name; ``number`` rises from batch to batch of one queue manager. ``count`` messages are in it, and
-    ``again`` says that an earlier run had it and did not settle it.
+    ``again`` says that an earlier run had it and did not settle it. Where it is ``part`` of one that jobs died
+    over, these are its ordinals there, and other parts have the same ``number``.
     """
 
-    def __init__(self, of: Batches, made: Reservation) -> None:
-        self.id = made.token or f"reservation-{made.number}"
+    def __init__(self, of: Batches, made: Reservation, part: Ordinals | None = None) -> None:
+        self.id = batch_id(made, part)
         self.number = made.number
-        self.count = made.left
+        self.part = part
+        self.count = made.left if part is None else part[1] - part[0]
         self.again = made.again
         self.ended = self.settled = False
         self._of = of
@@ -269,7 +324,8 @@ class Batch:
     def frame(self) -> DataFrame:
         """The messages as rows; every action reads the same ones, until the block ends."""
         source = self._of.source
-        return source.reader(source.spark.read, reservation=self.number).load()
+        of = {} if self.part is None else {"ordinals": f"{self.part[0]}-{self.part[1]}"}
+        return source.reader(source.spark.read, reservation=self.number, **of).load()
 
     def __enter__(self) -> Batch:
         return self
@@ -279,11 +335,15 @@ class Batch:
     ) -> bool:
         self.ended = True
         if error is None:
-            self._made.settle()
+            first, end = self.part or (0, self._made.count)
+            self._made.settle(first, end - first)
             self.settled = True
-            self._of.done(self.count)
+            self._of.done(self.count, is_part=self.part is not None)
             return False
-        return isinstance(error, Exception) and self._made.connection.alive and self._of.failed(self.number, error)
+        if isinstance(error, KeyboardInterrupt) and self.part is not None and self._made.connection.alive:
+            self._made.attempt()  # who ends it from outside says nothing of what it worked on
+        is_ours = isinstance(error, Exception) and self._made.connection.alive
+        return is_ours and self._of.failed(self.number, error, self.part)
 
 
 # -- parts of the above -------------------------------------------------------------------------------------
@@ -294,26 +354,20 @@ def new_id() -> str:
     return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
 
 
-def units_of(
-    connection: Connection, number: int, left: list[tuple[int, int]], whole_groups: bool
-) -> list[tuple[int, int]]:
-    """What cannot be halved: each message or, where groups come whole, each group, by its ordinals."""
-    if not whole_groups:
-        return [(at, at + 1) for first, end in left for at in range(first, end)]
-    units: list[tuple[int, int]] = []
-    last = NO_ID
-    for at, message in connection.read_reserved(number):
-        if message.group_id != NO_ID and message.group_id == last:
-            units[-1] = units[-1][0], at + 1
-        else:
-            units.append((at, at + 1))
-        last = message.group_id
-    return units
-
-
 def _backouts(connection: Connection, number: int, unit: tuple[int, int]) -> int:
     counts = [m.backout_count for _, m in connection.read_reserved(number, unit[0], unit[1] - unit[0])]
     return max(counts, default=0)
+
+
+def answers(spark: SparkSession, error: BaseException) -> bool:
+    """Whether there is still a Spark behind the session: its Java may have died under the job."""
+    context = getattr(spark, "_sc", None)
+    if context is None:  # a session of a server, which whoever asks it anew would wait for once more
+        return "StatusCode.UNAVAILABLE" not in str(error)
+    try:
+        return not context._jsc.sc().isStopped()
+    except Exception:
+        return False
 
 
 def register(spark: SparkSession) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trigmon.spark.batching import Batch, Batches, Rejected, batches
-from trigmon.spark.table import write_batch
+from trigmon.spark.table import refuse_batch, write_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,15 +51,20 @@ def drain(
     it is exactly once where Spark's sink is, as files, Delta and queues are. ``transform`` makes of the messages what
     is to be written. ``progress`` is called behind each batch, and takes the place of the line that a terminal has. The
     rest is said as to :func:`~trigmon.spark.batching.batches`: ``queue``, ``qmgr``, ``consumer``, ``max_rows``,
-    ``groups``, ``attempts``, ``wait_interval_ms``, ``options``, ``schema``.
+    ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``, ``options``, ``schema``.
 
-    Messages that make batches fail are found by halving and set aside on the backout queue. Raises what the last
-    attempt raised when nothing succeeds, and MQError.
+    Messages that make batches fail are found by halving and set aside on the backout queue; so are those that kill the
+    job, into ``table``, and with ``each`` where ``refuse`` is said (:mod:`trigmon.spark.batching`). Raises what the
+    last attempt raised when nothing succeeds, and MQError.
     """
     if sum(way is not None for way in (each, table, stream)) != 1:
         raise TypeError("drain takes either each, a function, or table, a directory, or stream, a function")
     if (stream is None) != (checkpoint is None):
         raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
+    if "refuse" in of and each is None:
+        raise TypeError("refuse is said with each: a table needs it not, and a stream's batches cannot be parted")
+    if table is not None:
+        of["refuse"] = partial(refuse_batch, table)
     began = time.monotonic()
     opened: AbstractContextManager[Batches] = batches(spark, **{"shows_progress": progress is None, **of})
     with opened as waiting:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+_OF_JAVA, _CAUSE = "An error occurred while calling", "Caused by: "
 _REACH = 8
 """How much further each look for something that succeeds reaches. Few steps, since each may be a slow failure."""
 
@@ -99,11 +100,14 @@ class Search:
 
 
 def why(error: BaseException, most: int = 1000) -> str:
-    """The line of an error that says most: of a Python worker's its exception, not the stack of the JVM around it."""
+    """The line of an error that says most: of a Python worker's its exception, of Java's what caused it all."""
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
     name = type(error).__name__
     inner = [line for line in lines if _is_exception(line.partition(":")[0]) and ":" in line]
+    causes = [line for line in lines if line.startswith(_CAUSE) and ": " in line.removeprefix(_CAUSE)]
     said = inner[-1] if inner and "Traceback" in str(error) else (lines[0] if lines else "")
+    if said.startswith(_OF_JAVA) and causes:
+        said = causes[-1].removeprefix(_CAUSE)
     return f"{name}: {said}"[:most] if not said.startswith(name) else said[:most]
 
 

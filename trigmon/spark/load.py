@@ -15,6 +15,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from trigmon.spark import rows
 from trigmon.spark.database import ORDINAL, Database, DatabaseError
 from trigmon.spark.draining import Drained, drain
 from trigmon.spark.options import MAX_ROWS
-from trigmon.spark.table import write_batch
+from trigmon.spark.table import refuse_batch, write_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,12 +82,14 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
     schema = plan.schema and _checked_schema(plan)
     columns = [*plan.columns, rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
     write: Callable[[DataFrame, Batch], Any]
+    refuse: Callable[[str], bool] | None = None
     if plan.to == JDBC:
         database = Database(spark, plan.url, plan.table, plan.options)
         database.check()
         write = database.write
     else:
         by, more = plan.partition_by, plan.options
+        refuse = partial(refuse_batch, plan.path)
         write = lambda rows, batch: write_batch(  # noqa: E731
             rows, plan.path, batch.id, partition_by=by, form=plan.to, options=more
         )
@@ -99,6 +102,7 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
         qmgr=plan.qmgr,
         max_rows=plan.batch,
         groups=plan.groups,
+        refuse=refuse,
         wait_interval_ms=plan.wait_interval_ms,
         progress=progress,
         options=options,

@@ -29,8 +29,9 @@ class Options(NamedTuple):
     ``tcp://host:port`` (default: as :func:`trigmon.connect`); ``maxRows`` and ``maxBytes`` a batch; ``groups``: groups
     come whole, all messages of one in one batch; ``partitions`` of a batch; ``columns``, comma-separated, where not all
     are wanted; ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one
-    query alone; ``reservation``: the number of one to read instead of browsing; ``staging``: the directory for what
-    tasks of a large write lay aside, which the driver must see too (default: the user's own below the temporary one);
+    query alone; ``reservation``: the number of one to read instead of browsing, and ``ordinals``, which of it
+    (``from-behind``); ``staging``: the directory for what tasks of a large write lay aside, which the driver must see
+    too (default: the user's own below the temporary one);
     ``run``: the run it is done for (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session has not).
     """
 
@@ -46,6 +47,7 @@ class Options(NamedTuple):
     partitions: int = 0
     consumer: str = ""
     reservation: int = 0
+    ordinals: tuple[int, int] | None = None
     staging: str = ""
 
     def connect(self, what: str) -> Connection:
@@ -75,6 +77,7 @@ def read(given: Mapping[str, str]) -> Options:
         partitions=_number(said, "partitions", 0),
         consumer=said.get("consumer") or f"spark {queue}",
         reservation=_number(said, "reservation", 0),
+        ordinals=_stretch(said.get("ordinals", "")),
         staging=said.get("staging", ""),
     )
 
@@ -89,6 +92,13 @@ def _number(said: Mapping[str, str], name: str, default: int) -> int:
     if text and (not text.isdecimal() or not int(text)):
         raise OptionError(f"option {name} is a whole number from 1, not {text!r}")
     return int(text) if text else default
+
+
+def _stretch(text: str) -> tuple[int, int] | None:
+    found = re.fullmatch(r"(\d+)-(\d+)", text)
+    if text and not found:
+        raise OptionError(f"option ordinals is two whole numbers with - between them, not {text!r}")
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _flag(said: Mapping[str, str], name: str) -> bool:

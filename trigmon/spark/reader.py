@@ -28,6 +28,7 @@ from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Settled, WasGot, WereReserved
+from trigmon.rules.reserved import cut
 from trigmon.spark import rows
 from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.waiting import when_free
@@ -71,6 +72,8 @@ class QueueReader(DataSourceReader):
             row = reservation_row(connection, options.queue, options.reservation)
         if row is None:
             raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
+        if options.ordinals is not None:
+            row = row | {"left_ordinals": cut(row["left_ordinals"], *options.ordinals)}
         return list(stretches(row, options.partitions))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,7 @@
 """A table of files that takes each batch once: a directory a batch, moved into its place by one rename.
 
     flights/batch=ID/       what is in the table: files, or a directory a month, where it is partitioned so
+    flights/batch=ID/_refused   of a batch that the table shall never take: its messages come in others
     flights.staging/ID.X/   what an attempt is writing, a directory of its own
 
 A batch that comes again is found by its name and not written a second time; one that was not written to its end was
@@ -20,6 +21,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_REFUSED = "_refused"
+"""Who reads a table sees no file whose name begins so."""
+
 
 def staging_of(table: str | Path) -> Path:
     """Where batches of a table wait for their commit: beside it, on the same file system."""
@@ -30,6 +34,24 @@ def staging_of(table: str | Path) -> Path:
 def batch_of(table: str | Path, name: str) -> Path:
     """The directory of a batch in its table, a partition as Spark reads them."""
     return Path(table) / f"batch={name}"
+
+
+class BatchRefusedError(RuntimeError):
+    """A batch that the table was told never to take. The text names it."""
+
+
+def refuse_batch(table: str | Path, name: str) -> bool:
+    """Sees to it that the table never takes the batch from now on, whoever still writes it; False when it has it."""
+    final = batch_of(table, name)
+    staged = staging_of(table) / f"{name}.{os.urandom(4).hex()}"
+    staged.mkdir(parents=True)
+    (staged / _REFUSED).touch()
+    try:
+        publish(staged, final)
+    except FileExistsError:
+        shutil.rmtree(staged)
+        return (final / _REFUSED).exists()
+    return True
 
 
 def write_batch(
@@ -43,6 +65,8 @@ def write_batch(
 ) -> bool:
     """Writes a batch, safe from a power cut when this returns; False when the table has it already.
 
+    Raises BatchRefusedError for one that the table was told never to take.
+
     Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is what Spark
     calls a format of files, ``options`` are its own.
     """
@@ -51,7 +75,7 @@ def write_batch(
         if left.name.rpartition(".")[0] == name:
             shutil.rmtree(left, ignore_errors=True)
     if final.exists():
-        return False
+        return _is_there(final)
     staged = staging / f"{name}.{os.urandom(4).hex()}"
     where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
     frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
@@ -59,8 +83,14 @@ def write_batch(
         publish(staged, final)
     except FileExistsError:
         shutil.rmtree(staged, ignore_errors=True)
-        return False
+        return _is_there(final)
     return True
+
+
+def _is_there(final: Path) -> bool:
+    if (final / _REFUSED).exists():
+        raise BatchRefusedError(f"{final}: its messages come, or came, in other batches")
+    return False
 
 
 def publish(staged: str | Path, final: str | Path) -> None:

@@ -16,6 +16,7 @@ from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serv
 from trigmon.rules.records import line_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
+from trigmon.store.port import NotEntered
 
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
@@ -30,6 +31,10 @@ class BaseStore(ABC):
         self.standing = Standing("")
         # Units of work in flight that the group's store has committed: the next open commits them here as well.
         self.decided: Sequence[Decided] = ()
+
+    def enter(self) -> None:
+        """See the port. Without a group nothing asks for it."""
+        raise NotEntered
 
     def changed(self) -> Moved:
         """See the port. What is one queue manager's own moves by its own calls alone."""

@@ -17,6 +17,7 @@ from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import NOTHING_MOVED, Decided, Found, HandleFacts, Moved, Selection, StoredMessage
+from trigmon.rules.members import Member
 from trigmon.rules.shared import SharedQueue, at_work, came, counts_of, has_fired, left, lies, opened
 from trigmon.store.rows import Row, Rows, once_more
 
@@ -129,6 +130,12 @@ class Membership:
             self.group.lock.acquire()
             self._is_in_turn = True
 
+    is_entered = True
+    """From the begin of a turn on."""
+
+    def enter(self) -> None:
+        """A turn is in the group from its begin."""
+
     def end(self) -> None:
         """What was done in the turn stands."""
         self.mark()
@@ -175,6 +182,23 @@ class Membership:
                 return False
             self.group.roles[role] = (self.member, until_ms)
             return True
+
+    def members(self) -> list[Member]:
+        """All members that ever were, by name. In memory nobody dies unnoticed, and none has a process of its own."""
+        group = self.group
+        return [
+            Member(
+                name,
+                epoch=1,
+                is_serving=name in group.active,
+                silent_ms=0,
+                lease_ms=0,
+                host="",
+                pid=0,
+                roles=tuple(sorted(role for role, (holder, _) in group.roles.items() if holder == name)),
+            )
+            for name in sorted(group.members)
+        ]
 
     def queue(self, name: str) -> SharedQueue | None:
         """A shared queue as it stands."""

@@ -18,15 +18,26 @@ class StoreBroken(Exception):
     """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more."""
 
 
-class Fenced(StoreBroken):
+class Lost(StoreBroken):
+    """The session with a store on another machine is over. What it had not committed is not, and another may go on."""
+
+
+class Fenced(Lost):
     """Another process has taken the data over: nothing of this one's turn was written, and nothing will be."""
+
+
+class NotEntered(Exception):
+    """A call needs the group's store, which the turn has not entered, or has to leave and enter anew.
+
+    The call is taken back; after :meth:`Store.enter`, and what others did there, it begins again.
+    """
 
 
 class DirectoryInUse(Exception):
     """Another process has this data open."""
 
 
-class Unreachable(StoreBroken):
+class Unreachable(Lost):
     """The store is on another machine, and nothing of it is to be had now."""
 
 
@@ -56,6 +67,12 @@ class Store(Protocol):
 
     def begin(self) -> None:
         """A turn begins."""
+
+    def enter(self) -> None:
+        """From here to its end nothing moves in the group but by the turn's own calls; asked for by NotEntered.
+
+        What was done before in the turn may be durable when this returns.
+        """
 
     def changed(self) -> Moved:
         """What moved in the group since this was last asked, by others before the turn or by its own calls.

@@ -1,20 +1,17 @@
-"""One session of PostgreSQL as trigmon wants it: the primary, every setting read back, this version's schema."""
+"""One session of PostgreSQL as trigmon wants it: the primary, every setting read back, a schema of this version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from trigmon.store.port import StoreBroken, StoreTooNew, Unreachable
+from trigmon.store.port import StoreBroken, Unreachable
+from trigmon.store.postgres.schemas import OWN, Schema, migrate
 
-SCHEMA_VERSION = 1
-MIGRATIONS: dict[int, str] = {}
-"""What leads from each version to the next; a new schema begins with the last."""
 LOWEST_SERVER = 150000
 LEASE_MS = 5000
 """So long a queue manager is believed to live that says nothing; it says so five times as often."""
@@ -43,8 +40,8 @@ _SESSION = (
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
     ("client_encoding", "UTF8"),
-    ("idle_in_transaction_session_timeout", "5s"),
 )
+LONGEST_IDLE_MS = 5000
 _LASTING = ("on", "remote_apply")
 _ASKED = ("server_encoding", "synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names")
 
@@ -68,7 +65,7 @@ class Place(NamedTuple):
         return f"schema {self.schema} of PostgreSQL ({make_conninfo(**shown)})"
 
 
-def connect(place: Place) -> psycopg.Connection[Any]:
+def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
     """A session whose search path is the schema, which is made if it is not there. Raises StoreBroken, StoreTooNew."""
     try:
         said = conninfo_to_dict(place.dsn)
@@ -80,7 +77,7 @@ def connect(place: Place) -> psycopg.Connection[Any]:
         raise StoreBroken(f"{place}: {error}") from error
     try:
         _prepare(connection, place)
-        _migrate(connection, place)
+        migrate(connection, place.schema, schema, str(place))
     except psycopg.OperationalError as error:
         connection.close()
         raise Unreachable(f"{place}: {error}") from error
@@ -98,7 +95,13 @@ def _prepare(connection: psycopg.Connection[Any], place: Place) -> None:
     if version < LOWEST_SERVER:
         raise StoreBroken(f"{place}: PostgreSQL 15 or later is needed, this is {version // 10000}")
     shown = _shown(connection, _ASKED)
-    wanted = dict(_SESSION) | {"search_path": f'"{place.schema}"'}
+    # Who stands still in the middle of a turn holds up all who wait for theirs: they must be free before their own
+    # leases are over, or one that is stopped takes the others with it.
+    idle_ms = min(LONGEST_IDLE_MS, place.lease_ms // 2)
+    wanted = dict(_SESSION) | {
+        "search_path": f'"{place.schema}"',
+        "idle_in_transaction_session_timeout": f"{idle_ms}ms" if idle_ms % 1000 else f"{idle_ms // 1000}s",
+    }
     if shown["synchronous_commit"] not in _LASTING:
         wanted["synchronous_commit"] = "on"
     calls = ", ".join(["set_config(%s, %s, false)"] * len(wanted))
@@ -130,45 +133,12 @@ def _shown(connection: psycopg.Connection[Any], names: Iterable[str]) -> dict[st
     return dict(zip(asked, found[0], strict=True))
 
 
-def schema_version(connection: psycopg.Connection[Any], schema: str) -> int:
-    """The version of what lies in the schema; 0 where there is nothing yet."""
-    # A query and no look-up by name: that may still know from before that there is nothing.
-    found = connection.execute("SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'meta'", (schema,))
-    if found.fetchone() is None:
-        return 0
-    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    return int(row[0]) if row else 0
-
-
-def _migrate(connection: psycopg.Connection[Any], place: Place) -> None:
-    """Brings the schema up to this version. Two that start at once do so one after the other."""
-    version = schema_version(connection, place.schema)
-    if version > SCHEMA_VERSION:
-        known = f"this trigmon knows {SCHEMA_VERSION}: install a later one"
-        raise StoreTooNew(f"{place} has version {version}; {known}")
-    if version == SCHEMA_VERSION:
-        return
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"trigmon {place.schema}",))
-        version = schema_version(connection, place.schema)
-        if version == 0:
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(place.schema)))
-            connection.execute(files("trigmon.store.postgres").joinpath("schema.sql").read_text())
-            connection.execute("INSERT INTO meta VALUES ('schema_version', %s)", (str(SCHEMA_VERSION),))
-        for old in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
-            connection.execute(MIGRATIONS[old])
-            connection.execute("UPDATE meta SET value = %s WHERE key = 'schema_version'", (str(old + 1),))
-
-
-_OF_DATA = ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation")
-
-
-def empty(place: Place) -> None:
-    """Nothing of a queue manager is in the schema any more; nobody serves it now."""
+def empty(place: Place, schema: Schema = OWN) -> None:
+    """Nothing of a queue manager, or of a group, is in the schema any more; nobody serves it now."""
     with psycopg.connect(place.dsn, autocommit=True) as connection:
-        schema = sql.Identifier(place.schema)
-        deletes = [sql.SQL("DELETE FROM {}.{}").format(schema, sql.Identifier(table)) for table in _OF_DATA]
-        deletes.append(sql.SQL("DELETE FROM {}.meta WHERE key <> 'schema_version'").format(schema))
+        name = sql.Identifier(place.schema)
+        deletes = [sql.SQL("DELETE FROM {}.{}").format(name, sql.Identifier(table)) for table in schema.data]
+        deletes.append(sql.SQL("DELETE FROM {}.meta WHERE key <> {}").format(name, sql.Literal(schema.key)))
         connection.execute(sql.SQL("; ").join(deletes))
 
 

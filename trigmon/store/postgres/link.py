@@ -15,7 +15,7 @@ import psycopg
 from psycopg.pq import DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
-from trigmon.store.port import Fenced, StoreBroken
+from trigmon.store.port import Fenced, Lost
 
 FENCED = "TM001"
 """The SQLSTATE of the schema's function ``fence``."""
@@ -24,7 +24,7 @@ _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 Row = tuple[Any, ...]
 
 
-class Failed(StoreBroken):
+class Failed(Lost):
     """A statement was refused or the session is lost; ``state`` is the SQLSTATE, empty for the latter."""
 
     def __init__(self, why: str, state: str = "") -> None:
@@ -98,13 +98,33 @@ class Link:
         self.send(statement, values)
         return self.receive()
 
-    def commit(self) -> None:
-        """Ends the transaction, durably as its settings say. Raises Failed also where that is not known."""
+    def commit(self, then: str = "") -> None:
+        """Ends the transaction, durably as its settings say. Raises Failed also where that is not known.
+
+        ``then`` is a statement behind its end, in the same trip.
+        """
         self.send("COMMIT")
+        if then:
+            self.send(then)
         self.receive()
         if self._warning:
             # A wait for the standby that was broken off: it is committed here, and may be so nowhere else.
             raise Failed(f"the commit was not confirmed: {self._warning}")
+
+    def fileno(self) -> int:
+        """The session's socket."""
+        return self._pg.socket
+
+    def was_notified(self) -> bool:
+        """Whether another session has notified this one since this was asked. Raises Failed where it is lost."""
+        found = False
+        try:
+            self._pg.consume_input()
+            while (told := self._pg.notifies()) is not None:
+                found = found or told.be_pid != self._pg.backend_pid
+        except psycopg.Error as error:
+            raise Failed(str(error)) from error
+        return found
 
     def close(self) -> None:
         """Ends the session at once; a transaction that is open is undone."""

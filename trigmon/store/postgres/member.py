@@ -8,33 +8,42 @@ from __future__ import annotations
 
 import os
 import socket
+import time
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 
-from trigmon.store.port import StoreBroken, Unreachable
+from trigmon.store.port import DirectoryInUse, StoreBroken, Unreachable
+from trigmon.store.postgres.connection import Place
 
 # Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
 # that has lost it stops. A session of another role shows no time of its start.
-TAKE = """
+GONE = """
+    clock_timestamp() - m.beat > m.lease_ms * interval '1 millisecond'
+    OR NOT EXISTS (
+        SELECT FROM pg_stat_activity a
+        WHERE a.pid = m.backend AND coalesce(a.backend_start = m.backend_start, true))"""
+TAKE = f"""
 INSERT INTO member AS m (name, epoch, beat, lease_ms, serving, backend, backend_start, host, pid)
 VALUES (%(name)s, 1, clock_timestamp(), %(lease_ms)s, true, pg_backend_pid(),
         (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), %(host)s, %(pid)s)
 ON CONFLICT (name) DO UPDATE SET
     epoch = m.epoch + 1, beat = clock_timestamp(), lease_ms = excluded.lease_ms, serving = true,
     backend = excluded.backend, backend_start = excluded.backend_start, host = excluded.host, pid = excluded.pid
-WHERE NOT m.serving
-    OR clock_timestamp() - m.beat > m.lease_ms * interval '1 millisecond'
-    OR NOT EXISTS (
-        SELECT FROM pg_stat_activity a
-        WHERE a.pid = m.backend AND coalesce(a.backend_start = m.backend_start, true))
+WHERE NOT m.serving OR {GONE}
 RETURNING epoch"""
+DEAD = f"SELECT m.name FROM member m WHERE m.serving AND m.name <> ? AND ({GONE}) ORDER BY m.name"
+DISMISS = f"""
+UPDATE member m SET serving = false, epoch = epoch + 1 WHERE m.name = ? AND m.serving AND ({GONE}) RETURNING m.epoch"""
+"""Nobody passes the fence any more with the epoch that a dead one had."""
 HOLDER = "SELECT host, pid FROM member WHERE name = %s"
 BEAT = "UPDATE member SET beat = clock_timestamp() WHERE name = ? AND epoch = ?"
 LEAVE = "UPDATE member SET serving = false WHERE name = ? AND epoch = ?"
 FENCE = "SELECT fence(?, ?, true)"
 CHECK = "SELECT fence(?, ?, false)"
 
+_AGAIN_S = 0.02
 _LOCK_MS = "1000"
 """A holder that was stopped in the middle of a turn keeps its row; whoever waits for it asks again."""
 
@@ -53,6 +62,15 @@ def take(connection: psycopg.Connection[Any], name: str, lease_ms: int) -> int |
     except psycopg.Error as error:
         raise StoreBroken(f"taking over {name}: {error}") from error
     return None if row is None else int(row[0])
+
+
+def wait_to_take(take: Callable[[], bool], place: Place, who: Callable[[], str]) -> None:
+    """Takes as soon as whoever served before is gone, or says nothing for his lease. Raises DirectoryInUse."""
+    until = time.monotonic() + 2 * place.lease_ms / 1000
+    while not take():
+        if time.monotonic() > until:
+            raise DirectoryInUse(f"{place} is in use by {who()}")
+        time.sleep(_AGAIN_S)
 
 
 def holder(connection: psycopg.Connection[Any], name: str) -> str:

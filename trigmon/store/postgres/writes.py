@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.link import Array
 from trigmon.store.sql import statements as sql
 
 Values = tuple[object, ...]
+Write = tuple[str, Sequence[object], int | None]
+"""A statement, its values, and how many rows it has to change, where that is known."""
 
 
 class Bulk(NamedTuple):
@@ -75,6 +78,26 @@ WHERE o.client_id = f.client_id AND o.number < f.number""",
         (0, 1),
     ),
 }
+BULKS |= {
+    group_sql.DECIDE: Bulk(
+        7,
+        """
+INSERT INTO decided (member, client_id, number, unit_id, epoch)
+SELECT * FROM unnest(?::text[], ?::text[], ?::int8[], ?::int8[], ?::int8[])
+ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id, epoch = excluded.epoch""",
+        ("text", "text", "int8", "int8", "int8"),
+        (1, 2),
+    ),
+    group_sql.FORGET_DECIDED: Bulk(
+        8,
+        """
+DELETE FROM decided d USING unnest(?::text[], ?::text[], ?::int8[]) AS f (member, client_id, number)
+WHERE d.member = f.member AND d.client_id = f.client_id AND d.number < f.number""",
+        ("text", "text", "int8"),
+        (1, 2),
+    ),
+}
+"""And of a group's own tables, where a member writes of no other."""
 _Stretch = dict[str, dict[Values, Values]]
 
 
@@ -83,15 +106,18 @@ class Writes:
 
     def __init__(self) -> None:
         self._stretches: list[_Stretch] = []
+        self._expected: dict[int, dict[str, int]] = {}
         self.count = 0
         self.bytes = 0
 
-    def add(self, statement: str, values: Values) -> None:
-        """One more write."""
+    def add(self, statement: str, values: Sequence[object], expected: int | None = None) -> None:
+        """One more write, which changes so many rows where that is said: then it is of every one of its kind."""
+        values = tuple(values)
         self.count += 1
         bulk = BULKS.get(statement)
         if bulk is None:
             self._stretches += ({statement: {(): values}}, {})
+            self._expect(-2, statement, expected)
             return
         if not self._stretches:
             self._stretches.append({})
@@ -107,19 +133,28 @@ class Writes:
             self._stretches.append(stretch)
             rows = stretch.setdefault(statement, {})
         rows[key] = values
+        self._expect(-1, statement, expected)
 
-    def drain(self) -> Iterator[tuple[str, Sequence[object]]]:
+    def _expect(self, behind: int, statement: str, expected: int | None) -> None:
+        if expected is not None:
+            of = self._expected.setdefault(len(self._stretches) + behind, {})
+            of[statement] = of.get(statement, 0) + expected
+
+    def drain(self) -> Iterator[Write]:
         """Every statement that is to be sent, in order; nothing waits any more."""
         stretches, self._stretches, self.count, self.bytes = self._stretches, [], 0, 0
-        for stretch in stretches:
+        expected, self._expected = self._expected, {}
+        for number, stretch in enumerate(stretches):
+            of = expected.get(number, {})
             for statement in sorted(stretch, key=_rank):
                 rows = list(stretch[statement].values())
                 if len(rows) == 1:
-                    yield statement, rows[0]
+                    yield statement, rows[0], of.get(statement)
                 elif rows:
                     bulk = BULKS[statement]
                     columns = zip(*rows, strict=True)
-                    yield bulk.text, [Array(*column) for column in zip(bulk.types, columns, strict=True)]
+                    arrays = [Array(*column) for column in zip(bulk.types, columns, strict=True)]
+                    yield bulk.text, arrays, of.get(statement)
 
 
 def _rank(statement: str) -> int:

@@ -59,21 +59,21 @@ class Groups:
 
     def __init__(self, execute: Callable[..., Iterable[Any]]) -> None:
         self._execute = execute
-        self._queues: set[int] = set()
+        self.queues: set[int] = set()
         self._units: set[int] = set()
 
     def start(self) -> list[Group]:
         """Notes which queues have groups; returns the groups that recovery will change."""
-        self._queues = {number for (number,) in self._execute(sql.QUEUES_WITH_GROUPS)}
-        return list(self._execute(sql.GROUPS_TO_RECOVER)) if self._queues else []
+        self.queues = {number for (number,) in self._execute(sql.QUEUES_WITH_GROUPS)}
+        return list(self._execute(sql.GROUPS_TO_RECOVER)) if self.queues else []
 
     def has_groups(self, queue: int) -> bool:
         """Whether this queue has, or had since the start, messages of groups or segments."""
-        return queue in self._queues
+        return queue in self.queues
 
     def came(self, queue: int, group_id: bytes, order: Order, place: Place, unit_id: int) -> None:
         """An item was put. In a unit of work nobody sees it before the commit."""
-        self._queues.add(queue)
+        self.queues.add(queue)
         if unit_id:
             self._units.add(unit_id)
             return
@@ -90,7 +90,7 @@ class Groups:
     def took(self, queue: int, message: StoredMessage, unit_id: int) -> None:
         """A message was got or removed."""
         descriptor = message.descriptor
-        if descriptor.group_id == NO_ID or queue not in self._queues:
+        if descriptor.group_id == NO_ID or queue not in self.queues:
             return
         if unit_id:
             self._units.add(unit_id)
@@ -110,13 +110,13 @@ class Groups:
 
     def set_aside(self, queue: int, number: int) -> None:
         """A message of which no more than its number is known has left its queue."""
-        if queue in self._queues:
+        if queue in self.queues:
             for group_id, msg_seq_number, offset in list(self._execute(sql.GROUP_OF, (number,))):
                 self.changed((queue, group_id), (msg_seq_number, offset))
 
     def returned(self, queue: int, number: int) -> None:
         """A message is back on its queue."""
-        if queue in self._queues:
+        if queue in self.queues:
             for group_id, *place in list(self._execute(sql.GROUP_OF, (number,))):
                 found = place[0], place[1]
                 self.changed((queue, group_id), found, has_new_heads=found == START)

@@ -62,7 +62,7 @@ WHERE put_by = ? AND queue = ? AND taken_by IS NULL AND held = 0 {_ORDER}"""
 FIND_EXPIRED = f"""
 SELECT {COLUMNS} FROM message INDEXED BY message_expiring
 WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
-EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? LIMIT ?"
+EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"
 
 # A group as one who looks finds it: what is committed, and what his own unit put.
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
@@ -138,6 +138,7 @@ WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 AND {which} GROUP BY que
 }
 
 RESERVE_MESSAGE = "UPDATE message SET taken_by = ?, ordinal = ? WHERE id = ?"
+RESERVE_STRETCH = "UPDATE message SET taken_by = ?, ordinal = id + ? WHERE id BETWEEN ? AND ?"
 RETURN_RESERVED = "UPDATE message SET taken_by = NULL, ordinal = NULL, backout_count = backout_count + ? WHERE id = ?"
 RESERVED = (
     f"SELECT {COLUMNS}, ordinal FROM message WHERE taken_by = ? AND ordinal >= ? AND ordinal < ? ORDER BY ordinal"

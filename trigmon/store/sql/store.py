@@ -7,33 +7,28 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, cast
-from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
-from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Found, Paused, QueueFacts, Selection, StoredMessage
 from trigmon.rules.following import causes_of, pause_of
-from trigmon.rules.order.wholeness import START
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.grouping import Groups
 from trigmon.store.sql.ledger import BEHIND_ALL, LEDGER_WRITES, Ledger
 from trigmon.store.sql.looking import Look
+from trigmon.store.sql.messages import Messages
 
 WEEK_MS = 7 * 86_400_000
 ENOUGH_CLIENTS = 10_000
 
 Execute = Callable[..., Any]
-
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class RowStore(BaseStore):
@@ -49,7 +44,7 @@ class RowStore(BaseStore):
         super().__init__()
         self._execute = execute
         self._where = where
-        self._groups = Groups(execute)
+        self._messages = Messages(execute)
         self._ledger = Ledger(execute, self._rows, self._open_rows)
         self._numbers: dict[str, int] = {}
         self._begun: dict[str, int] = {}
@@ -73,7 +68,7 @@ class RowStore(BaseStore):
         if owner not in (None, q_mgr_name):
             raise AnothersStore(f"{self._where} holds the data of queue manager {owner}, not of {q_mgr_name}")
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
-        changed = self._groups.start()
+        changed = self._messages.groups.start()
         for each in self.decided:
             changed += dict.fromkeys(self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,)))
             self._execute(sql.COMMIT_GETS, (each.unit_id,))
@@ -82,7 +77,7 @@ class RowStore(BaseStore):
         for statement in (sql.RECOVER_PUTS, sql.RECOVER_VOLATILE, sql.RECOVER_GETS):
             self._execute(statement)
         for group in changed:
-            self._groups.changed(group, has_new_heads=True)
+            self._messages.groups.changed(group, has_new_heads=True)
         for kind, text in self._rows(sql.OBJECTS):
             definition = _definition(kind, text)
             if isinstance(definition, LocalQueue) and definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
@@ -160,12 +155,8 @@ class RowStore(BaseStore):
         number = self._numbers.get(selection.q_name)
         if number is None:
             return Found()
-        look = self._look(selection, number, None)
         try:
-            if selection.oldest_from is not None or selection.counts_expired:
-                oldest = look.oldest(selection.oldest_from) if selection.oldest_from is not None else ()
-                return Found(oldest, expired_count=self._count_expired(selection, number))
-            return look.found()
+            return self._look(selection, number, None).found()
         except self.error as error:
             raise StoreBroken(str(error)) from error
 
@@ -175,7 +166,7 @@ class RowStore(BaseStore):
             selection,
             number,
             self.standing.locks,
-            has_groups=self._groups.has_groups(number),
+            has_groups=self._messages.groups.has_groups(number),
             has_own=bool(selection.unit_id) and self._has_own(selection),
             ahead=ahead,
         )
@@ -183,11 +174,6 @@ class RowStore(BaseStore):
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self._rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
         return _reservation(rows[0][0]) if rows else None
-
-    def _count_expired(self, selection: Selection, number: int) -> int:
-        if not selection.counts_expired:
-            return 0
-        return len(self._rows(sql.EXPIRED, (number, selection.now, selection.counts_expired)))
 
     def _has_own(self, selection: Selection) -> bool:
         unit = self.standing.units.get(selection.unit_id)
@@ -217,61 +203,30 @@ class RowStore(BaseStore):
         _WRITE[type(change)](self, change)
 
     def _add(self, change: c.AddMessage) -> None:
-        descriptor = change.descriptor
-        head = _encode(descriptor)
-        if change.number >= self._block_end:
-            self._keep_ids_behind(change.number)
-        held = (2 if change.on_backout else 1) if change.is_held else 0
-        queue = self._numbers[change.q_name]
-        row = (
-            change.number,
-            queue,
-            change.priority,
-            int(change.is_persistent),
-            change.unit_id or None,
-            held,
-            change.expires_ms,
-            descriptor.backout_count,
-            descriptor.msg_id,
-            None if descriptor.correl_id == NO_ID else descriptor.correl_id,
-            head,
-            change.data,
-            crc32(change.data, crc32(head)),
-        )
-        if descriptor.group_id == NO_ID:
-            self._execute(sql.ADD_MESSAGE, row)
-            return
-        seq, offset = descriptor.msg_seq_number, descriptor.offset
-        item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
-        self._execute(sql.ADD_ITEM, (*row, *item))
-        order = -change.priority, change.number
-        self._groups.came(queue, descriptor.group_id, order, (seq, offset), change.unit_id)
+        self._keep_ids_behind(change.number)
+        self._messages.add(change, self._numbers[change.q_name], change.number, change.unit_id)
 
     def _take(self, change: c.TakeMessage) -> None:
-        message = change.message
-        self._execute(sql.TAKE_MESSAGE, (change.unit_id, message.number))
-        self._groups.took(self._numbers[message.q_name], message, change.unit_id)
+        self._messages.take(change.message, self._numbers[change.message.q_name], change.unit_id)
 
     def _carry_over(self, change: c.CarryOver) -> None:
-        self._execute(sql.TAKE_MESSAGE, (change.unit_id, change.message.number))
-        self._groups.carried(change.unit_id)
+        self._messages.carry_over(change.message.number, change.unit_id)
 
     def _remove(self, change: c.RemoveMessage) -> None:
-        message = change.message
-        self._execute(sql.REMOVE_MESSAGE, (message.number,))
-        self._groups.took(self._numbers[message.q_name], message, 0)
+        self._messages.remove(change.message, self._numbers[change.message.q_name])
 
     def _set_aside(self, change: c.SetAside) -> None:
-        message = change.message
-        self._execute(sql.SET_ASIDE, (message.number,))
-        self._groups.set_aside(self._numbers[message.q_name], message.number)
+        self._messages.set_aside(change.message, self._numbers[change.message.q_name])
 
     def _reserve_messages(self, change: c.ReserveMessages) -> None:
-        marks = ((change.reservation, o, m.number) for o, m in enumerate(change.messages, change.first))
-        self._many(sql.RESERVE_MESSAGE, marks)
+        self._mark_reserved(change.reservation, change.first, [message.number for message in change.messages])
         queue = self._numbers[change.messages[0].q_name]
-        for message in change.messages:
-            self._groups.took(queue, message, 0)
+        for message in change.messages if self._messages.groups.has_groups(queue) else ():
+            self._messages.groups.took(queue, message, 0)
+
+    def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
+        """The rows of these messages are the reservation's, with the ordinals from ``first`` on."""
+        self._many(sql.RESERVE_MESSAGE, ((reservation, ordinal, n) for ordinal, n in enumerate(numbers, first)))
 
     def _set_reservation(self, change: c.SetReservation) -> None:
         if not change.is_stored:
@@ -293,7 +248,7 @@ class RowStore(BaseStore):
         self._many(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
         queue = self._numbers[change.messages[0].q_name]
         for message in change.messages:
-            self._groups.returned(queue, message.number)
+            self._messages.groups.returned(queue, message.number)
 
     def _keep_ids_behind(self, number: int) -> None:
         if number >= self._block_end:
@@ -312,23 +267,7 @@ class RowStore(BaseStore):
 
     def _end_unit(self, change: c.EndUnit) -> None:
         unit = change.unit
-        key = (unit.unit_id,)
-        ends: tuple[str, ...]
-        is_commit = change.outcome is UnitOutcome.COMMITTED
-        groups = self._groups.before_end(unit.unit_id, is_commit=is_commit)
-        if is_commit:
-            ends = (sql.COMMIT_GETS if unit.gets else "", sql.COMMIT_PUTS if unit.puts else "")
-        else:
-            ends = (
-                sql.BACK_OUT_PUTS if unit.puts else "",
-                sql.RELEASE_HELD if unit.held else "",
-                sql.BACK_OUT_GETS if unit.gets else "",
-            )
-        for statement in ends:
-            if statement:
-                self._execute(statement, key)
-        for group, place in groups.items():
-            self._groups.changed(group, place, has_new_heads=place == START)
+        self._messages.end_unit(unit, unit.unit_id, is_commit=change.outcome is UnitOutcome.COMMITTED)
         self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
         self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
         self._begun[unit.client_id] = unit.number

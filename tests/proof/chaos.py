@@ -1,0 +1,249 @@
+"""Proof: members of a group are killed, stopped and cut off under load, and so is their database.
+
+A round is one fault. Before it a message comes to an empty triggered queue through some member; behind it every member
+has been told, those that were struck when they are back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+import trigmon
+from tests.daemons import Daemon, define
+from tests.members import settings, share, told
+from tests.postgres import Server
+from tests.proof.chaos_clients import OWN, SHARED, Client, Monitor
+from tests.proof.chaos_rules import COMMITTED, Left, Recovery, Work, problems
+from tests.proof.cuttable import Way
+from tests.proof.found import Found
+from tests.spark.clusters import Network, ip
+from tests.waiting import until
+
+NAMES = ("QM1", "QM2", "QM3")
+CLIENTS_EACH = 2
+LEASE_S = 1.0
+LOAD_S = (0.1, 0.6)
+BACK_S = 60.0
+TOLD_S = 60.0
+TRIGGERED = "CHAOS.TRIGGERED"
+INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+
+Make = Callable[..., Daemon]
+
+
+class Cuttable(Protocol):
+    """A member's way to the database."""
+
+    def cut(self) -> None:
+        """Nothing passes any more, and nobody is told."""
+
+    def mend(self) -> None:
+        """Everything passes again."""
+
+
+class Cable:
+    """The way of a member in a network of its own."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        self._plug = network.outside[number]
+
+    def cut(self) -> None:
+        """It is pulled out."""
+        ip("link", "set", self._plug, "down")
+
+    def mend(self) -> None:
+        """It is put in again."""
+        ip("link", "set", self._plug, "up")
+
+
+class House:
+    """Three members over one server, each by a way of its own: in a ``network``, or else through a socket.
+
+    ``program`` is what a member runs.
+    """
+
+    def __init__(self, make: Make, server: Server, home: Path, network: Network | None, program: Sequence[str]) -> None:
+        self.server = server
+        self.ways: dict[str, Cuttable] = {}
+        self.members = []
+        self.crashes: list[float] = []
+        schema = settings()["group.postgres_schema"]
+        for number, name in enumerate(NAMES):
+            if network is None:
+                way = Way(home / name, server.dsn)
+                dsn, inside = way.dsn, ()
+                self.ways[name] = way
+            else:
+                dsn, inside = server.dsn, ("ip", "netns", "exec", network.names[number])
+                self.ways[name] = Cable(network, number)
+            said = settings(dsn, schema=schema, lease_s=LEASE_S)
+            self.members.append(make(name, settings=said, inside=inside, program=program, start=False).launch())
+        for one in self.members:
+            one.wait_until_ready()
+        first = self.members[0]
+        share(first, SHARED, max_q_depth=999_999_999)
+        share(first, TRIGGERED, trigger_control="on", initiation_q_name=INITQ, process_name="P")
+        for one in self.members:
+            with one.connect() as qm:
+                define(qm, OWN, max_q_depth=999_999_999)
+                define(qm, "P", "PROCESS", appl_id="true")
+        for one in self.members:
+            self.knows(one)
+
+    def knows(self, one: Daemon) -> None:
+        """Waits until a member knows the queues of the group."""
+        until(lambda: {SHARED, TRIGGERED} <= {queue["name"] for queue in told(one)["queues"]})
+
+    def is_whole(self) -> bool:
+        """Whether every member serves, as each sees it."""
+        try:
+            rows = [row["state"] for one in self.members for row in told(one)["members"]]
+        except trigmon.MQError:
+            return False
+        return rows == ["serving"] * len(self.members) ** 2
+
+    # -- faults -------------------------------------------------------------------------------------------
+
+    def kill(self, one: Daemon, chance: random.Random) -> None:
+        """A member is killed, and started again: before or after it was given up for dead."""
+        one.kill()
+        time.sleep(chance.choice((0, 0.5)) * LEASE_S)
+        one.start()
+
+    def stop(self, one: Daemon, chance: random.Random) -> None:
+        """A member stands still for less or more than its lease."""
+        one.process.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(chance.uniform(0.3, 2.5) * LEASE_S)
+        finally:
+            one.process.send_signal(signal.SIGCONT)
+
+    def cut(self, one: Daemon, chance: random.Random) -> None:
+        """A member does not reach the database for less or more than its lease."""
+        self.ways[one.name].cut()
+        try:
+            time.sleep(chance.uniform(0.3, 2.5) * LEASE_S)
+        finally:
+            self.ways[one.name].mend()
+
+    def crash(self, one: Daemon, chance: random.Random) -> None:
+        """The database is killed, and started again."""
+        self.crashes.append(time.time())
+        self.server.kill()
+        time.sleep(chance.uniform(0, 1))
+        self.server.start()
+
+    # -- what was left --------------------------------------------------------------------------------------
+
+    def left(self) -> Iterator[Left]:
+        """The messages of all queues, which are empty then."""
+        for number, one in enumerate(self.members):
+            with one.connect() as qm:
+                for name in (OWN, *([SHARED] if not number else [])):
+                    with qm.open(name, "input_shared") as q:
+                        for message in q.drain():
+                            yield Left(name, message.text, message.backout_count)
+
+    def recoveries(self) -> list[Recovery]:
+        """Who was recovered, and when that was said."""
+        events = (event for one in self.members for event in one.events("a dead member was recovered"))
+        return [Recovery(event["member"], _seconds(event)) for event in events]
+
+
+FAULTS: dict[str, Callable[[House, Daemon, random.Random], None]] = {
+    "kill": House.kill,
+    "stop": House.stop,
+    "cut": House.cut,
+    "crash": House.crash,
+}
+
+
+def strike(
+    make: Make,
+    server: Server,
+    home: Path,
+    faults: int,
+    seed: int,
+    *,
+    network: Network | None = None,
+    kinds: Sequence[str] = tuple(FAULTS),
+    program: Sequence[str] = ("trigmon",),
+) -> Found:
+    """Strikes so often, and judges what the clients' books say. With a mutant's ``program`` it ends when it knows."""
+    chance = random.Random(seed)
+    found = Found("faults")
+    house = House(make, server, home, network, program)
+    kinds = list(itertools.islice(itertools.cycle(kinds), faults))
+    chance.shuffle(kinds)
+    with _load(house, seed) as (clients, monitors):
+        for kind in kinds:
+            struck = chance.choice(house.members)
+            found.add(_round(house, monitors, kind, struck, chance), f"seed {seed}, {kind} of {struck.name}")
+            found.more[kind] += 1
+            if found.violations:
+                break  # what comes behind it may follow from it
+    works = [work for client in clients for work in client.works]
+    found.add([str(client.problem) for client in clients if client.problem], f"seed {seed}", 0)
+    recoveries = house.recoveries()
+    found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
+    _count(found, works, recoveries)
+    return found
+
+
+def _count(found: Found, works: list[Work], recoveries: list[Recovery]) -> None:
+    found.more["units of work"] = sum(work.outcome == COMMITTED for work in works)
+    found.more["asked after"] = sum(work.was_cut and work.asked_s > 0 for work in works)
+    found.more["recovered members"] = len(recoveries)
+
+
+@contextmanager
+def _load(house: House, seed: int) -> Iterator[tuple[list[Client], list[Monitor]]]:
+    clients = [Client(f"{one.name}.c{number}", one, seed) for one in house.members for number in range(CLIENTS_EACH)]
+    monitors = [Monitor(one, INITQ) for one in house.members]
+    threads = [*clients, *monitors]
+    for thread in threads:
+        thread.start()
+    try:
+        yield clients, monitors
+    finally:
+        for thread in threads:
+            thread.end()
+        for thread in threads:
+            thread.join(BACK_S)
+    assert not [thread for thread in threads if thread.is_alive()]
+
+
+def _round(house: House, monitors: list[Monitor], kind: str, struck: Daemon, chance: random.Random) -> list[str]:
+    """One fault; what was not mended behind it, or not told."""
+    time.sleep(chance.uniform(*LOAD_S))
+    began = time.time()
+    by = chance.choice(house.members)
+    with by.connect() as qm:
+        qm.put(TRIGGERED, b"due", persistence="persistent")
+    FAULTS[kind](house, struck, chance)
+    try:
+        until(house.is_whole, BACK_S)
+    except AssertionError:
+        return [f"not mended within {BACK_S:g} s"]
+    try:
+        until(lambda: all(any(at > began for at in monitor.heard) for monitor in monitors), TOLD_S)
+    except AssertionError:
+        missing = [monitor.name for monitor in monitors if not any(at > began for at in monitor.heard)]
+        return [f"not triggered: {', '.join(missing)}, where {by.name} put"]
+    finally:
+        with by.connect() as qm, qm.open(TRIGGERED, "input_exclusive") as q:
+            for _ in q.drain():
+                pass
+    return []
+
+
+def _seconds(event: dict[str, str]) -> float:
+    return datetime.fromisoformat(event["time"]).timestamp()

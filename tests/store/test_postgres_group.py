@@ -1,0 +1,405 @@
+"""A queue-sharing group on PostgreSQL: who its members are, what is left of one that died, and turns beside each other.
+
+What is answered on shared queues is told in scenarios, which are played on it as on a group in memory.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from tests import postgres
+from tests.qmgr.members import Member
+from tests.waiting import until
+from trigmon.mq.calls import Backout, Commit, Define, Get, Open, Put
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.replies import Refused, WasGot
+from trigmon.rules.facts import Decided
+from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken
+from trigmon.store.postgres import group_sql, turn
+from trigmon.store.postgres import member as serving
+from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.store import PostgresStore
+
+IN, EXCLUSIVE, BROWSE = OpenOption.INPUT_SHARED.value, OpenOption.INPUT_EXCLUSIVE.value, OpenOption.BROWSE.value
+LEASE_MS = 400
+
+
+@pytest.fixture
+def impatient():
+    """A group whose members are believed dead soon."""
+    with postgres.group(LEASE_MS) as made:
+        yield made
+
+
+@pytest.fixture
+def join(tmp_path):
+    """Makes members of a group, by name, which leave at the end as far as they can."""
+    made = []
+
+    def join(group, name="QM1"):
+        made.append(Member("memory", tmp_path, group, name))
+        return made[-1]
+
+    yield join
+    for member in made:
+        member.die()
+
+
+def defined(member, name="Q", **attributes):
+    member.did(Define(object_type="QLOCAL", name=name, attributes={"qsg_disp": "shared", **attributes}))
+    return member
+
+
+def is_found_dead(member, name):
+    until(lambda: name in member.shared.dead())
+
+
+class TestItsSchema:
+    def test_a_group_does_not_take_that_of_another(self, group, join):
+        join(group)
+        with pytest.raises(AnothersStore, match="the queue-sharing group QSG1, not QSG2"):
+            PostgresGroup(group.place, "QSG2").join("QM1")
+        with pytest.raises(AnothersStore, match="QSG1, not QSG2"):
+            PostgresGroup(group.place, "QSG2").members()
+
+    def test_it_is_no_queue_managers_own_and_the_other_way_about(self, group, join, tmp_path):
+        join(group)
+        with pytest.raises(StoreBroken, match="something else than the data of a queue manager"):
+            PostgresStore(group.place)
+        own = postgres.place(tmp_path)
+        PostgresStore(own).abandon()
+        with pytest.raises(StoreBroken, match="something else than the data of a queue-sharing group"):
+            PostgresGroup(own, "QSG1").join("QM1")
+        postgres.give_back(tmp_path)
+
+
+class TestMembers:
+    def test_one_process_at_a_time_is_a_member(self, impatient, join):
+        member = join(impatient)
+        other = impatient.join("QM1")
+        member.shared.beat()
+        assert not other.take()
+        assert other.holder().startswith("process ")
+        stopped = threading.Event()
+
+        def beats():
+            while not stopped.wait(member.shared.beat_s):
+                member.shared.beat()
+
+        beating = threading.Thread(target=beats)
+        beating.start()
+        with pytest.raises(DirectoryInUse, match="in use by process"):
+            other.open()
+        stopped.set()
+        beating.join()
+        other.abandon()
+
+    def test_each_start_is_a_new_epoch_and_its_number_stays(self, group, join):
+        member = join(group)
+        member.qm.stop()
+        again = join(group)
+        assert (again.shared._session.number, again.shared._session.who) == (1, ("QM1", 2))
+        assert join(group, "QM2").shared._session.number == 2
+
+    def test_they_are_shown_with_their_roles_and_who_of_them_lives(self, group, join):
+        one, two = join(group), join(group, "QM2")
+        assert one.shared.takes_role("ANY", 0, 1000)
+        two.qm.stop()
+        shown = {each.name: each for each in group.members()}
+        assert [(e.name, e.epoch, e.is_serving, e.roles, e.recovered_ms) for e in shown.values()] == [
+            ("QM1", 1, True, ("ANY",), None),
+            ("QM2", 1, False, (), None),
+        ]
+        assert 0 <= shown["QM1"].silent_ms < 60_000
+        assert shown["QM1"].host and shown["QM1"].pid
+
+    def test_a_role_is_ones_until_he_ends_or_lets_it_lapse(self, group, join):
+        one, two = join(group).shared, join(group, "QM2").shared
+        for member in (one, two):
+            member.takes_role("EXPIRY", 0, 0)
+        assert two.takes_role("EXPIRY", 1, 1000)
+        assert not one.takes_role("EXPIRY", 500, 2000)
+        assert two.takes_role("EXPIRY", 900, 2000)
+        assert not one.takes_role("EXPIRY", 1999, 3000)
+        assert one.takes_role("EXPIRY", 2000, 3000)
+        one.close()
+        assert two.takes_role("EXPIRY", 2001, 3000)
+
+
+class TestADeadMember:
+    def test_what_it_had_in_flight_is_settled_and_what_it_had_open_is_free(self, group, join):
+        one, two = defined(join(group)), join(group, "QM2")
+        for data in (b"got", b"locked"):
+            one.put("Q", data, unit=0)
+        handle = one.did(Open(object_name="Q", options=EXCLUSIVE | BROWSE)).handle
+        one.did(Get(handle=handle, options=2, unit=1))
+        one.did(Get(handle=handle, options=GetOption.BROWSE_FIRST | GetOption.LOCK))
+        one.put("Q", b"uncommitted")
+        assert one.shared.takes_role("ANY", 0, 1 << 40)
+        assert isinstance(two.do(Open(object_name="Q", options=IN)), Refused)
+        assert not two.shared.recover("QM1"), "it lives"
+        one.die()
+        is_found_dead(two, "QM1")
+        assert two.shared.recover("QM1")
+        assert two.left("Q") == [(b"got", 1), (b"locked", 0)]
+        assert two.shared.takes_role("ANY", 1, 2)
+        assert (two.shared.dead(), two.shared.recover("QM1")) == ([], False)
+        (shown,) = [each for each in group.members() if each.name == "QM1"]
+        assert (shown.is_serving, shown.recovered_by) == (False, "QM2")
+        assert (shown.puts, shown.gets, shown.opens, shown.locks) == (1, 1, 1, 1)
+        assert shown.recovered_ms is not None
+
+    def test_two_may_find_it_and_one_settles(self, group, join):
+        one, others = defined(join(group)), [join(group, name) for name in ("QM2", "QM3")]
+        one.put("Q", b"m")
+        one.die()
+        for other in others:
+            is_found_dead(other, "QM1")
+        assert [other.shared.recover("QM1") for other in others] == [True, False]
+
+    def test_one_that_never_was_is_nothing_to_recover(self, group, join):
+        assert not join(group).shared.recover("NOBODY")
+
+    def test_it_finds_its_own_past_when_nobody_did_before(self, group, join):
+        one = defined(join(group))
+        one.put("Q", b"m", unit=0)
+        handle = one.did(Open(object_name="Q", options=EXCLUSIVE)).handle
+        one.did(Get(handle=handle, options=2, unit=1))
+        one.die()
+        assert join(group).left("Q") == [(b"m", 1)]
+
+    def test_after_an_orderly_end_nothing_is_left_to_do(self, group, join):
+        one, two = defined(join(group)), join(group, "QM2")
+        one.put("Q", b"m")
+        one.did(Open(object_name="Q", options=EXCLUSIVE))
+        one.qm.stop()
+        assert two.shared.dead() == []
+        assert two.left("Q") == []
+
+    def test_the_group_of_a_message_that_comes_back_is_whole_again(self, group, join):
+        one, two = defined(join(group)), join(group, "QM2")
+        for seq, flags in ((1, 8), (2, 24)):
+            said = MessageDescriptor(group_id=b"G" * 24, msg_seq_number=seq, msg_flags=flags)
+            one.did(Put(q_name="Q", data=b"%d" % seq, descriptor=said))
+        handle = one.did(Open(object_name="Q", options=IN)).handle
+        one.did(Get(handle=handle, options=2, unit=1))
+        one.die()
+        is_found_dead(two, "QM1")
+        whole = GetOption.ALL_MSGS_AVAILABLE | GetOption.LOGICAL_ORDER
+        handle = two.did(Open(object_name="Q", options=IN)).handle
+        assert isinstance(two.do(Get(handle=handle, options=whole)), Refused)
+        two.shared.recover("QM1")
+        assert two.did(Get(handle=handle, options=whole)).data == b"1"
+
+    def test_units_that_it_had_committed_are_told_at_its_next_start_the_last_two_of_each_client(self, group, join):
+        one = defined(join(group))
+        for unit in (1, 2, 3):
+            one.put("Q", b"m", unit=unit)
+            one.did(Commit(unit=unit))
+        one.put("Q", b"m", unit=4)
+        one.did(Backout(unit=4))
+        one.die()
+        again = group.join("QM1")
+        told = again.open()
+        assert [(each.client_id, each.number) for each in told] == [("client-1", 2), ("client-1", 3)]
+        assert all(isinstance(each, Decided) and each.unit_id for each in told)
+        again.abandon()
+        join(group).qm.stop()
+        third = group.join("QM1")
+        assert third.open() == [], "the last life has taken them in"
+        third.abandon()
+
+
+def late(group, join):
+    """One that was silent for its lease and recovered, and does not know it; and who recovered it."""
+    one, two = defined(join(group)), join(group, "QM2")
+    one.put("Q", b"m", unit=0)
+    handle = one.did(Open(object_name="Q", options=IN)).handle
+    one.did(Get(handle=handle, options=2, unit=1))
+    one.put("Q", b"uncommitted")
+    until(lambda: two.shared.dead() == ["QM1"])
+    assert two.shared.recover("QM1")
+    return one, two
+
+
+def check_that_nothing_late_stands(group, join, call):
+    one, two = late(group, join)
+    with pytest.raises(Fenced):
+        one.do(call)
+    assert two.left("Q") == [(b"m", 1)]
+    assert isinstance(two.do(Open(object_name="LATE", options=IN)), Refused)
+
+
+def check_that_no_get_is_committed_that_the_database_has_forgotten(group, join):
+    """As it would after a crash, since marks of gets are not waited for until they last."""
+    one, two = defined(join(group)), join(group, "QM2")
+    one.put("Q", b"m", unit=0)
+    handle = one.did(Open(object_name="Q", options=IN)).handle
+    assert one.did(Get(handle=handle, options=2, unit=1)).data == b"m"
+    postgres.change(group.place, "UPDATE message SET taken_by = NULL")
+    with pytest.raises(StoreBroken, match="1 rows were to change, and 0 did"):
+        one.do(Commit(unit=1))
+    one.die()
+    is_found_dead(two, "QM1")
+    two.shared.recover("QM1")
+    assert two.left("Q") == [(b"m", 0)]
+
+
+def check_that_one_is_in_the_group_at_a_time(group, join):
+    one, two = join(group), join(group, "QM2")
+    one.shared.enter()
+    entered = threading.Event()
+
+    def enter():
+        two.shared.enter()
+        entered.set()
+
+    entering = threading.Thread(target=enter)
+    entering.start()
+    until(lambda: entered.is_set() or postgres.waits_for_a_lock(group.place))
+    was_alone = not entered.is_set()
+    one.shared.end()
+    entering.join()
+    two.shared.end()
+    assert was_alone
+
+
+class TestTheFence:
+    @pytest.mark.parametrize(
+        "call",
+        [
+            Commit(unit=1),
+            Put(q_name="Q", data=b"late"),
+            Open(object_name="Q", options=IN),
+            Define(object_type="QLOCAL", name="LATE", attributes={"qsg_disp": "shared"}),
+        ],
+        ids=lambda call: type(call).__name__,
+    )
+    def test_who_was_recovered_does_nothing_more_and_nothing_of_its_turn_stands(self, impatient, join, call):
+        check_that_nothing_late_stands(impatient, join, call)
+
+    @pytest.mark.parametrize("act", ["beat", "dead", "takes_role"])
+    def test_it_is_told_so_whatever_it_asks_first(self, impatient, join, act):
+        one, _ = late(impatient, join)
+        asks = {
+            "beat": one.shared.beat,
+            "dead": one.shared.dead,
+            "takes_role": lambda: one.shared.takes_role("R", 0, 1),
+        }
+        with pytest.raises(Fenced):
+            asks[act]()
+
+    def test_a_get_that_the_database_has_forgotten_is_not_committed(self, group, join):
+        check_that_no_get_is_committed_that_the_database_has_forgotten(group, join)
+
+    def test_who_stops_in_the_middle_of_a_turn_loses_it_and_the_others_go_on(self, group, join):
+        one, two = defined(join(group)), join(group, "QM2")
+        one.shared.enter()
+        began = time.monotonic()
+        two.put("Q", b"m", unit=0)
+        assert time.monotonic() - began > 1
+        with pytest.raises(StoreBroken):
+            one.put("Q", b"late", unit=0)
+        assert two.left("Q") == [(b"m", 0)]
+
+
+class TestPlantedFaults:
+    """Each is noticed by what is checked above."""
+
+    def test_no_epoch_is_checked(self, impatient, join, monkeypatch):
+        monkeypatch.setattr(serving, "CHECK", "SELECT length(?::text) + ?::int8")
+        with pytest.raises((pytest.fail.Exception, AssertionError)):
+            check_that_nothing_late_stands(impatient, join, Put(q_name="Q", data=b"late"))
+
+    def test_no_rows_are_counted(self, group, join, monkeypatch):
+        uncounted = "WITH done AS ({} RETURNING 1) SELECT ?::int8"
+        monkeypatch.setattr(turn, "counted", uncounted.format)
+        with pytest.raises((pytest.fail.Exception, AssertionError)):
+            check_that_no_get_is_committed_that_the_database_has_forgotten(group, join)
+
+    def test_neither_is_so_a_message_is_got_twice(self, impatient, join, monkeypatch):
+        monkeypatch.setattr(serving, "CHECK", "SELECT length(?::text) + ?::int8")
+        monkeypatch.setattr(turn, "counted", "WITH done AS ({} RETURNING 1) SELECT ?::int8".format)
+        one, two = late(impatient, join)
+        assert not isinstance(one.do(Commit(unit=1)), Refused), "it has got the message"
+        assert two.left("Q") == [(b"m", 1)], "and so has this one"
+
+    def test_nothing_is_locked(self, group, join, monkeypatch):
+        monkeypatch.setattr(group_sql, "LOCK", group_sql.PEEK)
+        with pytest.raises(AssertionError):
+            check_that_one_is_in_the_group_at_a_time(group, join)
+
+
+class TestTurnsBesideEachOther:
+    def test_one_is_in_the_group_at_a_time(self, group, join):
+        check_that_one_is_in_the_group_at_a_time(group, join)
+
+    def test_many_members_at_once_lose_nothing_get_nothing_twice_and_count_right(self, group, join):
+        members = [join(group, f"QM{number}") for number in range(1, 5)]
+        defined(members[0], max_q_depth=100_000)
+        got, failed, each = [], [], 60
+
+        def puts(member):
+            for number in range(1, each + 1):
+                member.put("Q", b"%s %d" % (member.name.encode(), number), unit=number)
+                member.did((Backout if number % 5 == 0 else Commit)(unit=number))
+
+        def gets(member):
+            handle = member.did(Open(object_name="Q", options=IN)).handle
+            for unit in range(1, 3 * each):
+                found = [member.do(Get(handle=handle, options=2, unit=unit)) for _ in range(2)]
+                is_kept = unit % 4 != 0
+                member.did((Commit if is_kept else Backout)(unit=unit))
+                got.extend(each.data for each in found if is_kept and isinstance(each, WasGot))
+
+        def guarded(act, member):
+            try:
+                act(member)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [
+            threading.Thread(target=guarded, args=(puts if n % 2 else gets, each)) for n, each in enumerate(members)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        left = [data for data, _ in members[0].left("Q")]
+        put = [
+            b"%s %d" % (m.name.encode(), number) for m in members[1::2] for number in range(1, each + 1) if number % 5
+        ]
+        assert Counter(got + left) == Counter(put)
+        for member in members:
+            member.qm.turn([])
+            queue = member.shared.queue("Q")
+            assert (sum(queue.depths), sum(queue.put_totals)) == (0, len(put))
+            assert all(use.puts == use.gets == 0 for use in queue.uses.values())
+
+    def test_the_bell_tells_the_others_and_not_who_rang_it(self, group, join):
+        one, two = defined(join(group)), join(group, "QM2")
+        two.shared.rang()
+        two.qm.turn([])
+        one.put("Q", b"m", unit=0)
+        until(two.shared.rang)
+        assert not one.shared.rang()
+        two.qm.turn([])
+        assert not two.shared.rang()
+
+    def test_what_changes_nothing_rings_nothing(self, group, join):
+        one, two = defined(join(group)), join(group, "QM2")
+        handle = one.did(Open(object_name="Q", options=IN)).handle
+        until(two.shared.rang)
+        two.qm.turn([])
+        assert isinstance(one.do(Get(handle=handle)), Refused)
+        one.put("Q", b"m", unit=0)
+        version = one.shared.version
+        until(two.shared.rang)
+        two.qm.turn([])
+        assert two.shared.version == version

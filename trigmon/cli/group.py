@@ -1,0 +1,78 @@
+"""``trigmon group``: the queue-sharing group, as one of its members sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from trigmon.cli.command import command, invocation
+
+
+@command("group", "trigmon group\ntrigmon --qmgr QM2 group --output json")
+@click.pass_context
+def group(ctx: click.Context) -> None:
+    """Show the queue-sharing group: its members, its queues and who has them open, and what was recovered.
+
+    A member is serving, silent (it says nothing any more, and what it holds is backed out as soon as that is noticed)
+    or away. Under "recovered" stands each member's last recovery: what of it was backed out, and by whom.
+    """
+    from trigmon.cli import output
+    from trigmon.cli.errors import WRONG_STATE
+    from trigmon.mq.calls import DisplayGroup
+    from trigmon.mq.replies import Values
+
+    with invocation().connected() as qm:
+        said = qm.ask(DisplayGroup(), Values).values
+    if invocation().is_json:
+        output.one(_in_seconds(said))
+    elif said["group"]:
+        _show(_in_seconds(said))
+    if not said["group"]:
+        output.note(f"{said['q_mgr_name']} is in no queue-sharing group: group.name in its settings makes it a member")
+        ctx.exit(WRONG_STATE)
+
+
+def _show(said: dict[str, Any]) -> None:
+    from trigmon.cli import output
+
+    output.one({"group": said["group"], "seen_by": said["q_mgr_name"]})
+    click.echo()
+    output.listing(said["members"], ["name", "state", "epoch", "silent_s", "host", "pid", "roles"])
+    if said["queues"]:
+        click.echo()
+        rows = [queue | {"open_on": _opens(queue["members"])} for queue in said["queues"]]
+        output.listing(rows, ["name", "current_q_depth", "uncommitted_puts", "uncommitted_gets", "open_on"])
+    if said["recovered"]:
+        click.echo()
+        rows = [{"recovered": row["name"]} | row for row in said["recovered"]]
+        output.listing(rows, ["recovered", "by", "ago_s", "puts", "gets", "opens", "locks"])
+
+
+def _opens(members: list[dict[str, Any]]) -> str:
+    """Who has a queue open, and how: ``QM1 input 2, QM2 exclusive``."""
+    said = []
+    for member in members:
+        inputs = "exclusive" if member["exclusive"] else f"input {member['open_input_count']}"
+        ways = [inputs] if member["open_input_count"] else []
+        ways += [f"output {member['open_output_count']}"] if member["open_output_count"] else []
+        if not ways and member["opens"]:
+            ways = [f"open {member['opens']}"]
+        if ways:
+            said.append(" ".join([member["member"], *ways]))
+    return ", ".join(said)
+
+
+def _in_seconds(said: dict[str, Any]) -> dict[str, Any]:
+    """The same with durations as a person reads them."""
+
+    def seconds(row: dict[str, Any]) -> dict[str, Any]:
+        durations = {"silent_ms", "lease_ms", "ago_ms"}
+        return {(f"{key[:-3]}_s" if key in durations else key): _s(key, value, durations) for key, value in row.items()}
+
+    lists = {key: [seconds(row) for row in said[key]] for key in ("members", "recovered") if key in said}
+    return said | lists
+
+
+def _s(key: str, value: Any, durations: set[str]) -> Any:
+    return round(value / 1000, 3) if key in durations and value is not None else value

@@ -1,0 +1,82 @@
+"""The queue-sharing group on display: who is in it, who was recovered, and who has its queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trigmon.mq.calls import DisplayGroup
+from trigmon.mq.replies import Values
+from trigmon.rules.decision import Decision, Ids
+from trigmon.rules.facts import Facts, Found
+from trigmon.rules.members import Holding, Member
+
+
+def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The group as this member sees it: who is in it, who was recovered, the last first, and who has its queues."""
+    values: dict[str, Any] = {"q_mgr_name": facts.q_mgr.name, "group": facts.group, "now_ms": now}
+    group = facts.members
+    if group is not None:
+        recovered = sorted(
+            (member for member in group.members if member.recovered_ms is not None), key=lambda m: m.recovered_ms or 0
+        )
+        values["members"] = [member_row(member) for member in group.members]
+        values["recovered"] = [recovery_row(member) for member in recovered]
+        values["queues"] = [
+            {
+                "name": queue.definition.name,
+                "current_q_depth": queue.depth,
+                "uncommitted_puts": queue.uncommitted_puts,
+                "uncommitted_gets": queue.uncommitted_gets,
+                "members": [holding_row(each) for each in group.holdings if each.q_name == queue.definition.name],
+            }
+            for queue in (facts.world.queues if facts.world is not None else ())
+            if queue.shared is not None
+        ]
+    return Decision(Values(values=values))
+
+
+def state_of(member: Member) -> str:
+    """``serving``, ``silent`` when its lease is over and nobody has recovered it yet, or ``away``."""
+    if not member.is_serving:
+        return "away"
+    return "silent" if member.silent_ms > member.lease_ms else "serving"
+
+
+def member_row(member: Member) -> dict[str, Any]:
+    """A member, plain."""
+    return {
+        "name": member.name,
+        "state": state_of(member),
+        "epoch": member.epoch,
+        "silent_ms": member.silent_ms,
+        "lease_ms": member.lease_ms,
+        "host": member.host,
+        "pid": member.pid,
+        "roles": list(member.roles),
+    }
+
+
+def recovery_row(member: Member) -> dict[str, Any]:
+    """The last time a member was recovered, plain."""
+    return {
+        "name": member.name,
+        "by": member.recovered_by,
+        "ago_ms": member.recovered_ms,
+        "puts": member.puts,
+        "gets": member.gets,
+        "opens": member.opens,
+        "locks": member.locks,
+    }
+
+
+def holding_row(holding: Holding) -> dict[str, Any]:
+    """What a member has of a queue, plain."""
+    return {
+        "member": holding.member,
+        "opens": holding.opens,
+        "open_input_count": holding.inputs,
+        "exclusive": holding.is_exclusive,
+        "open_output_count": holding.outputs,
+        "uncommitted_puts": holding.puts,
+        "uncommitted_gets": holding.gets,
+    }

@@ -1,0 +1,132 @@
+"""What a queue manager stands on: its store, with a member's half of its group's, and itself upon them.
+
+It is taken up once; by a member of a group again whenever the group was lost. What failed for good is CannotStart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from trigmon.notify import ServiceManager
+from trigmon.qmgr.clock import SystemClock
+from trigmon.qmgr.manager import QueueManager, Retention
+from trigmon.qmgr.two_stores import TwoStores
+from trigmon.server.disk import DiskReserve
+from trigmon.server.opening import KeptStore, Patience, open_directory, open_group, open_schema, where
+from trigmon.server.own_calls import apply_definitions
+from trigmon.server.problems import CannotStart
+from trigmon.server.told import Logged
+from trigmon.settings import Settings
+from trigmon.store.port import AnothersStore, Lost, Store, StoreBroken
+
+if TYPE_CHECKING:
+    from trigmon.store.postgres.membership import PostgresMembership
+    from trigmon.store.postgres.store import PostgresStore
+
+
+class Foundation:
+    """The stores of one queue manager. What :meth:`take_up` made is there until :meth:`let_go`.
+
+    ``half`` is the member's half of its group's store, and ``remote`` its own store where that is on another machine:
+    both want to say now and then that it lives. ``clock`` is its own time.
+    """
+
+    def __init__(self, settings: Settings, service: ServiceManager, log: Any, told: Logged) -> None:
+        self._settings = settings
+        self._service = service
+        self._log = log
+        self._told = told
+        self._disk: DiskReserve | None = None
+        self._store: Store
+        self.half: PostgresMembership | None = None
+        self.remote: PostgresStore | None = None
+        self.clock: SystemClock
+
+    async def take_up(self, over: asyncio.Future[int], on_wait: Callable[[str], None]) -> QueueManager | None:
+        """The queue manager, as soon as it can serve; None when ``over`` was done before. Raises CannotStart.
+
+        ``on_wait`` hears each new reason to wait.
+        """
+        patience = Patience(over, self._service, self._log, on_wait)
+        while True:
+            try:
+                own = await self._open(patience)
+                return None if own is None else self._begin(own)
+            except Lost as error:
+                if self._settings.group.name is None:
+                    raise CannotStart(f"{where(self._settings)} cannot be opened: {error}") from error
+                await patience.wait(f"the database went away again: {error}")
+
+    def let_go(self) -> None:
+        """Nothing of what was taken up is used again."""
+        self._store.abandon()
+
+    def new_turn(self) -> None:
+        """What was seen of the disk may no longer be so."""
+        if self._disk is not None:
+            self._disk.new_turn()
+
+    def _puts_allowed(self) -> bool:
+        return self._disk is None or self._disk.puts_allowed()
+
+    async def _open(self, patience: Patience) -> KeptStore | None:
+        """The queue manager's own store; ``_store`` is that with the group's half. None when it is over before."""
+        settings = self._settings
+        own: KeptStore
+        if settings.store.postgres:
+            self.remote = await open_schema(settings, patience)
+            if self.remote is None:
+                return None
+            own = self.remote
+        else:
+            own = local = open_directory(settings)
+            self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._disk_told)
+            self._disk.reusable = local.reusable_bytes
+        self._store = own
+        if settings.group.name is None:
+            return own
+        try:
+            self.half = await open_group(settings, patience, self._say_it_lives)
+        except BaseException:
+            own.abandon()
+            raise
+        if self.half is None:
+            own.abandon()
+            return None
+        self._store = TwoStores(own, self.half)
+        return own
+
+    def _say_it_lives(self) -> None:
+        if self.remote is not None:
+            self.remote.beat()
+
+    def _begin(self, own: KeptStore) -> QueueManager:
+        """The queue manager, with what the definition files add to it. Raises CannotStart, Lost."""
+        settings = self._settings
+        try:
+            is_new = own.is_new()
+            self.clock = SystemClock(own.kept_time())
+            keep = Retention(settings.runs.keep_count, settings.runs.keep_ms)
+            manager = QueueManager(settings.qmgr.name, self._store, self.clock, self._told, self._puts_allowed, keep)
+            try:
+                made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
+            except CannotStart:
+                manager.stop()
+                raise
+        except Lost:
+            self.let_go()
+            raise
+        except (AnothersStore, StoreBroken) as error:
+            raise CannotStart(f"{where(settings)} cannot be opened: {error}") from error
+        if made:
+            self._log.info("objects made from definition files", objects=made)
+        return manager
+
+    def _disk_told(self, allowed: bool, free: int) -> None:
+        if allowed:
+            self._log.info("puts are allowed again", free_bytes=free)
+        else:
+            reserve = self._settings.store.disk_reserve
+            self._log.warning("puts are refused: the disk is nearly full", free_bytes=free, disk_reserve=reserve)

@@ -1,0 +1,81 @@
+"""What lies in a schema of ours: a queue manager's own tables, or a group's, in which version, and how that rises."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from trigmon.store.port import StoreBroken, StoreTooNew
+
+
+class Schema(NamedTuple):
+    """A kind of schema: the files that make it, in order, and the key of ``meta`` under which its version is kept.
+
+    ``data`` are the tables whose rows are somebody's. ``migrations`` lead from each version to the next; a new schema
+    begins with the last.
+    """
+
+    what: str
+    key: str
+    files: tuple[str, ...]
+    data: tuple[str, ...]
+    migrations: dict[int, str]
+
+    @property
+    def version(self) -> int:
+        """What this trigmon makes of it."""
+        return 1 + len(self.migrations)
+
+
+OWN = Schema(
+    "a queue manager",
+    "schema_version",
+    ("schema.sql", "member.sql", "message.sql"),
+    ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation"),
+    {},
+)
+GROUP = Schema(
+    "a queue-sharing group",
+    "group_version",
+    ("group.sql", "member.sql", "message.sql"),
+    ("message", "queue", "definition", "lock", "role", "decided", "joined", "member"),
+    {},
+)
+
+
+def version_of(connection: psycopg.Connection[Any], name: str, schema: Schema) -> int:
+    """The version of what lies in the schema of this name; 0 where there is nothing yet. Raises StoreBroken."""
+    # A query and no look-up by name: that may still know from before that there is nothing.
+    found = connection.execute("SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'meta'", (name,))
+    if found.fetchone() is None:
+        return 0
+    row = connection.execute("SELECT value FROM meta WHERE key = %s", (schema.key,)).fetchone()
+    if row is None:
+        raise StoreBroken(f"schema {name} holds something else than the data of {schema.what}")
+    return int(row[0])
+
+
+def migrate(connection: psycopg.Connection[Any], name: str, schema: Schema, where: str) -> None:
+    """Brings the schema up to this version. Two that start at once do so one after the other.
+
+    ``where`` is the place, for a person. Raises StoreTooNew, StoreBroken.
+    """
+    version = version_of(connection, name, schema)
+    if version > schema.version:
+        raise StoreTooNew(f"{where} has version {version}; this trigmon knows {schema.version}: install a later one")
+    if version == schema.version:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"trigmon {name}",))
+        version = version_of(connection, name, schema)
+        if version == 0:
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(name)))
+            for file in schema.files:
+                connection.execute(files("trigmon.store.postgres").joinpath(file).read_text())
+            connection.execute("INSERT INTO meta VALUES (%s, %s)", (schema.key, str(schema.version)))
+        for old in range(version or schema.version, schema.version):
+            connection.execute(schema.migrations[old])
+            connection.execute("UPDATE meta SET value = %s WHERE key = %s", (str(old + 1), schema.key))

@@ -1,0 +1,123 @@
+"""A member's session in its group's schema: its number, its epoch, that it lives, and the bell that others ring."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import psycopg
+
+from trigmon.store.port import AnothersStore, StoreBroken, Unreachable
+from trigmon.store.postgres import group_sql, member
+from trigmon.store.postgres.connection import Place, connect
+from trigmon.store.postgres.link import Link
+from trigmon.store.postgres.schemas import GROUP
+from trigmon.store.postgres.turn import Turn
+
+BEATS = 5
+"""In the time of a lease."""
+
+
+class Session:
+    """Joins at once, with a number for ever; it has a turn from :meth:`take` on. ``who``: name and epoch.
+
+    ``bell`` is the statement that tells the other members to look. Raises Unreachable, StoreBroken, StoreTooNew,
+    AnothersStore for the schema of another group.
+    """
+
+    def __init__(self, place: Place, group_name: str, name: str) -> None:
+        self._place = place
+        self._connection = connect(place, GROUP)
+        self._name = name
+        self._beaten_s = 0.0
+        self.who: tuple[str, int] = (name, 0)
+        channel = place.schema.replace('"', '""')
+        self.bell, self._listen = f'NOTIFY "{channel}"', f'LISTEN "{channel}"'
+        self.turn: Turn
+        try:
+            check_name(self._connection, place, group_name)
+            self.number = _join(self._connection, name)
+        except psycopg.OperationalError as error:
+            self.close()
+            raise Unreachable(f"{place}: {error}") from error
+        except psycopg.Error as error:
+            self.close()
+            raise StoreBroken(f"{place}: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def take(self) -> bool:
+        """Makes this process the one that is the member; False while another is."""
+        if self.who[1]:
+            return True
+        before_s = time.monotonic()
+        epoch = member.take(self._connection, self._name, self._place.lease_ms)
+        if epoch is None:
+            return False
+        self.who = self._name, epoch
+        self._beaten_s = before_s
+        # The lock first, and only behind it whether this one may still have it: nobody recovers a member meanwhile.
+        opening = (("BEGIN", ()), (group_sql.LOCK, ()), (member.CHECK, self.who))
+        self.turn = Turn(Link(self._connection), opening, (member.CHECK, self.who))
+        return True
+
+    def holder(self) -> str:
+        """The process that is the member, for a person."""
+        return member.holder(self._connection, self._name)
+
+    def beat(self) -> None:
+        """Says that it lives. Raises Fenced."""
+        before_s = time.monotonic()
+        self._send_beat()
+        self.turn.link.receive()
+        self._beaten_s = before_s
+
+    def beat_if_due(self) -> None:
+        """Lets a beat go with the next trip: who waits for his turn lives meanwhile."""
+        if time.monotonic() - self._beaten_s > self._place.lease_ms / 1000 / BEATS:
+            self._beaten_s = time.monotonic()
+            self._send_beat()
+
+    def _send_beat(self) -> None:
+        for statement, values in (
+            ("BEGIN", ()),
+            ("SET LOCAL synchronous_commit = off", ()),
+            (member.BEAT, self.who),
+            (member.CHECK, self.who),
+            ("COMMIT", ()),
+        ):
+            self.turn.link.send(statement, values)
+
+    def listen(self) -> None:
+        """From now on the bell is heard."""
+        self.turn.link.ask(self._listen)
+
+    def close(self) -> None:
+        """Ends the session at once; a turn that is going on is undone."""
+        self._connection.close()
+
+
+def check_name(connection: psycopg.Connection[Any], place: Place, group_name: str) -> None:
+    """The first who comes names the group. Raises AnothersStore where the schema is another group's."""
+    connection.execute("INSERT INTO meta VALUES ('group_name', %s) ON CONFLICT DO NOTHING", (group_name,))
+    row = connection.execute("SELECT value FROM meta WHERE key = 'group_name'").fetchone()
+    if row is not None and row[0] != group_name:
+        raise AnothersStore(f"{place} holds the queue-sharing group {row[0]}, not {group_name}")
+
+
+def _join(connection: psycopg.Connection[Any], name: str) -> int:
+    asked = link_free(group_sql.NUMBER)
+    with connection.transaction():
+        row = connection.execute(asked, (name,)).fetchone()
+        if row is None:
+            connection.execute(group_sql.LOCK)
+            connection.execute(group_sql.JOIN, (name,))
+            row = connection.execute(asked, (name,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def link_free(statement: str) -> str:
+    """A statement for a cursor, which marks its parameters otherwise than a link."""
+    return statement.replace("?", "%s")
