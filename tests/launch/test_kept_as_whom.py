@@ -58,7 +58,7 @@ class TestAsAnotherUser:
         assert "0077" in status
 
     def test_it_leads_its_session_has_three_descriptors_and_is_deaf_to_no_signal(self, open_house):
-        text = "awk '{print $6}' /proc/$$/stat; ls /proc/$$/fd | tr '\\n' ' '; grep SigIgn /proc/$$/status | cut -f2"
+        text = "awk '{print $6}' /proc/$$/stat; ls /proc/$$/fd; grep SigIgn /proc/$$/status | cut -f2"
         session, *descriptors, ignored = said(open_house, "r", text, NOBODY).split()
         assert session == str(open_house.wait_for("started", "r")["pid"])
         assert descriptors == ["0", "1", "2"]

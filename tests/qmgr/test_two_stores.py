@@ -13,13 +13,15 @@ import pytest
 from tests.postgres import end_sessions
 from tests.qmgr.dying_member import STEPS
 from tests.qmgr.members import IN, Member, works_on_both
-from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Open, Outcome, Put
+from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Move, Open, Outcome, Put
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.replies import OutcomeWas, Refused
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.facts import Selection
 from trigmon.store.group import FIRST_NUMBER, MemoryGroup
 from trigmon.store.port import StoreBroken
+
+COMMIT = Commit(unit=1)
 
 
 @pytest.fixture(params=["memory", "sqlite", "in a group on postgresql"])
@@ -39,7 +41,7 @@ def is_taken_back_by_the_session(member):
     return not isinstance(member.group, MemoryGroup)
 
 
-def cut_off(member, at, *, before):
+def cut_off(member, at, *, before, call=COMMIT):
     """The process ends in the middle of a commit: before or after one step of it."""
     where, name = at
     right = getattr(where, name)
@@ -51,7 +53,7 @@ def cut_off(member, at, *, before):
 
     setattr(where, name, step)
     with pytest.raises(StoreBroken):
-        member.do(Commit(unit=1))
+        member.do(call)
     setattr(where, name, right)
     member.die()
     member.start()
@@ -161,6 +163,58 @@ def test_a_session_that_is_ended_within_a_commit_leaves_both_halves_as_the_group
     for q_name in ("OWN", "SHARED"):
         assert member.left(q_name) == ([(b"new", 0)] if is_decided else [(b"old", 1)])
     member.qm.stop()
+
+
+@pytest.mark.parametrize(
+    ("at", "before", "there"),
+    [
+        ("own.prepare", True, {"SHARED"}),
+        ("own.prepare", False, {"SHARED", "OWN"}),
+        ("shared.end", True, {"SHARED", "OWN"}),
+        ("shared.end", False, {"OWN"}),
+        ("own.end", True, {"OWN"}),
+    ],
+)
+def test_a_message_that_moves_from_the_group_to_its_member_is_there_twice_rather_than_not_at_all(
+    group, tmp_path, at, before, there
+):
+    member = Member("sqlite", tmp_path, group)
+    member.did(Define(object_type="QLOCAL", name="OWN"))
+    member.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
+    member.put("SHARED", b"m", unit=0)
+    half, name = at.split(".")
+    cut_off(member, (getattr(member, half), name), before=before, call=Move(q_name="SHARED", to_q_name="OWN"))
+    assert {q_name for q_name in ("SHARED", "OWN") if member.left(q_name) == [(b"m", 0)]} == there
+    member.qm.stop()
+
+
+def test_one_that_moves_in_the_turn_of_a_commit_on_shared_queues_alone_is_not_lost_either(group, tmp_path):
+    member = Member("sqlite", tmp_path, group)
+    member.did(Define(object_type="QLOCAL", name="OWN"))
+    for name in ("SHARED", "OTHER"):
+        member.did(Define(object_type="QLOCAL", name=name, attributes={"qsg_disp": "shared"}))
+    member.put("SHARED", b"m", unit=0)
+    member.put("OTHER", b"n")
+    right = member.own.end
+    member.own.end = broken
+    with pytest.raises(StoreBroken):
+        member.qm.turn([(member.session, 1, Move(q_name="SHARED", to_q_name="OWN")), (member.session, 2, COMMIT)])
+    member.own.end = right
+    member.die()
+    member.start()
+    assert [member.left(q_name) for q_name in ("SHARED", "OWN", "OTHER")] == [[], [(b"m", 0)], [(b"n", 0)]]
+    member.qm.stop()
+
+
+def broken():
+    raise StoreBroken("the process ends here")
+
+
+@pytest.mark.parametrize(("source", "target"), [("SHARED", "OWN"), ("OWN", "SHARED")])
+def test_a_message_that_moves_is_moved(member, source, target):
+    member.put(source, b"m", unit=0)
+    member.did(Move(q_name=source, to_q_name=target))
+    assert (member.left(source), member.left(target)) == ([], [(b"m", 0)])
 
 
 def test_cut_off_in_a_backout_both_halves_are_backed_out_once(member):

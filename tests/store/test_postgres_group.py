@@ -209,6 +209,10 @@ class TestADeadMember:
         assert [(each.client_id, each.number) for each in told] == [("client-1", 2), ("client-1", 3)]
         assert all(isinstance(each, Decided) and each.unit_id for each in told)
         again.abandon()
+        join(group).qm.stop()
+        third = group.join("QM1")
+        assert third.open() == [], "the last life has taken them in"
+        third.abandon()
 
 
 def late(group, join):

@@ -7,6 +7,7 @@ group's. Whose a change is follows from the queue it is about.
 A unit of work may have done something on both. The group's store decides it: what the unit did here is made durable
 first, without its end; then the group's store commits its half, and with that the unit is committed, whatever happens
 next; then the end is written here. A member that was cut off between the two asks the group's store when it starts.
+What a queue manager moves by itself is in no unit of work: it is added where it goes before it is removed.
 """
 
 from __future__ import annotations
@@ -110,6 +111,9 @@ class TwoStores:
         # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
         # where it did nothing else here, and must not last before it is decided.
         self._is_deciding = False
+        # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
+        self._removes = self._adds = False
+        self._moves = False
 
     @property
     def _standing(self) -> Standing:
@@ -159,6 +163,7 @@ class TwoStores:
 
     def mark(self) -> None:
         """A call in both."""
+        self._removes = self._adds = False
         self._own.mark()
         self._shared.mark()
 
@@ -186,8 +191,13 @@ class TwoStores:
             raise NotEntered
 
     def end(self) -> None:
-        """The group's store first: what it has committed decides."""
-        self._is_deciding = False
+        """The group's store first: what it has committed decides.
+
+        But where a message has moved from there to here it is made durable here before: rather twice than not at all.
+        """
+        if self._moves:
+            self._own.prepare()
+        self._is_deciding = self._moves = False
         self._shared.end()
         self._own.end()
 
@@ -217,9 +227,16 @@ class TwoStores:
             elif self._is_of_shared(change):
                 self._apply_own(own)
                 self._apply_shared(change)
+                self._removes = self._removes or (isinstance(change, c.RemoveMessage) and change.message.is_persistent)
             else:
                 own.append(change)
+                if isinstance(change, c.AddMessage) and change.is_persistent and not change.unit_id:
+                    self._adds = True
         self._apply_own(own)
+        if self._removes and self._adds and not self._moves:
+            if self._is_deciding:
+                raise NotEntered  # as for a second unit of work
+            self._moves = True
 
     def _apply_own(self, changes: list[c.AnyChange]) -> None:
         if changes:
@@ -244,10 +261,12 @@ class TwoStores:
         shared = sorted(filter(self._is_shared, touched))
         if shared:
             self._must_be_entered()
-            if len(touched) > len(shared):
-                if self._is_deciding:
-                    raise NotEntered  # what is prepared now would make the last one's end here last first
+            is_on_both = len(touched) > len(shared)
+            if is_on_both and self._is_deciding:
+                raise NotEntered  # what is prepared now would make the last one's end here last first
+            if is_on_both or self._moves:
                 self._own.prepare()
+                self._moves = False
             self._is_deciding = True
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)

@@ -364,7 +364,7 @@ def _drop_pause(standing: Standing, change: c.DropPause) -> None:
 
 def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
     _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
-    for message in change.messages:
+    for message in change.messages if standing.locks else ():
         _forget_lock(standing, message.number)
 
 

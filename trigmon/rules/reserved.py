@@ -7,6 +7,7 @@ ordinals and is done at once, whatever the number; its rows follow in slices (``
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
@@ -145,11 +146,12 @@ def by_priority(runs: Iterable[tuple[int, int]], stretches: Sequence[Ordinals]) 
 def longer(runs: Sequence[tuple[int, int]], priorities: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """The runs with messages of these priorities behind them."""
     extended = list(runs)
-    for priority in priorities:
+    for priority, same in groupby(priorities):
+        count = len(list(same))
         if extended and extended[-1][0] == priority:
-            extended[-1] = priority, extended[-1][1] + 1
+            extended[-1] = priority, extended[-1][1] + count
         else:
-            extended.append((priority, 1))
+            extended.append((priority, count))
     return tuple(extended)
 
 

@@ -116,6 +116,8 @@ def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, i
 
 def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, until: int, facts: Facts) -> list[Call]:
     """What a slice is made of, in its order: messages together, each group by itself, and poison on its way out."""
+    if messages and not of.whole_groups and not _has_poison(facts.queue):
+        return [TakeIn(reservation=of.number, messages=tuple(messages), handle=handle, until=until)]
     parts: list[Call] = []
     chunk: list[StoredMessage] = []
 
@@ -147,9 +149,16 @@ def _slice(reservation: Reservation) -> int:
 
 def _is_poison(message: StoredMessage, queue: QueueFacts | None) -> bool:
     """Whether a get would put the message aside: so does a reservation, but not with what belongs to a group."""
+    if queue is None or not _has_poison(queue):
+        return False
+    return queue.definition.backout_threshold <= message.descriptor.backout_count
+
+
+def _has_poison(queue: QueueFacts | None) -> bool:
+    """Whether any message of the queue could be put aside for its backout count."""
     if queue is None or queue.definition.backout_requeue is not BackoutRequeue.QMGR:
         return False
-    return 0 < queue.definition.backout_threshold <= message.descriptor.backout_count
+    return queue.definition.backout_threshold > 0
 
 
 def _put_off(message: StoredMessage, facts: Facts, otherwise: TakeIn) -> PutOff:
@@ -179,23 +188,31 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
     if reservation.is_sealed or reservation.count >= call.until:
         return Decision()
     messages = call.messages if found is None else _group(found.messages)
+    chosen = _with_room(reservation, messages)
+    if found is not None and len(chosen) < len(messages):
+        chosen = [] if reservation.count else list(messages)  # the first group comes whatever its size
+    longer_one = replace(
+        reservation,
+        runs=longer(reservation.runs, [message.priority for message in chosen]),
+        size=reservation.size + _size(chosen),
+        is_sealed=len(chosen) < len(messages),
+    )
+    changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
+    return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
+
+
+def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """Those of the messages, from the first on, that there is room for."""
     number, size = reservation.count, reservation.size
+    if number + len(messages) <= reservation.max_messages and size + _size(messages) <= reservation.max_bytes:
+        return list(messages)
     chosen: list[StoredMessage] = []
     for message in messages:
         number, size = number + 1, size + len(message.data)
         if number > reservation.max_messages or (size > reservation.max_bytes and number > 1):
             break
         chosen.append(message)
-    if found is not None and len(chosen) < len(messages):
-        chosen = [] if reservation.count else list(messages)  # the first group comes whatever its size
-    longer_one = replace(
-        reservation,
-        runs=longer(reservation.runs, (message.priority for message in chosen)),
-        size=reservation.size + _size(chosen),
-        is_sealed=len(chosen) < len(messages),
-    )
-    changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
-    return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
+    return chosen
 
 
 def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -237,7 +254,7 @@ def _place(message: StoredMessage) -> tuple[int, int, int, int]:
 
 
 def _size(messages: Sequence[StoredMessage]) -> int:
-    return sum(len(message.data) for message in messages)
+    return sum([len(message.data) for message in messages])
 
 
 def _offered(own: Reservation, facts: Facts) -> Decision:

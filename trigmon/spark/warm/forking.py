@@ -32,6 +32,7 @@ _IMPORTED = (
     "pandas",
     "pyarrow",
     "grpc",
+    "grpc._channel",  # what grpc imports with the first channel; it makes none
     "pyspark.core.context",
     "pyspark.sql",
     "pyspark.sql.connect.session",

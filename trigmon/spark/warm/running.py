@@ -55,8 +55,8 @@ def open_session() -> None:
     for tag in (os.environ.get("TRIGMON_RUN"), wanted.get("name", "").replace(",", " ")):
         if tag:
             spark.addTag(tag)
-    for name, value in wanted.get("conf", {}).items():
-        spark.conf.set(name, value)
+    if conf := wanted.get("conf"):
+        spark.conf._set_all(conf, silent=False)  # each by itself would be a question of its own to the server
     for file in wanted.get("py_files", []):
         make_importable(file)
     for kind, how in _KINDS.items():

@@ -80,6 +80,7 @@ class PostgresMembership:
         self._units: dict[int, Unit] = {}
         self._settles: dict[str, int] = {}
         self._must_last = False
+        self._has_past = False
         self._known: Known
         self._turn: Turn
 
@@ -162,6 +163,7 @@ class PostgresMembership:
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
+            self._has_past = bool(decided)
             self._session.listen()
         except BaseException:
             self.abandon()
@@ -231,6 +233,9 @@ class PostgresMembership:
         if not self._turn.is_open:
             return
         self.mark()
+        if self._has_past:  # who has a turn has taken in what its last lives had decided
+            self._has_past = False
+            self._turn.execute(group_sql.FORGET_LIVES, self._session.who)
         writes = self._picture.writes()
         for statement, values in writes:
             self._turn.execute(statement, values)

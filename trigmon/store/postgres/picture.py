@@ -47,7 +47,7 @@ class Picture:
     def take(self, rows: Iterable[Row]) -> list[str]:
         """Takes in the rows of ``group_sql.LOOK``; returns the queues that stand otherwise than before."""
         moved = []
-        for kind, name, number, stands in rows:
+        for kind, name, number, stands in sorted(rows, key=_turn_first):
             if kind == "turn":
                 if (version := int(name)) > self._locks_version:
                     self._locks_version = version
@@ -138,6 +138,10 @@ class Picture:
         self._defined.clear()
         self._has_locked = False
         return made
+
+
+def _turn_first(row: Row) -> bool:
+    return bool(row[0] != "turn")
 
 
 def _decoded(text: str, kind: Any, name: str) -> Any:

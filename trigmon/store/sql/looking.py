@@ -130,6 +130,11 @@ class Look:
         """Reads rows, a statement after the other, until enough are found; no row is read that is not needed."""
         for statement, values in statements:
             cursor = self._execute(statement, values)
+            if picked.takes_all:
+                if not picked.take_all(cursor):
+                    cursor.close(True)
+                    return
+                continue
             for row in cursor:
                 if not picked.take(row):
                     cursor.close(True)
@@ -297,6 +302,27 @@ class Picked:
         """The rows that follow are the unit's own uncommitted puts, no longer committed messages."""
         self._is_own = True
         self._size = 0
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing decides on a row but what it says of itself."""
+        return self._takes_any and not self._locks and not self._is_own
+
+    def take_all(self, rows: Iterable[Row]) -> bool:
+        """As :meth:`take` of each, until one is not wanted; large batches go through here, a row a microsecond."""
+        selection, messages = self._selection, self.messages
+        q_name, now, limit, limit_bytes = selection.q_name, selection.now, selection.limit, selection.limit_bytes
+        for row in rows:
+            message = message_of(row, q_name)
+            if message is None or (message.expires_ms and message.expires_ms <= now):
+                if not self.take(row):
+                    return False
+                continue
+            messages.append(message)
+            self._size += len(message.data)
+            if len(messages) >= limit or self._size >= limit_bytes:
+                return False
+        return True
 
     def take(self, row: tuple[Any, ...]) -> bool:
         """Picks a row if it fits; says whether further rows are wanted."""

@@ -138,6 +138,7 @@ WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 AND {which} GROUP BY que
 }
 
 RESERVE_MESSAGE = "UPDATE message SET taken_by = ?, ordinal = ? WHERE id = ?"
+RESERVE_STRETCH = "UPDATE message SET taken_by = ?, ordinal = id + ? WHERE id BETWEEN ? AND ?"
 RETURN_RESERVED = "UPDATE message SET taken_by = NULL, ordinal = NULL, backout_count = backout_count + ? WHERE id = ?"
 RESERVED = (
     f"SELECT {COLUMNS}, ordinal FROM message WHERE taken_by = ? AND ordinal >= ? AND ordinal < ? ORDER BY ordinal"

@@ -219,11 +219,14 @@ class RowStore(BaseStore):
         self._messages.set_aside(change.message, self._numbers[change.message.q_name])
 
     def _reserve_messages(self, change: c.ReserveMessages) -> None:
-        marks = ((change.reservation, o, m.number) for o, m in enumerate(change.messages, change.first))
-        self._many(sql.RESERVE_MESSAGE, marks)
+        self._mark_reserved(change.reservation, change.first, [message.number for message in change.messages])
         queue = self._numbers[change.messages[0].q_name]
-        for message in change.messages:
+        for message in change.messages if self._messages.groups.has_groups(queue) else ():
             self._messages.groups.took(queue, message, 0)
+
+    def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
+        """The rows of these messages are the reservation's, with the ordinals from ``first`` on."""
+        self._many(sql.RESERVE_MESSAGE, ((reservation, ordinal, n) for ordinal, n in enumerate(numbers, first)))
 
     def _set_reservation(self, change: c.SetReservation) -> None:
         if not change.is_stored:

@@ -171,6 +171,16 @@ class SqliteStore(RowStore):
     def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         self._cursor.executemany(statement, values)
 
+    def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
+        """A statement for each stretch of consecutive numbers: what arrived together mostly is reserved together."""
+        marks: list[tuple[int, int, int, int]] = []
+        begin = 0
+        for at in range(1, len(numbers) + 1):
+            if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
+                marks.append((reservation, first + begin - numbers[begin], numbers[begin], numbers[at - 1]))
+                begin = at
+        self._many(sql.RESERVE_STRETCH, marks)
+
     # -- writing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
