@@ -13,7 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.daemons import queue_managers
+from tests.postgres import Server
 from tests.proof.amounts import NORMAL, SLOW, Amounts
+from tests.proof.chaos import strike
 from tests.proof.errors import fail_everywhere
 from tests.proof.found import Found
 from tests.proof.kills import kill_again_and_again
@@ -43,6 +45,7 @@ def all_of_it(home: Path, amounts: Amounts) -> int:
         *(lambda seed=seed: fail_everywhere(home, seed, amounts.stride) for seed in amounts.error_seeds),
         lambda: simulate(home, amounts.seeds),
         lambda: _kill(amounts.kills),
+        lambda: _strike(amounts.faults),
     ]
     violations = 0
     for proof in proofs:
@@ -58,6 +61,15 @@ def all_of_it(home: Path, amounts: Amounts) -> int:
 def _kill(kills: int) -> Found:
     with queue_managers(tempfile.mkdtemp) as make:
         return kill_again_and_again(make(), kills, seed=2026)
+
+
+def _strike(faults: int) -> Found:
+    server = Server()
+    try:
+        with queue_managers(tempfile.mkdtemp) as make:
+            return strike(make, server, faults, seed=2026)
+    finally:
+        server.end()
 
 
 def replay(home: Path, seed: int) -> int:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 import trigmon
@@ -48,6 +47,9 @@ class Cuttable(Protocol):
     def mend(self) -> None:
         """Everything passes again."""
 
+    def close(self) -> None:
+        """The end."""
+
 
 class Cable:
     """The way of a member in a network of its own."""
@@ -63,6 +65,9 @@ class Cable:
         """It is put in again."""
         ip("link", "set", self._plug, "up")
 
+    def close(self) -> None:
+        """It goes with its network."""
+
 
 class House:
     """Three members over one server, each by a way of its own: in a ``network``, or else through a socket.
@@ -70,15 +75,16 @@ class House:
     ``program`` is what a member runs.
     """
 
-    def __init__(self, make: Make, server: Server, home: Path, network: Network | None, program: Sequence[str]) -> None:
+    def __init__(self, make: Make, server: Server, network: Network | None, program: Sequence[str]) -> None:
         self.server = server
         self.ways: dict[str, Cuttable] = {}
         self.members = []
         self.crashes: list[float] = []
+        self.struck: list[tuple[float, str, str]] = []
         schema = settings()["group.postgres_schema"]
         for number, name in enumerate(NAMES):
             if network is None:
-                way = Way(home / name, server.dsn)
+                way = Way(server.dsn)
                 dsn, inside = way.dsn, ()
                 self.ways[name] = way
             else:
@@ -141,6 +147,13 @@ class House:
         time.sleep(chance.uniform(0, 1))
         self.server.start()
 
+    def close(self) -> None:
+        """The members end in order, and the ways to them."""
+        for one in self.members:
+            one.end()
+        for way in self.ways.values():
+            way.close()
+
     # -- what was left --------------------------------------------------------------------------------------
 
     def left(self) -> Iterator[Left]:
@@ -169,7 +182,6 @@ FAULTS: dict[str, Callable[[House, Daemon, random.Random], None]] = {
 def strike(
     make: Make,
     server: Server,
-    home: Path,
     faults: int,
     seed: int,
     *,
@@ -180,7 +192,7 @@ def strike(
     """Strikes so often, and judges what the clients' books say. With a mutant's ``program`` it ends when it knows."""
     chance = random.Random(seed)
     found = Found("faults")
-    house = House(make, server, home, network, program)
+    house = House(make, server, network, program)
     kinds = list(itertools.islice(itertools.cycle(kinds), faults))
     chance.shuffle(kinds)
     with _load(house, seed) as (clients, monitors):
@@ -194,6 +206,9 @@ def strike(
     found.add([str(client.problem) for client in clients if client.problem], f"seed {seed}", 0)
     recoveries = house.recoveries()
     found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
+    if found.violations:
+        found.violations += [f"at {at_s:.3f}: {kind} of {name}" for at_s, kind, name in house.struck]
+    house.close()
     _count(found, works, recoveries)
     return found
 
@@ -228,6 +243,7 @@ def _round(house: House, monitors: list[Monitor], kind: str, struck: Daemon, cha
     by = chance.choice(house.members)
     with by.connect() as qm:
         qm.put(TRIGGERED, b"due", persistence="persistent")
+    house.struck.append((time.time(), kind, struck.name))
     FAULTS[kind](house, struck, chance)
     try:
         until(house.is_whole, BACK_S)

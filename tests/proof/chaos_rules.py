@@ -76,9 +76,10 @@ def _of_messages(works: Sequence[Work], left: Sequence[Left]) -> Iterator[str]:
     for body, (queue, work) in put.items():
         times = got[body] + lies[body]
         if work.outcome == COMMITTED and not times:
-            yield f"lost: {body} was committed to {queue} through {work.member}, and is nowhere"
+            yield f"lost: {body} was committed to {queue}, and is nowhere; {_touched(body, works)}"
         if times > 1:
-            yield f"doubled: {body} was got {got[body]} times, and lies there {lies[body]} times"
+            lie = f"lies there {lies[body]} times"
+            yield f"doubled: {body} was got {got[body]} times, and {lie}; {_touched(body, works)}"
     for work in works:
         for _, body, _ in work.gets:
             if body not in put:
@@ -90,6 +91,18 @@ def _of_messages(works: Sequence[Work], left: Sequence[Left]) -> Iterator[str]:
             yield f"phantom: {message.body} lies there, and nobody put it"
         elif put[message.body][1].outcome == BACKED_OUT:
             yield f"not backed out: {message.body} lies there, and its put was backed out"
+
+
+def _touched(body: str, works: Sequence[Work]) -> str:
+    """The units of work that put or got a body, for who looks for what went wrong."""
+    return "; ".join(
+        f"{did} by {work.who} from {work.began_s:.3f}, asked {work.asked_s:.3f}, {work.outcome}"
+        + (f", cut {work.cut_s:.3f}" if work.was_cut else "")
+        for did, work in (
+            *(("put", work) for work in works if any(put == body for _, put in work.puts)),
+            *(("got", work) for work in works if any(got == body for _, got, _ in work.gets)),
+        )
+    )
 
 
 def _counts(works: Sequence[Work], left: Sequence[Left], crashes: Sequence[float]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import tempfile
 import threading
 from pathlib import Path
 
@@ -17,17 +18,17 @@ _CHUNK = 65536
 
 
 class Way:
-    """``dsn`` leads through it, by a socket in the directory ``here``, to a server that has its own in one."""
+    """``dsn`` leads through it to a server that is reached by a socket in a directory."""
 
-    def __init__(self, here: Path, dsn: str) -> None:
-        here.mkdir(parents=True)
+    def __init__(self, dsn: str) -> None:
+        self._here = tempfile.TemporaryDirectory(prefix="trigmon-way-")
         there = conninfo_to_dict(dsn)["host"]
-        self.dsn = make_conninfo(dsn, host=str(here))
+        self.dsn = make_conninfo(dsn, host=self._here.name)
         self._there = Path(str(there)) / _NAME
         self._passable = threading.Event()
         self._passable.set()
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._door.bind(str(here / _NAME))
+        self._door.bind(f"{self._here.name}/{_NAME}")
         self._door.listen(64)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -43,6 +44,7 @@ class Way:
         """The end."""
         self.mend()
         self._door.close()
+        self._here.cleanup()
 
     def _accept(self) -> None:
         while True:

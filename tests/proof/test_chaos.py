@@ -4,12 +4,12 @@ import pytest
 
 from tests.postgres import Server
 from tests.proof import chaos
-from tests.proof.chaos import FAULTS, NAMES, strike
+from tests.proof.amounts import NORMAL, SLOW
+from tests.proof.chaos import NAMES, strike
 from tests.proof.chaos_rules import BACKED_OUT, COMMITTED, Left, Recovery, Work, problems
 from tests.spark.clusters import Network, why_no_namespaces
 
 SLICES = 5
-SLOW_FAULTS = 100
 
 
 @pytest.fixture
@@ -21,10 +21,10 @@ def server():
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, SLICES + 1))])
 @pytest.mark.timeout(900)
-def test_nothing_is_lost_or_doubled_and_every_due_trigger_comes(daemon, server, tmp_path, part):
-    faults = SLOW_FAULTS // SLICES if part else len(FAULTS)
-    found = strike(daemon, server, tmp_path, faults, seed=2026 + part)
-    print(found)
+def test_nothing_is_lost_or_doubled_and_every_due_trigger_comes(daemon, server, part):
+    faults = SLOW.faults // SLICES if part else NORMAL.faults
+    found = strike(daemon, server, faults, seed=2026 + part)
+    print(f"seed {2026 + part}: {found}")
     assert not found.violations, found.violations[:20]
     assert found.more["units of work"] > 10 * faults, "too little was going on to prove much"
 
@@ -42,13 +42,13 @@ def network():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_nor_where_each_member_has_a_network_of_its_own_that_is_cut(daemon, network, tmp_path):
+def test_nor_where_each_member_has_a_network_of_its_own_that_is_cut(daemon, network):
     server = Server(address=network.address)
     try:
-        found = strike(daemon, server, tmp_path, 12, seed=2040, network=network, kinds=("cut", "cut", "kill"))
+        found = strike(daemon, server, 12, seed=2040, network=network, kinds=("cut", "cut", "kill"))
     finally:
         server.end()
-    print(found)
+    print(f"seed 2040: {found}")
     assert not found.violations, found.violations[:20]
     assert found.more["recovered members"] > 2, "too few cuts were long enough"
 
@@ -61,10 +61,10 @@ CAUGHT = {
 
 @pytest.mark.parametrize("mutant", CAUGHT)
 @pytest.mark.timeout(600)
-def test_a_group_whose_store_asks_less_is_caught(daemon, server, tmp_path, mutant, monkeypatch):
+def test_a_group_whose_store_asks_less_is_caught(daemon, server, mutant, monkeypatch):
     monkeypatch.setattr(chaos, "BACK_S", 10.0)
     program = ("tests.proof.mutated", mutant)
-    found = strike(daemon, server, tmp_path, 8, seed=2050, kinds=("stop",), program=program)
+    found = strike(daemon, server, 8, seed=2050, kinds=("stop",), program=program)
     print(found, *found.violations[:20], sep="\n")
     kinds = {problem.split(": ")[1].partition(" within")[0] for problem in found.violations}
     assert kinds & set(CAUGHT[mutant])

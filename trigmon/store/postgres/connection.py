@@ -23,7 +23,6 @@ _LINK = {
     "keepalives_idle": "5",
     "keepalives_interval": "2",
     "keepalives_count": "3",
-    "tcp_user_timeout": "10000",
     "target_session_attrs": "read-write",
 }
 # Plans are pinned: a plan made when a queue was empty must not be a scan when it is full. And no timeout of a role or a
@@ -42,6 +41,7 @@ _SESSION = (
     ("client_encoding", "UTF8"),
 )
 LONGEST_IDLE_MS = 5000
+LONGEST_SILENCE_MS = 10_000
 _LASTING = ("on", "remote_apply")
 _ASKED = ("server_encoding", "synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names")
 
@@ -69,7 +69,10 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
     """A session whose search path is the schema, which is made if it is not there. Raises StoreBroken, StoreTooNew."""
     try:
         said = conninfo_to_dict(place.dsn)
-        conninfo = make_conninfo(place.dsn, **{key: value for key, value in _LINK.items() if key not in said})
+        # Whom the database has not heard for a lease it gives up anyway.
+        patience_ms = max(1000, min(LONGEST_SILENCE_MS, place.lease_ms))
+        link = _LINK | {"tcp_user_timeout": str(patience_ms)}
+        conninfo = make_conninfo(place.dsn, **{key: value for key, value in link.items() if key not in said})
         connection = psycopg.connect(conninfo, autocommit=True, application_name=f"trigmon {place.schema}")
     except psycopg.OperationalError as error:
         raise Unreachable(f"{place}: {error}") from error
