@@ -81,6 +81,7 @@ class Client:
         self.doing: Doing | None = None
         self.runs: list[str] = []
         self.batches: dict[int, dict[int, str]] = {}  # by reservation what is left of it
+        self.attempts: Counter[int] = Counter()  # by reservation how often it was said what is worked on alone
         self.ended_units = 0
         self.played: Counter[str] = Counter()
         self._handles: dict[tuple[str, int], int] = {}

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.proof.clients import BATCHED, CUT, GROUPED, POISONED, PRIORITIES, QUEUES, Client, Doing, Gone, Pause, Talk
 from trigmon.mq.calls import (
     Alter,
+    Attempt,
     Backout,
     ChangeRun,
     Commit,
@@ -181,6 +182,13 @@ def batch(client: Client) -> Talk:
     bodies = {ordinal: message.data.decode() for ordinal, message in left.items()}
     if client.batches.setdefault(number, bodies) != bodies or len(bodies) != reserved.left:
         raise AssertionError(f"{client.who}: batch {number} is {bodies}, and was {client.batches[number]}")
+    if sum(times for _, _, times in reserved.deaths) < client.attempts[number]:
+        raise AssertionError(f"{client.who}: batch {number} knows of {reserved.deaths}, not {client.attempts[number]}")
+    if client.chance.random() < 0.3:
+        reply = yield Attempt(reservation=number, count=1)
+        if isinstance(reply, Refused):
+            raise AssertionError(f"{client.who}: attempt was answered {reply}")
+        client.attempts[number] += 1
     yield from _end_batch(client, doing, number)
 
 

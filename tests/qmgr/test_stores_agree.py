@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.worlds import World
 from trigmon.mq.calls import (
     Alter,
+    Attempt,
     Backout,
     Close,
     Commit,
@@ -46,8 +47,9 @@ from trigmon.mq.calls import (
     Set,
     Settle,
 )
-from trigmon.mq.descriptors import DLH_LENGTH, FORMAT_DEAD_LETTER, MessageDescriptor
+from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, MessageDescriptor, unpack_dlh
 from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence, ReportOption
+from trigmon.mq.rejection import without_rejection
 from trigmon.mq.replies import Opened, Refused, Reserved, Settled, WasGot, WereGot
 from trigmon.store.memory import MemoryStore
 
@@ -144,6 +146,7 @@ step = st.one_of(
         st.just("release"), app, st.sampled_from(CONSUMERS), st.integers(0, 2), st.sampled_from([-1, 1]), st.booleans()
     ),
     st.tuples(st.just("reject"), app, st.sampled_from(CONSUMERS), st.integers(0, 2)),
+    st.tuples(st.just("attempt"), app, st.sampled_from(CONSUMERS), st.integers(0, 1), st.integers(0, 2)),
     st.tuples(st.just("disconnect"), app),
     st.tuples(st.just("lose"), app),
     st.tuples(st.just("restart")),
@@ -192,6 +195,7 @@ def batches(seed: int, steps: int = 80) -> list[tuple]:
         "settle": 2,
         "release": 2,
         "reject": 0.5,
+        "attempt": 1.5,
         "get": 1,
         "die": 1,
     }
@@ -213,6 +217,8 @@ def batches(seed: int, steps: int = 80) -> list[tuple]:
                 script.append(("release", name, consumer, first, count, yes))
             case "reject":
                 script.append(("reject", name, consumer, first))
+            case "attempt":
+                script.append(("attempt", name, consumer, first, abs(count)))
             case "get":
                 script.append(("get", name, dice.randrange(2), 0, yes))
             case "die":
@@ -394,6 +400,9 @@ class Script:
         number = self.reservations.get(consumer, 0)
         self._gone(number, ordinal, 1, self._call(name, Reject(reservation=number, ordinal=ordinal)))
 
+    def _attempt(self, name, consumer, first, count) -> None:
+        self._call(name, Attempt(reservation=self.reservations.get(consumer, 0), ordinal=first, count=count))
+
     def _note(self, name, message, options) -> None:
         if options & NEVER_IN_A_UNIT or len(message.data) < message.data_length:
             return
@@ -540,15 +549,17 @@ def check_counts(store) -> None:
 
 
 def check_reservations(standing, rows, lies) -> Counter:
-    """Counts by queue the rows that somebody stands behind, and among ``lies`` those that wait."""
+    """Counts by queue the rows that somebody stands behind, and among ``lies`` those that wait or come back."""
     held: Counter = Counter()
     left = {r.number: {n for a, b in r.stretches for n in range(a, b)} for r in standing.reservations.values()}
     for row in rows:
         reservation = standing.reservations[row.taken_by]
         is_left = row.message.ordinal in left[reservation.number]
-        assert is_left or any(due.first <= row.message.ordinal < due.end for due in reservation.due)
+        due = [due for due in reservation.due if due.first <= row.message.ordinal < due.end]
+        assert is_left or due
         held[row.message.q_name] += is_left and bool(reservation.behind)
-        lies[row.message.q_name, row.message.priority] += is_left and not reservation.behind
+        waits = not reservation.behind if is_left else due[0].returns
+        lies[row.message.q_name, row.message.priority] += waits
     assert {r.number: r.left for r in standing.reservations.values()} == {n: len(of) for n, of in left.items()}
     behind = {(c.connection, n) for c in standing.connections.values() for n in c.reservations}
     assert behind == {(c, r.number) for r in standing.reservations.values() for c in r.behind}
@@ -556,8 +567,13 @@ def check_reservations(standing, rows, lies) -> Counter:
 
 
 def body_of(message) -> bytes:
-    """What was put, also where it has become a dead letter."""
-    return message.data[DLH_LENGTH:] if message.descriptor.format == FORMAT_DEAD_LETTER else message.data
+    """What was put, also where it has become a dead letter, or was rejected."""
+    descriptor, data = message.descriptor, message.data
+    if descriptor.format == FORMAT_DEAD_LETTER:
+        head, data = unpack_dlh(data)
+        names = ("format", "encoding", "coded_char_set_id")
+        descriptor = MessageDescriptor(**{name: getattr(head, name) for name in names})
+    return without_rejection(descriptor, data)[1]
 
 
 def check_that_stores_agree(script, store):
@@ -582,6 +598,8 @@ def check_that_nothing_is_lost_or_doubled(script):
         world.restart()
         for row in world.did(Reservations(), "operator").rows:
             world.did(Release(reservation=row["reservation"]), "operator")
+        while world.qm.is_scanning:  # what was given back returns by slices
+            world.qm.scan()
         for q_name in ("F", "E", "D", "B", "INITQ"):
             # What is poison is to be counted where it lies.
             plain = {"inhibit_get": "allowed", "backout_requeue": "appl"}
@@ -640,6 +658,7 @@ def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_set
             played.play(batches(seed))
             seen += [reply for reply in played.seen if isinstance(reply, Reserved | Settled)]
         assert any(reply.offers > 1 for reply in seen if isinstance(reply, Reserved))
+        assert any(reply.deaths for reply in seen if isinstance(reply, Reserved))
         assert sum(reply.count > 1 for reply in seen if isinstance(reply, Reserved)) > 50
         assert sum(reply.count > 0 for reply in seen if isinstance(reply, Settled)) > 50
 
