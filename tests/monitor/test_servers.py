@@ -253,6 +253,14 @@ def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
 
 
 class TestElsewhere:
+    def test_it_is_asked_at_once_and_then_more_often_where_runs_are_at_work_or_it_was_silent(self):
+        other = elsewhere._Other("sc://far", 50.0)
+        assert other.due_at(0) == 0.0
+        other.answered_at = 100.0
+        assert (other.due_at(0), other.due_at(1)) == (110.0, 102.0)
+        other.silent_since = 99.0
+        assert other.due_at(0) == 102.0
+
     FAR = "sc://far/;token=secret"
 
     def test_it_is_asked_in_a_session_of_its_own_which_is_released_when_nobody_needs_it(self, monitor, monkeypatch):

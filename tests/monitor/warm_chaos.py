@@ -31,7 +31,7 @@ class Chaos:
         self.runs = runs
         self.chance = random.Random(seed)
         self.fates, self.at = {}, {}
-        self.put = 0
+        self.put, self.before = 0, len(house.all_runs())
         self.largest_rss = 0
         blows = [self.kill_server] * server_kills + [self.kill_monitor] * monitor_kills
         self.chance.shuffle(blows)
@@ -40,7 +40,7 @@ class Chaos:
     def go(self, timeout_s):
         """Puts, cancels and kills until all messages are put and nothing is open any more."""
         deadline = time.monotonic() + timeout_s
-        while self.put < self.runs or self.open():
+        while self.put < self.runs or self.open() or not self.all_recorded():
             assert time.monotonic() < deadline, self.open()
             while self.blows and self.put >= self.blows[0][0]:
                 self.blows.pop(0)[1]()
@@ -57,7 +57,11 @@ class Chaos:
 
     def open(self):
         """The runs that have not ended."""
-        return [run for state in OPEN for run in self.house.runs(state=state)]
+        return [run for run in self.house.all_runs() if run["state"] in OPEN]
+
+    def all_recorded(self):
+        """Whether each message has become a run: a busy monitor takes its time."""
+        return len(self.house.all_runs()) >= self.before + self.put
 
     def meet_fate(self, run):
         """What becomes of a run is drawn once; an endless one is never left alone."""
@@ -118,7 +122,7 @@ class Chaos:
         """Every run's end is known; on the server that is there now no query and no session is left."""
         runs = self.house.all_runs()
         assert {run["state"] for run in runs} <= ENDED
-        assert len(runs) >= self.runs
+        assert len(runs) >= self.before + self.runs
         server = self.house.wait_until_there(besides=self.gone())
         until(lambda: not list(self.house.shelf.all_sessions()), 60)
         until(lambda: not self.house.jobs(server), 60)

@@ -81,7 +81,7 @@ class WarmHouse:
         while more:
             reply = self.qm.call(Runs(before=before, limit=256))
             found += reply.rows
-            before, more = reply.rows[-1]["run_id"], reply.more
+            before, more = reply.rows[-1]["run_id"] if reply.rows else "", reply.more
         return found
 
     def wait_for_runs(self, count=1, timeout_s=RUN_S, **where):

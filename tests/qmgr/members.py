@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.postgres import place
 from trigmon.mq.calls import Get, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
@@ -11,6 +12,7 @@ from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.qmgr.two_stores import TwoStores
 from trigmon.store.memory import MemoryStore
+from trigmon.store.postgres.store import PostgresStore
 from trigmon.store.sqlite.store import SqliteStore
 
 IN = OpenOption.INPUT_SHARED.value
@@ -27,7 +29,11 @@ class Member:
         self.start()
 
     def start(self):
-        self.own = self.memory if self.kind == "memory" else SqliteStore(self.directory)
+        self.own = {
+            "memory": lambda: self.memory,
+            "sqlite": lambda: SqliteStore(self.directory),
+            "postgres": lambda: PostgresStore(place(self.directory)),
+        }[self.kind]()
         self.shared = self.group.join(self.name)
         self.store = TwoStores(self.own, self.shared)
         self.qm = QueueManager(self.name, self.store, VirtualClock())

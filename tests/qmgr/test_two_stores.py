@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.postgres import end_sessions
+from tests.postgres import end_sessions, give_back
 from tests.qmgr.dying_member import STEPS
 from tests.qmgr.members import IN, Member, works_on_both
 from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Move, Open, Outcome, Put
@@ -24,16 +24,16 @@ from trigmon.store.port import StoreBroken
 COMMIT = Commit(unit=1)
 
 
-@pytest.fixture(params=["memory", "sqlite", "in a group on postgresql"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite in a group on postgresql", "postgres in a group on postgresql"])
 def member(request, tmp_path):
-    if request.param in ("memory", "sqlite"):
-        made = Member(request.param, tmp_path, MemoryGroup())
-    else:
-        made = Member("sqlite", tmp_path, request.getfixturevalue("group"))
+    kind, _, elsewhere = request.param.partition(" in ")
+    made = Member(kind, tmp_path, request.getfixturevalue("group") if elsewhere else MemoryGroup())
     made.did(Define(object_type="QLOCAL", name="OWN"))
     made.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
     yield made
     made.die()
+    if kind == "postgres":
+        give_back(tmp_path)
 
 
 def is_taken_back_by_the_session(member):

@@ -6,7 +6,10 @@ import psycopg
 import pytest
 
 from tests.postgres import shared
+from trigmon.mq.calls import Define, Display, Put
+from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.main import play_files
+from trigmon.simulate.stores import InSchema
 
 TRIGGERED = """\
 setup: |
@@ -294,6 +297,19 @@ def test_a_group_has_a_schema_on_postgresql_which_is_empty_for_each_scenario_and
         play(story, story, PLAIN + "- {check: {queue: Q, CURDEPTH: 0}}\n", store="postgres", postgres=shared().dsn)
         assert connection.execute("SELECT nspname FROM pg_namespace").fetchall() == before
     assert (play.code, play.err) == (0, ["3 passed, 0 failed"])
+
+
+def test_a_group_of_one_outlives_its_member_on_postgresql():
+    schemas = [InSchema(shared().dsn)]
+    stage = InProcess(["QM1"], schemas, in_group=True)
+    stage.command("QM1", Define(object_type="QLOCAL", name="Q", attributes={"qsg_disp": "shared"}))
+    stage.perform("QM1", "a", Put(q_name="Q"))
+    stage.perform("QM1", "a", Put(q_name="Q", options=2))
+    stage.crash("QM1")
+    (row,) = stage.command("QM1", Display(object_type="QLOCAL", name="Q")).rows
+    assert (row["current_q_depth"], row["uncommitted_msgs"]) == (1, 0)
+    stage.close()
+    schemas[0].end()
 
 
 def test_ending_what_never_began_is_no_failure(play):

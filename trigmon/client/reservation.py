@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
 ALL = 2**31 - 1
-_AHEAD = 4
+_AHEAD = 8
 
 
 class Reservation:

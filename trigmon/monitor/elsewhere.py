@@ -25,7 +25,11 @@ _RELEASE_S = 10.0
 
 
 class _Other:
-    """One of them. ``silent_since`` is when it was asked what it did not answer, 0.0 where it has answered last."""
+    """One of them, with times by time.monotonic().
+
+    ``asked_at`` is when the question was asked that is under way, ``answered_at`` when the last one had its answer or
+    had none, 0.0 where there is none; ``silent_since`` is when it was first asked in vain, 0.0 where it has answered.
+    """
 
     def __init__(self, url: str, now: float) -> None:
         self.url = url
@@ -34,9 +38,14 @@ class _Other:
         self.remote = ""
         self.wanted_at = now
         self.asked_at = 0.0
-        self.check_at = now
+        self.answered_at = 0.0
         self.silent_since = 0.0
-        self.is_known = False
+
+    def due_at(self, uses: int) -> float:
+        """When it is to be asked again, with so many runs at work there."""
+        if not self.answered_at:
+            return 0.0
+        return self.answered_at + (_CHECK_S if uses or self.silent_since else _CHECK_S_WHEN_IDLE)
 
     def begin_session(self) -> None:
         """A session in which it is asked: another one each time, since a server may have ended the last."""
@@ -59,7 +68,7 @@ class Elsewhere:
         for url in wanted:
             self._others.setdefault(url, _Other(url, now)).wanted_at = now
         for other in list(self._others.values()):
-            if not other.asked_at and now >= min(other.check_at, self._sooner(other, wanted)):
+            if not other.asked_at and now >= other.due_at(wanted.get(other.url, 0)):
                 self._check(other, now)
             elif not other.asked_at and now >= other.wanted_at + _UNWANTED_S:
                 self._leave(other)
@@ -75,11 +84,6 @@ class Elsewhere:
         for other in list(self._others.values()):
             self._leave(other)
 
-    @staticmethod
-    def _sooner(other: _Other, wanted: dict[str, int]) -> float:
-        """A run has come since it was asked last."""
-        return other.check_at - _CHECK_S_WHEN_IDLE + _CHECK_S if wanted.get(other.url) else other.check_at
-
     def _check(self, other: _Other, now: float) -> None:
         if not other.remote:
             other.begin_session()
@@ -89,7 +93,7 @@ class Elsewhere:
             asked_at, other.asked_at = other.asked_at, 0.0
             error = str(answer.get("error", ""))
             if error == GONE or other.url not in self._others:
-                other.remote = ""
+                other.remote = ""  # nothing is known by that
             elif error:
                 self._is_silent(other, asked_at, error)
             else:
@@ -99,19 +103,16 @@ class Elsewhere:
         self._attendant.ask("check", answered, deadline_s, url=other.url, remote=other.remote)
 
     def _is_there(self, other: _Other) -> None:
-        if other.silent_since or not other.is_known:
+        if other.silent_since or not other.answered_at:
             log.info("Spark Connect server elsewhere answers", server=other.name)
-        other.is_known, other.silent_since = True, 0.0
-        other.check_at = time.monotonic() + _CHECK_S_WHEN_IDLE
+        other.answered_at, other.silent_since = time.monotonic(), 0.0
         self._warm.is_there(other.url)
 
     def _is_silent(self, other: _Other, asked_at: float, error: str) -> None:
         if not other.silent_since:
             log.warning("Spark Connect server elsewhere does not answer", server=other.name, error=error)
-        now = time.monotonic()
-        other.is_known, other.silent_since = True, other.silent_since or asked_at
-        other.check_at = now + _CHECK_S
-        is_lost = now >= other.silent_since + self._warm.settings.deadline_s
+        other.answered_at, other.silent_since = time.monotonic(), other.silent_since or asked_at
+        is_lost = other.answered_at >= other.silent_since + self._warm.settings.deadline_s
         self._warm.is_away(other.url, error, is_lost=is_lost)
         self._attendant.ask("forget", lambda _: None, _RELEASE_S, url=other.url, remote=other.remote)
         other.remote = ""

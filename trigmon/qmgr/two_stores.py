@@ -111,6 +111,7 @@ class TwoStores:
         # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
         # where it did nothing else here, and must not last before it is decided.
         self._is_deciding = False
+        self._was_deciding = False  # when the call began
         # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
         self._removes = self._adds = False
         self._moves = False
@@ -164,6 +165,7 @@ class TwoStores:
     def mark(self) -> None:
         """A call in both."""
         self._removes = self._adds = False
+        self._was_deciding = self._is_deciding
         self._own.mark()
         self._shared.mark()
 
@@ -234,9 +236,9 @@ class TwoStores:
                     self._adds = True
         self._apply_own(own)
         if self._removes and self._adds and not self._moves:
-            if self._is_deciding:
+            if self._was_deciding:
                 raise NotEntered  # as for a second unit of work
-            self._moves = True
+            self._moves = not self._is_deciding
 
     def _apply_own(self, changes: list[c.AnyChange]) -> None:
         if changes:

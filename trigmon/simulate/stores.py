@@ -151,7 +151,7 @@ class Together:
     @property
     def version(self) -> int:
         """See :class:`Group`."""
-        return max(member.version for member in self._members.values())
+        return max((member.version for member in self._members.values()), default=0)
 
     def recover(self, member: str) -> None:
         """See :class:`Group`. Its session ends soon after its last word."""

@@ -12,13 +12,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Decided, Found, HandleFacts, Moved, Selection, StoredMessage, UnitFacts
+from trigmon.rules.facts import Decided, Found, HandleFacts, Moved, Selection, StoredMessage
 from trigmon.rules.members import Member
 from trigmon.rules.shared import SharedQueue, at_work, came, counts_of, has_fired, lies, opened
 from trigmon.store.base import must_last
@@ -31,6 +30,7 @@ from trigmon.store.postgres.link import Row
 from trigmon.store.postgres.picture import Picture
 from trigmon.store.postgres.recovery import recover
 from trigmon.store.postgres.session import BEATS, Session
+from trigmon.store.postgres.settling import NO_UNIT, Unit, available, expected, only
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.looking import Look
@@ -39,16 +39,6 @@ from trigmon.store.sql.messages import Messages
 PEEK_S = 0.05
 """A member that has looked so lately, and heard no bell since, begins a turn without asking what moved."""
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
-
-
-class Unit(msgspec.Struct, frozen=True):
-    """What a unit of work did here that no one else remembers: the queues it put to, and which own puts it got."""
-
-    put_to: frozenset[str] = frozenset()
-    own_gets: dict[tuple[str, int], int] = {}
-
-
-_NO_UNIT = Unit()
 
 
 def member_of(row: Row) -> Member:
@@ -187,17 +177,16 @@ class PostgresMembership:
 
     def begin(self) -> None:
         """A turn begins. What others did may be looked at later, but it is asked for at least so often."""
-        if self._turn.is_open or not self._is_to_look():
+        if self._turn.is_open:
             return
-        self._looked_s = time.monotonic()
-        ((version,),) = self._turn.ask(group_sql.PEEK, ())
-        if version != self._picture.version:
+        if self.rang():
+            self._has_rung = False
             self.enter()
-
-    def _is_to_look(self) -> bool:
-        is_due = time.monotonic() - self._looked_s >= self._peek_s or self.rang()
-        has_rung, self._has_rung = self._has_rung, False
-        return is_due or has_rung
+        elif time.monotonic() - self._looked_s >= self._peek_s:
+            self._looked_s = time.monotonic()
+            ((version,),) = self._turn.ask(group_sql.PEEK, ())
+            if version != self._picture.version:
+                self.enter()
 
     @property
     def is_entered(self) -> bool:
@@ -270,7 +259,7 @@ class PostgresMembership:
         number = self._picture.numbers.get(selection.q_name)
         if number is None:
             return Found()
-        has_own = selection.q_name in self._units.get(selection.unit_id, _NO_UNIT).put_to
+        has_own = selection.q_name in self._units.get(selection.unit_id, NO_UNIT).put_to
         unit_id = self._of_group(selection.unit_id)
         selection = replace(selection, unit_id=unit_id, handle=self._own + selection.handle)
         look = partial(self._look, selection, number, has_own)
@@ -313,14 +302,14 @@ class PostgresMembership:
         """
         self._turn.save()
         self._must_last = self._must_last or must_last([change])
-        unit, is_commit = _only(change.unit, q_names), change.outcome is UnitOutcome.COMMITTED
-        known = self._units.get(unit.unit_id, _NO_UNIT)
-        self._settles = _expected(unit, known, is_commit=is_commit)
+        unit, is_commit = only(change.unit, q_names), change.outcome is UnitOutcome.COMMITTED
+        known = self._units.get(unit.unit_id, NO_UNIT)
+        self._settles = expected(unit, known, is_commit=is_commit)
         self._messages.end_unit(unit, self._of_group(unit.unit_id), is_commit=is_commit)
         self._settles = {}
         self._ahead.follow(replace(change, unit=unit))
         for name in q_names:
-            put, back = _available(unit, known, name, is_commit=is_commit)
+            put, back = available(unit, known, name, is_commit=is_commit)
             uncommitted = [sum(n for (q_name, _), n in of.items() if q_name == name) for of in (unit.puts, unit.gets)]
             queue = at_work(self._queue(name), self.member, puts=-uncommitted[0], gets=-uncommitted[1])
             self._write(came(lies(queue, back), put))
@@ -333,8 +322,8 @@ class PostgresMembership:
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:
         """Runs a statement; of what it must change as many rows as are believed to be there is made sure."""
-        expected = 1 if statement in _ONE_ROW else self._settles.get(statement)
-        return self._turn.execute(statement, values, expected)
+        rows = 1 if statement in _ONE_ROW else self._settles.get(statement)
+        return self._turn.execute(statement, values, rows)
 
     # -- the changes ------------------------------------------------------------------------------------
 
@@ -348,7 +337,7 @@ class PostgresMembership:
         queue = self._queue(name)
         counts = counts_of([change.priority])
         if unit_id:
-            unit = self._units.get(unit_id, _NO_UNIT)
+            unit = self._units.get(unit_id, NO_UNIT)
             picture.set(self._units, unit_id, replace(unit, put_to=unit.put_to | {name}))
             self._write(at_work(queue, self.member, puts=1))
         else:
@@ -358,7 +347,7 @@ class PostgresMembership:
         message = change.message
         self._messages.take(message, self._picture.numbers[message.q_name], self._of_group(change.unit_id))
         self._ahead.follow(change)
-        unit = self._units.get(change.unit_id, _NO_UNIT)
+        unit = self._units.get(change.unit_id, NO_UNIT)
         queue = at_work(self._queue(message.q_name), self.member, gets=1)
         if message.is_own:
             key = message.q_name, message.priority
@@ -372,7 +361,7 @@ class PostgresMembership:
     def _carry_over(self, change: c.CarryOver) -> None:
         self._messages.carry_over(change.message.number, self._of_group(change.unit_id))
         self._ahead.follow(change)
-        self._picture.set(self._units, change.unit_id, self._units.get(change.unit_id, _NO_UNIT))
+        self._picture.set(self._units, change.unit_id, self._units.get(change.unit_id, NO_UNIT))
 
     def _remove(self, change: c.RemoveMessage) -> None:
         self._messages.remove(change.message, self._picture.numbers[change.message.q_name])
@@ -446,40 +435,6 @@ class PostgresMembership:
 
 def _without(queue: SharedQueue, message: StoredMessage) -> SharedQueue:
     return lies(queue, [-count for count in counts_of([message.priority])])
-
-
-def _only(unit: UnitFacts, q_names: Sequence[str]) -> UnitFacts:
-    """What a unit of work did on these queues."""
-    return replace(
-        unit,
-        puts={key: count for key, count in unit.puts.items() if key[0] in q_names},
-        gets={key: count for key, count in unit.gets.items() if key[0] in q_names},
-        held=tuple(held for held in unit.held if held.q_name in q_names),
-    )
-
-
-def _expected(unit: UnitFacts, known: Unit, *, is_commit: bool) -> dict[str, int]:
-    """How many rows each statement that settles a unit of work has to change."""
-    puts, gets = sum(unit.puts.values()), sum(unit.gets.values())
-    own, kept = sum(known.own_gets.values()), sum(held.on_backout for held in unit.held)
-    if is_commit:
-        return {sql.COMMIT_GETS: gets, sql.COMMIT_PUTS: puts - own}
-    return {sql.BACK_OUT_PUTS: puts - kept, sql.RELEASE_HELD: kept, sql.BACK_OUT_GETS: gets - own}
-
-
-def _available(unit: UnitFacts, known: Unit, name: str, *, is_commit: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What becomes available on a queue, by priority: by its puts, and otherwise, as when it was not got after all."""
-    put, back = [0] * 10, [0] * 10
-    for held in unit.held:
-        if held.q_name == name and (is_commit or held.on_backout):
-            back[held.priority] += 1
-        if held.q_name == name and is_commit:
-            put[held.priority] -= 1
-    counts, into = (unit.puts, put) if is_commit else (unit.gets, back)
-    for (q_name, priority), count in counts.items():
-        if q_name == name:
-            into[priority] += count - known.own_gets.get((q_name, priority), 0)
-    return tuple(put), tuple(back)
 
 
 _WRITE: Mapping[type[c.Change], Callable[[PostgresMembership, Any], None]] = {

@@ -107,7 +107,7 @@ def check_name(connection: psycopg.Connection[Any], place: Place, group_name: st
 
 
 def _join(connection: psycopg.Connection[Any], name: str) -> int:
-    asked = link_free(group_sql.NUMBER)
+    asked = for_cursor(group_sql.NUMBER)
     with connection.transaction():
         row = connection.execute(asked, (name,)).fetchone()
         if row is None:
@@ -118,6 +118,6 @@ def _join(connection: psycopg.Connection[Any], name: str) -> int:
     return int(row[0])
 
 
-def link_free(statement: str) -> str:
+def for_cursor(statement: str) -> str:
     """A statement for a cursor, which marks its parameters otherwise than a link."""
     return statement.replace("?", "%s")
