@@ -158,6 +158,11 @@ class House:
         with psycopg.connect(self.server.dsn) as asking:
             return [f"stuck: {body}, put by {put_by}, got by {got_by}" for body, put_by, got_by in asking.execute(rows)]
 
+    def refused(self) -> list[str]:
+        """Turns that only the count of rows kept from being committed: the fence before it let them pass."""
+        events = [event for one in self.members for event in one.events() if "rows were to change" in str(event)]
+        return [f"past the fence: {event['why']}" for event in events if "why" in event]
+
     def close(self) -> None:
         """The members end in order, and the ways to them."""
         for one in self.members:
@@ -219,7 +224,7 @@ def strike(
     found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
     if found.violations:
         found.violations += [f"at {at_s:.3f}: {kind} of {name}" for at_s, kind, name in house.struck]
-    found.add(house.stuck(), f"seed {seed}", 0)
+    found.add([*house.stuck(), *house.refused()], f"seed {seed}", 0)
     house.close()
     _count(found, works, recoveries)
     return found
