@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
 
+import psycopg
+from psycopg import sql
+
 import trigmon
 from tests.daemons import Daemon, define
 from tests.members import settings, share, told
@@ -81,7 +84,7 @@ class House:
         self.members = []
         self.crashes: list[float] = []
         self.struck: list[tuple[float, str, str]] = []
-        schema = settings()["group.postgres_schema"]
+        self._schema = schema = settings()["group.postgres_schema"]
         for number, name in enumerate(NAMES):
             if network is None:
                 way = Way(server.dsn)
@@ -147,6 +150,19 @@ class House:
         time.sleep(chance.uniform(0, 1))
         self.server.start()
 
+    def stuck(self) -> list[str]:
+        """What lies in the group's rows behind that look: nobody can get it."""
+        rows = sql.SQL("SELECT convert_from(data, 'UTF8'), put_by, taken_by FROM {}").format(
+            sql.Identifier(self._schema, "message")
+        )
+        with psycopg.connect(self.server.dsn) as asking:
+            return [f"stuck: {body}, put by {put_by}, got by {got_by}" for body, put_by, got_by in asking.execute(rows)]
+
+    def refused(self) -> list[str]:
+        """Turns that only the count of rows kept from being committed: the fence before it let them pass."""
+        events = [event for one in self.members for event in one.events() if "rows were to change" in str(event)]
+        return [f"past the fence: {event['why']}" for event in events if "why" in event]
+
     def close(self) -> None:
         """The members end in order, and the ways to them."""
         for one in self.members:
@@ -208,6 +224,7 @@ def strike(
     found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
     if found.violations:
         found.violations += [f"at {at_s:.3f}: {kind} of {name}" for at_s, kind, name in house.struck]
+    found.add([*house.stuck(), *house.refused()], f"seed {seed}", 0)
     house.close()
     _count(found, works, recoveries)
     return found

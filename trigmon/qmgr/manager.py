@@ -271,7 +271,10 @@ class QueueManager:
             self._ids.go_back(before[0])
             self._room = before[1]
             self._store.enter()
+            # What is found there wakes who waits for it, but not who is being asked: he would be answered twice.
+            was_asked, session.is_asked = session.is_asked, True
             self._heed(now, self._late)
+            session.is_asked = was_asked
             return self._answer(session, call, now)
         except MQError as error:
             self._store.undo()
@@ -388,7 +391,7 @@ class QueueManager:
 
     def _retry(self, session: Session, now: int, answers: list[Answer]) -> bool:
         parked = session.parked
-        if parked is None:
+        if parked is None or session.is_asked:
             return True
         if self._room <= 0:
             self._park_again(session, parked, now)

@@ -41,15 +41,17 @@ class Parked(msgspec.Struct):
 class Session:
     """One connection, in the manager's eyes. ``attachment`` is the door's own, untouched here.
 
-    ``heeds_news``: a monitor, whose waiting get ends when an operator asks for something.
+    ``heeds_news``: a monitor, whose waiting get ends when an operator asks for something. ``is_asked``: its call is
+    being performed, and what is met on the way does not end its wait.
     """
 
-    __slots__ = ("attachment", "connection", "heeds_news", "identity", "is_gone", "parked")
+    __slots__ = ("attachment", "connection", "heeds_news", "identity", "is_asked", "is_gone", "parked")
 
     def __init__(self, connection: int, identity: Identity) -> None:
         self.connection = connection
         self.identity = identity
         self.parked: Parked | None = None
         self.is_gone = False
+        self.is_asked = False
         self.heeds_news = False
         self.attachment: Any = None
