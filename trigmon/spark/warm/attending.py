@@ -29,6 +29,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ class Attendant:
         self._sessions: dict[str, SparkSession] = {}
         self._channels: dict[str, tuple[DefaultChannelBuilder, grpc.Channel]] = {}
         self._gone: set[str] = set()
+        self._begun: set[tuple[str, str]] = set()
+        self._is_over = False
         self._lock = threading.Lock()
 
     def wait(self, asked: Said) -> Said:
@@ -79,11 +82,27 @@ class Attendant:
             began = time.monotonic()
             try:
                 for _ in range(_BEGINNINGS):
-                    begin(asked["url"])
+                    self._begin(asked["url"])
             except Exception as error:
                 answer["missed"].append(f"beginnings: {_said(error)}")
             answer["took_ms"]["beginnings"] = round(1000 * (time.monotonic() - began))
         return answer
+
+    def _begin(self, url: str) -> None:
+        session_id = str(uuid.uuid4())
+        with self._lock:
+            if self._is_over:
+                return
+            self._begun.add((url, session_id))
+        begin(url, session_id)
+        self._begun.remove((url, session_id))
+
+    def end(self) -> None:
+        """No session of a beginning is left where its server is: that would keep it until it is an hour old."""
+        with self._lock:
+            self._is_over = True
+        for url, session_id in self._begun:
+            self.release({"url": url, "user_id": USER, "session_id": session_id, "deadline_s": 1})
 
     def check(self, asked: Said) -> Said:
         """See the module."""
@@ -176,10 +195,10 @@ def heat(spark: SparkSession, asked: Said) -> Said:
     return answer
 
 
-def begin(url: str) -> None:
+def begin(url: str, session_id: str) -> None:
     """A session as a run has it, with a setting and queries of its own; and its end."""
     # Not by its builder: that would make it the session of all of this process.
-    spark = SparkSession(f"{url.rstrip('/')};user_id={USER};session_id={uuid.uuid4()};{_KEEPALIVE}")
+    spark = SparkSession(f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}")
     try:
         spark.client.set_retry_policies([DefaultPolicy(max_retries=0)])
         spark.conf.set("spark.sql.shuffle.partitions", "2")
@@ -216,6 +235,8 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         (checks if asked["do"] == "check" else others).submit(do, asked)
+    with suppress(Exception):
+        attendant.end()
     os._exit(0)  # nobody is there to hear the rest, and a client's own end would ask its server once more
 
 
