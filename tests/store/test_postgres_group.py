@@ -154,6 +154,14 @@ class TestADeadMember:
         assert (shown.puts, shown.gets, shown.opens, shown.locks) == (1, 1, 1, 1)
         assert shown.recovered_ms is not None
 
+    def test_it_is_not_taken_for_dead_while_it_is_kept_alive_whatever_keeps_it_busy(self, impatient, join):
+        one, two = join(impatient), join(impatient, "QM2")
+        until_s = time.monotonic() + 3 * LEASE_MS / 1000
+        with one.shared.kept_alive():
+            while time.monotonic() < until_s:
+                assert two.shared.dead() == []
+        is_found_dead(two, "QM1")
+
     def test_two_may_find_it_and_one_settles(self, group, join):
         one, others = defined(join(group)), [join(group, name) for name in ("QM2", "QM3")]
         one.put("Q", b"m")
