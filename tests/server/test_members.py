@@ -247,10 +247,10 @@ class TestAMemberThatDies:
 
 class TestAMemberThatTakesLongToStart:
     def test_it_comes_up_though_that_is_longer_than_its_lease(self, daemon, tmp_path):
-        said = settings(lease_s=0.3)
+        said = settings(lease_s=1)
         (first,) = members(daemon, "QM1", said=said)
         objects = tmp_path / "objects.yaml"
-        objects.write_text("".join(f"- qlocal: Q{number}\n" for number in range(1500)))
+        objects.write_text("".join(f"- qlocal: Q{number}\n" for number in range(2500)))
         (slow,) = members(daemon, "QM2", said=said | {"qmgr.definitions": str(objects)})
         assert not first.events("a dead member was recovered")
         assert not slow.events("standing by")
