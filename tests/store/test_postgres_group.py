@@ -14,10 +14,12 @@ import pytest
 from tests import postgres
 from tests.qmgr.members import Member
 from tests.waiting import until
+from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Backout, Commit, Define, Get, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp
 from trigmon.mq.replies import Refused, WasGot
+from trigmon.rules import changes as c
 from trigmon.rules.facts import Decided
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken
 from trigmon.store.postgres import group_sql, turn
@@ -275,6 +277,18 @@ def check_that_one_is_in_the_group_at_a_time(group, join):
     entering.join()
     two.shared.end()
     assert was_alone
+
+
+def test_a_definition_that_is_taken_back_leaves_its_name_free(group, join):
+    one = join(group)
+    one.shared.enter()
+    one.shared.mark()
+    one.shared.apply(c.SetDefinition(ObjectType.QLOCAL, LocalQueue(name="Q", qsg_disp=QsgDisp.SHARED)))
+    one.shared.undo()
+    one.shared.end()
+    defined(one)
+    one.put("Q", b"m", unit=0)
+    assert one.left("Q") == [(b"m", 0)]
 
 
 class TestTheFence:
