@@ -69,6 +69,10 @@ class TestItsSchema:
         with pytest.raises(AnothersStore, match="QSG1, not QSG2"):
             PostgresGroup(group.place, "QSG2").members()
 
+    def test_where_what_was_answered_may_be_lost_it_names_the_setting_of_the_group(self, group):
+        with pytest.raises(StoreBroken, match=r"fsync is off.*; with group\.accept_loss that is put up with"):
+            PostgresGroup(group.place._replace(accept_loss=False), "QSG1").join("QM1")
+
     def test_it_is_no_queue_managers_own_and_the_other_way_about(self, group, join, tmp_path):
         join(group)
         with pytest.raises(StoreBroken, match="something else than the data of a queue manager"):
