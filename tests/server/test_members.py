@@ -245,6 +245,23 @@ class TestAMemberThatDies:
         second.wait_until_ready()
 
 
+class TestAMemberThatTakesLongToStart:
+    def test_it_comes_up_though_that_is_longer_than_its_lease(self, daemon, tmp_path):
+        said = settings(lease_s=1)
+        (first,) = members(daemon, "QM1", said=said)
+        objects = tmp_path / "objects.yaml"
+        os.mkfifo(objects)  # whoever reads it waits for who writes it
+        (slow,) = members(daemon, "QM2", said=said | {"qmgr.definitions": str(objects)}, start=False)
+        slow.launch()
+        with objects.open("w") as writing:
+            began_s = time.monotonic()
+            until(lambda: time.monotonic() > began_s + 3)
+            assert [row["state"] for row in told(first)["members"]] == ["serving", "serving"]
+            writing.write("- qlocal: Q1\n")
+        slow.wait_until_ready()
+        assert not first.events("a dead member was recovered")
+
+
 class TestAMemberThatStandsStill:
     def test_it_is_fenced_says_so_and_comes_back_as_a_new_member(self, three):
         paused = three[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trigmon.rules.reserved import Reservation, between, cut, offered_anew, together
-from trigmon.spark.deaths import WHOLE, Part, all_deaths, is_bad, next_part
+from trigmon.spark.deaths import WAYS, WHOLE, Part, all_deaths, is_bad, next_part
 
 
 class Batch:
@@ -25,7 +26,7 @@ class Batch:
         self.gone = ()
         self.settled: list[int] = []
         self.bad: list[int] = []
-        self.jobs = self.fruitless = self.most_fruitless = 0
+        self.parts = self.jobs = self.fruitless = self.most_fruitless = 0
 
     @property
     def left(self):
@@ -51,6 +52,7 @@ class Batch:
             if is_bad(part, len(self.settled), self.threshold):
                 self.end(part[:2], self.bad)
                 continue
+            self.parts += 1
             if self.reservation.offers >= WHOLE:
                 self.reservation = replace(self.reservation, attempt=part[:2], gone=self.gone)
             if self.kills(range(*part[:2])) or (chance is not None and chance()):
@@ -76,6 +78,16 @@ def test_one_message_that_kills_is_set_aside_after_few_deaths_and_all_others_are
         assert batch.jobs <= 8, batch.reservation.deaths
     assert (batch.bad, sorted(batch.settled)) == ([bad], [n for n in range(count) if n != bad])
     assert batch.most_fruitless <= 3, "the breaker of a process holds the queue after the fourth"
+
+
+@pytest.mark.parametrize("count", [100, 3000])
+def test_what_jobs_died_over_is_worked_off_in_sixteenths_however_much_of_it_is_done(count):
+    bad = count // 3
+    batch = Batch(count, lambda numbers: bad in numbers)
+    while batch.left:
+        batch.work()
+    assert batch.bad == [bad]
+    assert batch.parts <= (WAYS + 2) * math.ceil(math.log(count, WAYS)) + 4
 
 
 @given(st.integers(2, 400), st.sets(st.integers(0, 399), max_size=4), st.integers(1, 5))

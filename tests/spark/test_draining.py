@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import batches, drain
+from trigmon.spark.table import refuse_batch
 
 pytestmark = [
     pytest.mark.spark,
@@ -325,3 +327,17 @@ class TestByAStream:
         assert sorted(rows) == sorted(["0", "1", "2", "3", "4", "5", "0", "1"])
         assert (depth(qm, q_name), depth(qm, aside)) == (0, 1)
         assert row_of(qm, q_name)["open_input_count"] == 0
+
+
+def test_a_message_at_which_one_job_was_killed_by_chance_is_in_the_table_like_all_others(
+    qm, q_name, here, spark, tmp_path
+):
+    fill(qm, q_name, 4)
+    table = tmp_path / "table"
+    how = {"refuse": partial(refuse_batch, table), **here}
+    for _ in range(3):  # two over all of it, and one over a message alone
+        with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next():
+            raise SystemExit
+    done = drain(spark, table=table, **here)
+    assert (done.rejected, done.rows) == ([], 4)
+    assert spark.read.parquet(str(table)).count() == 4

@@ -14,10 +14,12 @@ import pytest
 from tests import postgres
 from tests.qmgr.members import Member
 from tests.waiting import until
+from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Backout, Commit, Define, Get, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp
 from trigmon.mq.replies import Refused, WasGot
+from trigmon.rules import changes as c
 from trigmon.rules.facts import Decided
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken
 from trigmon.store.postgres import group_sql, turn
@@ -66,6 +68,10 @@ class TestItsSchema:
             PostgresGroup(group.place, "QSG2").join("QM1")
         with pytest.raises(AnothersStore, match="QSG1, not QSG2"):
             PostgresGroup(group.place, "QSG2").members()
+
+    def test_where_what_was_answered_may_be_lost_it_names_the_setting_of_the_group(self, group):
+        with pytest.raises(StoreBroken, match=r"fsync is off.*; with group\.accept_loss that is put up with"):
+            PostgresGroup(group.place._replace(accept_loss=False), "QSG1").join("QM1")
 
     def test_it_is_no_queue_managers_own_and_the_other_way_about(self, group, join, tmp_path):
         join(group)
@@ -153,6 +159,14 @@ class TestADeadMember:
         assert (shown.is_serving, shown.recovered_by) == (False, "QM2")
         assert (shown.puts, shown.gets, shown.opens, shown.locks) == (1, 1, 1, 1)
         assert shown.recovered_ms is not None
+
+    def test_it_is_not_taken_for_dead_while_it_is_kept_alive_whatever_keeps_it_busy(self, impatient, join):
+        one, two = join(impatient), join(impatient, "QM2")
+        until_s = time.monotonic() + 3 * LEASE_MS / 1000
+        with one.shared.kept_alive():
+            while time.monotonic() < until_s:
+                assert two.shared.dead() == []
+        is_found_dead(two, "QM1")
 
     def test_two_may_find_it_and_one_settles(self, group, join):
         one, others = defined(join(group)), [join(group, name) for name in ("QM2", "QM3")]
@@ -267,6 +281,18 @@ def check_that_one_is_in_the_group_at_a_time(group, join):
     entering.join()
     two.shared.end()
     assert was_alone
+
+
+def test_a_definition_that_is_taken_back_leaves_its_name_free(group, join):
+    one = join(group)
+    one.shared.enter()
+    one.shared.mark()
+    one.shared.apply(c.SetDefinition(ObjectType.QLOCAL, LocalQueue(name="Q", qsg_disp=QsgDisp.SHARED)))
+    one.shared.undo()
+    one.shared.end()
+    defined(one)
+    one.put("Q", b"m", unit=0)
+    assert one.left("Q") == [(b"m", 0)]
 
 
 class TestTheFence:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from trigmon.notify import ServiceManager
@@ -19,7 +20,7 @@ from trigmon.server.own_calls import apply_definitions
 from trigmon.server.problems import CannotStart
 from trigmon.server.told import Logged
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, Lost, Store, StoreBroken
+from trigmon.store.port import AnothersStore, Fenced, Lost, Store, StoreBroken
 
 if TYPE_CHECKING:
     from trigmon.store.postgres.membership import PostgresMembership
@@ -53,11 +54,17 @@ class Foundation:
         while True:
             try:
                 own = await self._open(patience)
-                return None if own is None else self._begin(own)
+                if own is None:
+                    return None
+                with self.half.kept_alive() if self.half is not None else nullcontext():
+                    return self._begin(own)
             except Lost as error:
                 if self._settings.group.name is None:
                     raise CannotStart(f"{where(self._settings)} cannot be opened: {error}") from error
-                await patience.wait(f"the database went away again: {error}")
+                said = " ".join(str(error).split())  # libpq says it in lines
+                is_fenced = isinstance(error, Fenced)
+                what = "it was given up for dead while it started" if is_fenced else "the database went away again"
+                await patience.wait(f"{what}: {said}")
 
     def let_go(self) -> None:
         """Nothing of what was taken up is used again."""

@@ -73,11 +73,20 @@ def _parts(units: Sequence[Ordinals], deaths: Sequence[Death]) -> list[tuple[int
         if end == at + 1 and (units[at] == (first, behind)):
             found.append((0, Part(*units[at], is_lone=True, deaths=times)))
         else:
-            share = math.ceil((end - at) / WAYS)
-            cuts = range(at, end, share)
-            found += [(size, Part(units[cut][0], units[min(cut + share, end) - 1][1])) for cut in cuts]
+            found += [(size, part) for part in _shares(units[at:end], math.ceil(size / WAYS))]
         at = end
     return found
+
+
+def _shares(units: Sequence[Ordinals], share: int) -> list[Part]:
+    """Neighbours in parts of so many messages at most, but one unit at least."""
+    parts: list[Part] = []
+    for first, end in units:
+        if parts and end - parts[-1].first <= share:
+            parts[-1] = Part(parts[-1].first, end)
+        else:
+            parts.append(Part(first, end))
+    return parts
 
 
 def _around(unit: Ordinals, deaths: Sequence[Death]) -> Death:

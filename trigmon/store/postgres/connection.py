@@ -10,7 +10,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from trigmon.store.port import StoreBroken, Unreachable
-from trigmon.store.postgres.schemas import OWN, Schema, migrate
+from trigmon.store.postgres.schemas import GROUP, OWN, Schema, migrate
 
 LOWEST_SERVER = 150000
 LEASE_MS = 5000
@@ -79,7 +79,7 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
     except psycopg.Error as error:
         raise StoreBroken(f"{place}: {error}") from error
     try:
-        _prepare(connection, place)
+        _prepare(connection, place, "group" if schema is GROUP else "store")
         migrate(connection, place.schema, schema, str(place))
     except psycopg.OperationalError as error:
         connection.close()
@@ -93,7 +93,8 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
     return connection
 
 
-def _prepare(connection: psycopg.Connection[Any], place: Place) -> None:
+def _prepare(connection: psycopg.Connection[Any], place: Place, section: str) -> None:
+    """``section`` is that of the settings which said where this is."""
     version = connection.info.server_version
     if version < LOWEST_SERVER:
         raise StoreBroken(f"{place}: PostgreSQL 15 or later is needed, this is {version // 10000}")
@@ -115,7 +116,7 @@ def _prepare(connection: psycopg.Connection[Any], place: Place) -> None:
     if shown["server_encoding"] != "UTF8":
         raise StoreBroken(f"{place}: the database's encoding is {shown['server_encoding']} instead of UTF8")
     if not place.accept_loss and (why := _what_may_be_lost(shown)):
-        raise StoreBroken(f"{place}: {why}; with store.accept_loss that is put up with")
+        raise StoreBroken(f"{place}: {why}; with {section}.accept_loss that is put up with")
 
 
 def _what_may_be_lost(shown: dict[str, str]) -> str:

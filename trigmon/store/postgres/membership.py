@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -110,6 +111,10 @@ class PostgresMembership:
         """Says that this member lives, by the database's clock. Not within a turn. Raises Fenced."""
         if not self._turn.is_open:
             self._session.beat()
+
+    def kept_alive(self) -> AbstractContextManager[None]:
+        """Within the block it is said that this member lives, whatever it does: its own store may open slowly."""
+        return self._session.kept_alive()
 
     def dead(self) -> list[str]:
         """Members that serve no more and were not recovered: their lease is over, or their session is gone."""

@@ -47,9 +47,10 @@ class Turn:
 
     def ask(self, statement: str, values: tuple[object, ...]) -> list[Row]:
         """Rows as they are behind everything that was written so far."""
-        if self.writes.count or self._of_call or self.is_open or "INSERT" in statement:
+        does_write = "INSERT" in statement
+        if self.writes.count or self._of_call or self.is_open or does_write:
             self.begin()
-            self._send_writes()
+            self._send_writes(does_more=does_write)
         else:
             self.link.send(*self._check)
         return self.link.ask(statement, values)
@@ -128,10 +129,11 @@ class Turn:
         self.is_open = False
         self.link.commit(then)
 
-    def _send_writes(self) -> None:
+    def _send_writes(self, *, does_more: bool = False) -> None:
+        """``does_more``: what follows writes, too, and is of the call that may be taken back."""
         for write in self.writes.drain():
             self._send(*write)
-        if self._of_call:
+        if self._of_call or (does_more and self._of_call is not None):
             if not self._is_saved:
                 self.link.send("SAVEPOINT call")
                 self._is_saved = True
