@@ -52,14 +52,14 @@ class Members:
         return sum(cpu_seconds(member.process.pid) for member in self._members)
 
     def client(self, number: int, count: int, begin: Begin) -> None:
-        with self._members[number % len(self._members)].connect() as qm:
-            with qm.open(Q, "output") as out, qm.open(Q, "input_shared") as queue:
-                begin()
-                for _ in range(count):
-                    out.put(BODY, syncpoint=True)
-                    qm.commit()
-                    queue.get(syncpoint=True, wait_interval_ms=60_000)
-                    qm.commit()
+        member = self._members[number % len(self._members)]
+        with member.connect() as qm, qm.open(Q, "output") as out, qm.open(Q, "input_shared") as queue:
+            begin()
+            for _ in range(count):
+                out.put(BODY, syncpoint=True)
+                qm.commit()
+                queue.get(syncpoint=True, wait_interval_ms=60_000)
+                qm.commit()
 
     @contextlib.contextmanager
     def held_open(self) -> Iterator[None]:
