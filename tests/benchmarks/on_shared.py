@@ -1,0 +1,154 @@
+"""What is measured of a shared queue: members of a queue-sharing group, beside a plain queue with SKIP LOCKED.
+
+All are on one server with fsync on. Each message is put in a unit of work and got in another, and each end of one is
+durable when it is answered. A client may hold a unit of work open on the queue meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import psycopg
+
+from tests.benchmarks.loads import cpu_seconds, seconds
+from tests.benchmarks.measuring import Figures, in_turns, told
+from tests.benchmarks.on_postgres import GET, PUT, SkipLocked
+from tests.benchmarks.servers import BODY, Q
+from tests.daemons import Daemon
+from tests.members import members, sees, settings, share
+from tests.postgres import Server
+
+Begin = Callable[[], None]
+CLIENTS = 16
+PLAIN = "SKIP LOCKED"
+
+
+class Members:
+    """A group of so many members with one shared queue; its clients are spread over them evenly."""
+
+    def __init__(self, home: Path, server: Server, count: int) -> None:
+        self._home = home
+        said = settings(server.dsn, schema=f"shared_by_{count}", lease_s=30)
+        names = [f"QM{number}" for number in range(1, count + 1)]
+        self._members: list[Daemon] = members(self._make, *names, said=said)
+        share(self._members[0], Q, max_q_depth=999_999_999, def_persistence="persistent")
+        sees(*self._members, q_name=Q)
+
+    def _make(self, name: str, **named: object) -> Daemon:
+        home = self._home / name
+        home.mkdir(parents=True)
+        named.pop("start")
+        return Daemon(home, name, **named)
+
+    def end(self) -> None:
+        for member in self._members:
+            member.end()
+
+    def cpu_seconds(self) -> float:
+        return sum(cpu_seconds(member.process.pid) for member in self._members)
+
+    def client(self, number: int, count: int, begin: Begin) -> None:
+        member = self._members[number % len(self._members)]
+        with member.connect() as qm, qm.open(Q, "output") as out, qm.open(Q, "input_shared") as queue:
+            begin()
+            for _ in range(count):
+                out.put(BODY, syncpoint=True)
+                qm.commit()
+                queue.get(syncpoint=True, wait_interval_ms=60_000)
+                qm.commit()
+
+    @contextlib.contextmanager
+    def held_open(self) -> Iterator[None]:
+        """A client has put a message and got another, and decides nothing."""
+        with self._members[0].connect() as qm, qm.open(Q, "input_shared") as queue:
+            qm.put(Q, BODY)
+            queue.get(syncpoint=True)
+            qm.put(Q, BODY, syncpoint=True)
+            yield
+            qm.commit()
+            queue.get()
+
+
+class InTransactions(SkipLocked):
+    """The plain queue as a program uses it that works on a message before it commits: a transaction for each."""
+
+    def client(self, _: int, count: int, begin: Begin) -> None:
+        with psycopg.connect(self._dsn, prepare_threshold=0) as db:
+            begin()
+            for _ in range(count):
+                db.execute(PUT, (0, BODY))
+                db.commit()
+                while db.execute(GET).fetchone() is None:
+                    db.commit()
+                db.commit()
+
+
+class InStatements(InTransactions):
+    """The same table by single statements, each its own transaction: the fewest trips that it can be used with."""
+
+    def __init__(self, other: InTransactions) -> None:
+        self._dsn = other._dsn
+
+    def client(self, _: int, count: int, begin: Begin) -> None:
+        self.both(count, begin)
+
+
+def per_second(it: Members | InTransactions, server: Server, each: int) -> tuple[float, float]:
+    """Messages a second through put and get, and the CPU a message in microseconds of all that serves."""
+    before = server.cpu_seconds() + it.cpu_seconds()
+    took = seconds(CLIENTS, lambda number, begin: it.client(number, each, begin))
+    spent = server.cpu_seconds() + it.cpu_seconds() - before
+    total = CLIENTS * each
+    return total / took, spent / total * 1e6
+
+
+def measured(directory: Path, rounds: int, each: int, held_s: float) -> None:
+    """Prints what is measured: without a unit of work that stays open, with one for so long, and the two together."""
+    server = Server()
+    groups: dict[str, Members] = {}
+    try:
+        groups |= {"one member": Members(directory / "one", server, 1)}
+        groups |= {"two members": Members(directory / "two", server, 2)}
+        plain = InTransactions(server)
+        everybody = {**groups, PLAIN: plain, f"{PLAIN}, single statements": InStatements(plain)}
+        subjects = {name: partial(per_second, it, server, each) for name, it in everybody.items()}
+        in_turns(1, subjects, "msg/s")  # the first round finds cold caches, and says nothing
+        without = in_turns(rounds, subjects, "msg/s")
+        _show("a shared queue, put and get under syncpoint", without)
+        with contextlib.ExitStack() as stack:
+            for it in groups.values():
+                stack.enter_context(it.held_open())
+            held = _for_so_long(held_s, subjects)
+        _show(f"the same while a unit of work stays open for {held_s:g} s", held)
+        _add(without, in_turns(rounds, subjects, "msg/s"))
+        for name in subjects:
+            _show(
+                f"{name}: what the open unit of work costs", {"without": without[name], "with": held[name]}, "without"
+            )
+    finally:
+        for it in groups.values():
+            it.end()
+        server.end()
+
+
+def _for_so_long(held_s: float, subjects: dict[str, Callable[[], tuple[float, float]]]) -> dict[str, Figures]:
+    """Rounds until the time is over, at least one."""
+    until = time.monotonic() + held_s
+    found = in_turns(1, subjects, "msg/s")
+    while time.monotonic() < until:
+        _add(found, in_turns(1, subjects, "msg/s"))
+    return found
+
+
+def _add(to: dict[str, Figures], more: dict[str, Figures]) -> None:
+    for name, figures in more.items():
+        to[name].values += figures.values
+        to[name].notes += figures.notes
+
+
+def _show(title: str, figures: dict[str, Figures], against: str = PLAIN) -> None:
+    print("\n" + told(f"{title}, {CLIENTS} clients", figures, against=against, note="server CPU us/msg"), flush=True)
