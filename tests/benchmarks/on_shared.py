@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -25,18 +25,21 @@ from tests.postgres import Server
 Begin = Callable[[], None]
 CLIENTS = 16
 PLAIN = "SKIP LOCKED"
+HELD = "HELD"
+"""The queue on which a unit of work may stay open."""
 
 
 class Members:
-    """A group of so many members with one shared queue; its clients are spread over them evenly."""
+    """A group of so many members; its clients are spread over them evenly. ``HELD`` is a shared queue like ``Q``."""
 
     def __init__(self, home: Path, server: Server, count: int) -> None:
         self._home = home
         said = settings(server.dsn, schema=f"shared_by_{count}", lease_s=30)
         names = [f"QM{number}" for number in range(1, count + 1)]
         self._members: list[Daemon] = members(self._make, *names, said=said)
-        share(self._members[0], Q, max_q_depth=999_999_999, def_persistence="persistent")
-        sees(*self._members, q_name=Q)
+        for q_name in (Q, HELD):
+            share(self._members[0], q_name, max_q_depth=999_999_999, def_persistence="persistent")
+            sees(*self._members, q_name=q_name)
 
     def _make(self, name: str, **named: object) -> Daemon:
         home = self._home / name
@@ -51,9 +54,9 @@ class Members:
     def cpu_seconds(self) -> float:
         return sum(cpu_seconds(member.process.pid) for member in self._members)
 
-    def client(self, number: int, count: int, begin: Begin) -> None:
+    def client(self, number: int, count: int, begin: Begin, q_name: str = Q) -> None:
         member = self._members[number % len(self._members)]
-        with member.connect() as qm, qm.open(Q, "output") as out, qm.open(Q, "input_shared") as queue:
+        with member.connect() as qm, qm.open(q_name, "output") as out, qm.open(q_name, "input_shared") as queue:
             begin()
             for _ in range(count):
                 out.put(BODY, syncpoint=True)
@@ -64,10 +67,10 @@ class Members:
     @contextlib.contextmanager
     def held_open(self) -> Iterator[None]:
         """A client has put a message and got another, and decides nothing."""
-        with self._members[0].connect() as qm, qm.open(Q, "input_shared") as queue:
-            qm.put(Q, BODY)
+        with self._members[0].connect() as qm, qm.open(HELD, "input_shared") as queue:
+            qm.put(HELD, BODY)
             queue.get(syncpoint=True)
-            qm.put(Q, BODY, syncpoint=True)
+            qm.put(HELD, BODY, syncpoint=True)
             yield
             qm.commit()
             queue.get()
@@ -97,7 +100,15 @@ class InStatements(InTransactions):
         self.both(count, begin)
 
 
-def per_second(it: Members | InTransactions, server: Server, each: int) -> tuple[float, float]:
+class OnHeld:
+    """A group's clients on the other queue."""
+
+    def __init__(self, group: Members) -> None:
+        self.cpu_seconds = group.cpu_seconds
+        self.client = partial(group.client, q_name=HELD)
+
+
+def per_second(it: Members | OnHeld | InTransactions, server: Server, each: int) -> tuple[float, float]:
     """Messages a second through put and get, and the CPU a message in microseconds of all that serves."""
     before = server.cpu_seconds() + it.cpu_seconds()
     took = seconds(CLIENTS, lambda number, begin: it.client(number, each, begin))
@@ -107,7 +118,7 @@ def per_second(it: Members | InTransactions, server: Server, each: int) -> tuple
 
 
 def measured(directory: Path, rounds: int, each: int, held_s: float) -> None:
-    """Prints what is measured: without a unit of work that stays open, with one for so long, and the two together."""
+    """Prints what is measured; with and without an open unit of work in turns too, so that no minute is one's own."""
     server = Server()
     groups: dict[str, Members] = {}
     try:
@@ -117,38 +128,35 @@ def measured(directory: Path, rounds: int, each: int, held_s: float) -> None:
         everybody = {**groups, PLAIN: plain, f"{PLAIN}, single statements": InStatements(plain)}
         subjects = {name: partial(per_second, it, server, each) for name, it in everybody.items()}
         in_turns(1, subjects, "msg/s")  # the first round finds cold caches, and says nothing
-        without = in_turns(rounds, subjects, "msg/s")
-        _show("a shared queue, put and get under syncpoint", without)
+        _show("a shared queue, put and get under syncpoint", in_turns(rounds, subjects, "msg/s"), PLAIN)
+        subjects = {
+            f"{name}, {where}": partial(per_second, it, server, each)
+            for name, group in groups.items()
+            for where, it in (("none open", group), ("one open", OnHeld(group)))
+        }
         with contextlib.ExitStack() as stack:
             for it in groups.values():
                 stack.enter_context(it.held_open())
-            held = _for_so_long(held_s, subjects)
-        _show(f"the same while a unit of work stays open for {held_s:g} s", held)
-        _add(without, in_turns(rounds, subjects, "msg/s"))
-        for name in subjects:
-            _show(
-                f"{name}: what the open unit of work costs", {"without": without[name], "with": held[name]}, "without"
-            )
+            found = _for_so_long(held_s, subjects)
+        for name in groups:
+            pair = {key: figures for key, figures in found.items() if key.startswith(name)}
+            _show(f"a unit of work stays open on the queue for {held_s:g} s", pair, f"{name}, none open")
     finally:
         for it in groups.values():
             it.end()
         server.end()
 
 
-def _for_so_long(held_s: float, subjects: dict[str, Callable[[], tuple[float, float]]]) -> dict[str, Figures]:
+def _for_so_long(held_s: float, subjects: Mapping[str, Callable[[], tuple[float, float]]]) -> dict[str, Figures]:
     """Rounds until the time is over, at least one."""
     until = time.monotonic() + held_s
     found = in_turns(1, subjects, "msg/s")
     while time.monotonic() < until:
-        _add(found, in_turns(1, subjects, "msg/s"))
+        for name, figures in in_turns(1, subjects, "msg/s").items():
+            found[name].values += figures.values
+            found[name].notes += figures.notes
     return found
 
 
-def _add(to: dict[str, Figures], more: dict[str, Figures]) -> None:
-    for name, figures in more.items():
-        to[name].values += figures.values
-        to[name].notes += figures.notes
-
-
-def _show(title: str, figures: dict[str, Figures], against: str = PLAIN) -> None:
+def _show(title: str, figures: dict[str, Figures], against: str) -> None:
     print("\n" + told(f"{title}, {CLIENTS} clients", figures, against=against, note="server CPU us/msg"), flush=True)
