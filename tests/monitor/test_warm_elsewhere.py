@@ -11,7 +11,7 @@ import signal
 import pytest
 
 from tests.daemons import queue_managers
-from tests.monitor.warm_house import ENDLESS, WarmHouse
+from tests.monitor.warm_house import ENDLESS, WarmHouse, begin_endless, ended, is_left_alone
 from tests.spark.connect_server import ConnectServer
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun
@@ -39,27 +39,6 @@ def house(server, tmp_path_factory):
             yield made
         finally:
             made.end()
-
-
-def begin_endless(house, server):
-    """A run whose query goes on for ever, at work; its record."""
-    before = {run["run_id"] for run in house.runs()}
-    house.qm.put("ENDLESS.Q", b"go")
-    run_id = until(lambda: next((run["run_id"] for run in house.runs() if run["run_id"] not in before), None))
-    house.wait_for_line(run_id, "began")
-    until(lambda: house.works(server, run_id), 60)
-    return house.runs(run_id=run_id)[0]
-
-
-def ended(house, run_id):
-    return until(lambda: next((run for run in house.runs(run_id=run_id) if run["end_ms"]), None), 90)
-
-
-def is_left_alone(house, server, run_id):
-    """No query of the run is at work, and its session is gone; the one in which the server is asked is there."""
-    until(lambda: not house.works(server, run_id), 30)
-    until(lambda: not house.shelf.session(run_id), 30)
-    return until(lambda: house.sessions(server) == 0, 30)
 
 
 def test_a_run_works_there_and_its_session_is_released_and_no_server_is_kept_for_it(house, server):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.daemons import queue_managers
 from tests.monitor.warm_chaos import Chaos
-from tests.monitor.warm_house import ENDLESS, WarmHouse
+from tests.monitor.warm_house import ENDLESS, WarmHouse, begin_endless, ended, is_left_alone
 from tests.waiting import until
 from trigmon.launch import claims
 from trigmon.mq.calls import CancelRun
@@ -42,28 +42,6 @@ def nothing_goes_on(request):
         for run in house.runs():
             if not run["end_ms"]:
                 house.qm.call(CancelRun(run_id=run["run_id"]))
-
-
-def begin_endless(house):
-    """A run whose query goes on for ever, at work; its record."""
-    before = {run["run_id"] for run in house.runs()}
-    house.qm.put("ENDLESS.Q", b"go")
-    run_id = until(lambda: next((run["run_id"] for run in house.runs() if run["run_id"] not in before), None))
-    house.wait_for_line(run_id, "began")
-    server = house.wait_until_there()
-    until(lambda: house.works(server, run_id), 60)
-    return house.runs(run_id=run_id)[0]
-
-
-def ended(house, run_id):
-    return until(lambda: next((run for run in house.runs(run_id=run_id) if run["end_ms"]), None), 90)
-
-
-def is_left_alone(house, server, run_id):
-    """No query of the run is at work, and no session is left."""
-    until(lambda: not house.works(server, run_id), 30)
-    until(lambda: not house.shelf.session(run_id), 30)
-    return until(lambda: house.sessions(server) == 0, 60)
 
 
 def test_a_run_that_comes_before_its_server_is_warm_waits_and_says_so_and_runs(house):
