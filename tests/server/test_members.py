@@ -299,6 +299,7 @@ class TestADatabaseThatGoes:
         one.launch()
         why = one.wait_for_event("standing by")["why"]
         assert why.startswith("the database cannot be reached")
+        assert "\n" not in why and "\t" not in why
         server.start()
         one.wait_until_ready()
         share(one, "Q")
