@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.qmgr.members import IN, Member
-from trigmon.mq.calls import Define, Get, Open
+from trigmon.mq.calls import Define, Explain, Get, Open
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import StorageMediumFull
 from trigmon.mq.replies import Refused, WasGot
@@ -61,14 +61,27 @@ class Heard(Telling):
         self.heard.append(why and why.about)
 
 
-def test_what_another_did_and_was_refused_here_is_judged_in_a_later_turn_and_told_once(pair, monkeypatch):
-    """Nothing moves meanwhile that would bring it about by itself."""
-    here, other = pair
-    armed = {"trigger_control": "on", "initiation_q_name": "INITQ", "process_name": "P", "qsg_disp": "shared"}
+@pytest.fixture
+def armed(pair):
+    """The pair with a shared queue T that triggers; and the first's handle of its initiation queue."""
+    here, _ = pair
+    said = {"trigger_control": "on", "initiation_q_name": "INITQ", "process_name": "P", "qsg_disp": "shared"}
     here.did(Define(object_type="QLOCAL", name="INITQ"))
     here.did(Define(object_type="PROCESS", name="P"))
-    here.did(Define(object_type="QLOCAL", name="T", attributes=armed))
-    serving = here.did(Open(object_name="INITQ", options=IN)).handle
+    here.did(Define(object_type="QLOCAL", name="T", attributes=said))
+    return *pair, here.did(Open(object_name="INITQ", options=IN)).handle
+
+
+def test_explain_says_of_what_another_did_that_it_was_seen_in_the_group(armed):
+    here, other, _ = armed
+    other.put("T", b"m", unit=0)
+    (look,) = [look for look in here.did(Explain(q_name="T", why_not=True)).last if look.happened == "put"]
+    assert "  put, seen in the group, priority 0: a trigger message was written" in look.headline
+
+
+def test_what_another_did_and_was_refused_here_is_judged_in_a_later_turn_and_told_once(armed, monkeypatch):
+    """Nothing moves meanwhile that would bring it about by itself."""
+    here, other, serving = armed
     told = here.qm._telling = Heard()
 
     right = VERBS[JudgeShared].decide
