@@ -170,6 +170,24 @@ def test_a_file_that_is_no_settings_is_refused_with_its_line(load, tmp_path, tex
     assert problem.startswith(f"{tmp_path}/ours.yaml:1: ")
 
 
+@pytest.mark.parametrize("said", ["postgres: dbname=d", "postgres_schema: s", "lease_s: 9", "accept_loss: true"])
+def test_what_is_said_of_a_group_without_its_name_is_refused_since_nothing_would_heed_it(load, tmp_path, said):
+    key = said.partition(":")[0]
+    (problem,) = refused(load, text=f"group:\n  {said}\n")
+    assert problem.startswith(f"{tmp_path}/ours.yaml:2: group.{key}: there is no group.name")
+    assert "set that, or take this out" in problem
+    assert load(f"group:\n  name: QSG1\n  {said}\n").group.name == "QSG1"
+
+
+def test_what_is_said_of_a_group_without_its_name_is_refused_from_any_layer(load):
+    (problem,) = refused(load, environ={"TRIGMON_GROUP_POSTGRES_SCHEMA": "s"})
+    assert problem.startswith("environment TRIGMON_GROUP_POSTGRES_SCHEMA: group.postgres_schema: there is no group")
+
+
+def test_a_copy_of_the_shipped_file_says_nothing_of_a_group(load):
+    assert load((places.shipped("config") / "trigmon.yaml").read_text()).group.name is None
+
+
 def test_a_file_that_is_not_there_is_refused_by_name(load, tmp_path):
     (problem,) = refused(load, environ={"TRIGMON_CONFIG": str(tmp_path / "none.yaml")})
     assert problem == f"{tmp_path}/none.yaml: No such file or directory"

@@ -247,7 +247,7 @@ def _layers(
     overrides: Mapping[str, Any], config: str | Path | None, environ: Mapping[str, str]
 ) -> Iterator[Callable[[list[str]], dict[str, _Found]]]:
     """The layers, the weakest first; each gives its values and adds its problems to a list."""
-    yield lambda problems: _from_file(places.shipped("config") / "trigmon.yaml", problems)
+    yield _shipped
     if SYSTEM_CONFIG.exists():
         yield lambda problems: _from_file(SYSTEM_CONFIG, problems)
     if chosen := config or environ.get("TRIGMON_CONFIG"):
@@ -258,6 +258,10 @@ def _layers(
         for key, value in overrides.items()
         if value is not None
     }
+
+
+def _shipped(problems: list[str]) -> dict[str, _Found]:
+    return _from_file(places.shipped("config") / "trigmon.yaml", problems)
 
 
 def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
@@ -340,7 +344,22 @@ def _settings(found: Mapping[str, _Found]) -> Settings:
     except ValidationError as error:
         raise SettingsError([_said(problem, found) for problem in error.errors()]) from None
     settings._origins.update({name: entry.origin for name, entry in found.items()})
+    if problems := _in_vain(settings, found):
+        raise SettingsError(problems)
     return settings
+
+
+def _in_vain(settings: Settings, found: Mapping[str, _Found]) -> list[str]:
+    """What is said of a group by a queue manager that is in none. A copy of the shipped file says nothing of one."""
+    if settings.group.name is not None:
+        return []
+    shipped = _shipped([])
+    name = "there is no group.name, so it is in no queue-sharing group: set that, or take this out"
+    return [
+        f"{entry.origin}: {key}: {name}"
+        for key, entry in found.items()
+        if key.startswith("group.") and entry.value != shipped[key].value
+    ]
 
 
 def _said(problem: Any, found: Mapping[str, _Found]) -> str:

@@ -53,6 +53,12 @@ def test_a_member_whose_lease_is_over_is_silent_until_it_is_recovered():
     assert state_of(member(silent_ms=5001, is_serving=False)) == "away"
 
 
+def test_a_member_that_was_recovered_is_dead_until_it_comes_back_and_away_when_it_then_ends_in_order():
+    assert state_of(member(is_serving=False, silent_ms=9000, recovered_ms=4000)) == "dead"
+    assert state_of(member(is_serving=True, silent_ms=10, recovered_ms=4000)) == "serving"
+    assert state_of(member(is_serving=False, silent_ms=3000, recovered_ms=4000)) == "away"
+
+
 def test_a_recovery_tells_by_whom_and_what_was_backed_out():
     row = recovery_row(member(recovered_ms=70, recovered_by="QM2", puts=1, gets=2, opens=3, locks=4))
     assert row == {"name": "QM1", "by": "QM2", "ago_ms": 70, "puts": 1, "gets": 2, "opens": 3, "locks": 4}

@@ -199,6 +199,11 @@ class TestAMemberThatDies:
         (recovered,) = told(three[0])["recovered"]
         assert (recovered["name"], recovered["puts"], recovered["gets"]) == ("QM2", 1, 1)
         assert recovered["by"] in ("QM1", "QM3")
+        assert [row["state"] for row in told(three[0])["members"]] == ["serving", "dead", "serving"]
+        three[1].start()
+        assert [row["state"] for row in told(three[0])["members"]] == ["serving"] * 3
+        assert three[1].stop() == 0
+        until(lambda: [row["state"] for row in told(three[0])["members"]] == ["serving", "away", "serving"])
 
     def test_it_comes_back_when_it_is_started_again(self, three):
         epoch = told(three[0])["members"][1]["epoch"]
@@ -299,6 +304,7 @@ class TestADatabaseThatGoes:
         one.launch()
         why = one.wait_for_event("standing by")["why"]
         assert why.startswith("the database cannot be reached")
+        assert "\n" not in why and "\t" not in why
         server.start()
         one.wait_until_ready()
         share(one, "Q")

@@ -19,10 +19,11 @@ from trigmon.mq.calls import Backout, Commit, Define, Get, Open, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp
 from trigmon.mq.replies import Refused, WasGot
+from trigmon.qmgr.sessions import Identity
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Decided
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken
-from trigmon.store.postgres import group_sql, turn
+from trigmon.store.postgres import group_sql, membership, turn
 from trigmon.store.postgres import member as serving
 from trigmon.store.postgres.group import PostgresGroup
 from trigmon.store.postgres.store import PostgresStore
@@ -210,23 +211,70 @@ class TestADeadMember:
         two.shared.recover("QM1")
         assert two.did(Get(handle=handle, options=whole)).data == b"1"
 
-    def test_units_that_it_had_committed_are_told_at_its_next_start_the_last_two_of_each_client(self, group, join):
+
+def commits(member, client_id, persistence=1):
+    """A client of this name, used for nothing else, commits one message."""
+    session = member.qm.connect(Identity(client_id=client_id, administrator=True))
+    descriptor = MessageDescriptor(persistence=persistence)
+    put = Put(q_name="Q", data=b"m", descriptor=descriptor, options=2, unit=1)
+    for call in (put, Commit(unit=1)):
+        member.qm.turn([(session, 1, call)])
+
+
+def told_at_its_next_start(group, member):
+    """The clients of which a member that was killed now is told units of work; it has not taken them in."""
+    member.die()
+    again = group.join(member.name)
+    told = again.open()
+    again.abandon()
+    assert all(isinstance(each, Decided) and each.unit_id for each in told)
+    return [each.client_id for each in told]
+
+
+class TestWhatItHadCommitted:
+    """Units of work that the member's own half may not know to be committed, when it dies."""
+
+    def test_those_of_its_last_turn_are_told_at_its_next_start_however_often(self, group, join):
         one = defined(join(group))
-        for unit in (1, 2, 3):
-            one.put("Q", b"m", unit=unit)
-            one.did(Commit(unit=unit))
-        one.put("Q", b"m", unit=4)
-        one.did(Backout(unit=4))
-        one.die()
-        again = group.join("QM1")
-        told = again.open()
-        assert [(each.client_id, each.number) for each in told] == [("client-1", 2), ("client-1", 3)]
-        assert all(isinstance(each, Decided) and each.unit_id for each in told)
-        again.abandon()
+        for number in range(1, 4):
+            commits(one, f"c{number}")
+        assert told_at_its_next_start(group, one) == ["c3"]
+        assert told_at_its_next_start(group, one) == ["c3"]
         join(group).qm.stop()
         third = group.join("QM1")
         assert third.open() == [], "the last life has taken them in"
         third.abandon()
+
+    def test_clients_that_come_once_leave_no_row_each(self, group, join):
+        one = defined(join(group))
+        for number in range(60):
+            commits(one, f"c{number}")
+        assert told_at_its_next_start(group, one) == ["c59"]
+
+    def test_what_was_backed_out_or_taken_back_is_not_told(self, group, join):
+        one = defined(join(group))
+        one.put("Q", b"m")
+        one.did(Backout(unit=1))
+        assert told_at_its_next_start(group, one) == []
+
+    def test_what_need_not_last_is_kept_until_the_members_own_end_of_something_lasts(self, group, join):
+        """A power cut may take its own ends of them, and who asks for the outcome is to hear what the group did."""
+        one = defined(join(group))
+        for number in range(5):
+            commits(one, f"c{number}", persistence=0)
+        commits(one, "lasts")
+        commits(one, "later", persistence=0)
+        assert told_at_its_next_start(group, one) == ["later"]
+
+    def test_so_much_that_need_not_last_is_kept_and_then_the_members_own_end_lasts(self, group, join, monkeypatch):
+        monkeypatch.setattr(membership, "MOST_KEPT", 4)
+        one, lasts = defined(join(group)), []
+        right = one.own.prepare
+        one.own.prepare = lambda: (lasts.append(number), right())
+        for number in range(11):
+            commits(one, f"c{number}", persistence=0)
+        assert lasts == [3, 7]
+        assert sorted(told_at_its_next_start(group, one)) == ["c10", "c8", "c9"]
 
 
 def late(group, join):

@@ -14,8 +14,10 @@ from trigmon.cli.command import command, invocation
 def group(ctx: click.Context) -> None:
     """Show the queue-sharing group: its members, its queues and who has them open, and what was recovered.
 
-    A member is serving, silent (it says nothing any more, and what it holds is backed out as soon as that is noticed)
-    or away. Under "recovered" stands each member's last recovery: what of it was backed out, and by whom.
+    A member is serving, silent (it says nothing any more, and what it holds is backed out as soon as that is noticed),
+    dead (that was done, and it has not come back) or away (it ended in order). Its epoch is one more with each start,
+    and with each recovery. Its roles are what it does for all: EXPIRY is to look for expired messages. seen_by is the
+    member that was asked. Under "recovered" stands each member's last recovery: what of it was backed out, and by whom.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import WRONG_STATE

@@ -58,7 +58,8 @@ class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """What happened, by whom and when, and what came of it."""
         what = _HAPPENED.get(self.happened, f"{self.happened} of")
         who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
-        said = f"{moment(self.at_ms)}  {what} by {who} ({self.call})"
+        by = f" by {who} ({self.call})" if self.call != "heed" else ", seen in the group"
+        said = f"{moment(self.at_ms)}  {what}{by}"
         if self.priority >= 0:
             said += f", priority {self.priority}"
         if self.fires:

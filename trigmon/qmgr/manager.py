@@ -107,6 +107,9 @@ class QueueManager:
         self._scan = Scan()
         self._notes = Notes(name, self._telling, self._sessions, self._waiters, self._scan, self._looks)
         self._kept_ms = self.started_ms
+        # What others did to shared queues and could not be heeded yet, and why.
+        self._unheeded = NOTHING_MOVED
+        self._unheeded_for: MQError | None = None
         # What the gets of a turn may still discard, and whether the last of them found that used up.
         self._room = SLICE
         self._goes_on = False
@@ -365,14 +368,28 @@ class QueueManager:
 
     def _heed(self, now: int, answers: list[Answer]) -> None:
         """Judges what other members of the group did to shared queues, and wakes who waits for a message on them."""
-        moved = self._store.changed()
+        moved, self._unheeded = _both(self._unheeded, self._store.changed()), NOTHING_MOVED
         if moved is NOTHING_MOVED:
             return
         session = self.connect(_ITSELF)
-        self._answer(session, Heed(moved=moved), now)
+        reply = self._answer(session, Heed(moved=moved), now)
         self._answer(session, Disconnect(), now)
+        self._note_heeding(moved, reply)
         self._notes.woken.update(dict.fromkeys(moved.queues, ANY))
         self._wake(now, answers)
+
+    def _note_heeding(self, moved: Moved, reply: Reply) -> None:
+        """What was refused was not noted as judged, so the next turn finds it as it was; that is told once.
+
+        A bug would come again with every turn: it is logged as such, and what moves next brings another try.
+        """
+        why: MQError | None = None
+        if isinstance(reply, Refused) and reply.reason != Reason.UNEXPECTED_ERROR:
+            why = MQError.of(reply.reason, reply.about)
+            self._unheeded = _both(self._unheeded, moved)
+        if type(why) is not type(self._unheeded_for):
+            self._notes.told.append(partial(self._telling.not_heeded, why))
+        self._unheeded_for = why
 
     def _wake(self, now: int, answers: list[Answer]) -> None:
         """Performs again the gets that wait on what changed."""
@@ -456,3 +473,11 @@ class QueueManager:
         for answer in awake:
             if isinstance(answer.reply, Listing):
                 self._notes.tended = {str(row["name"]) for row in answer.reply.rows}
+
+
+def _both(one: Moved, other: Moved) -> Moved:
+    """What moved by either."""
+    if one is NOTHING_MOVED or other is NOTHING_MOVED:
+        return other if one is NOTHING_MOVED else one
+    queues, definitions = {*one.queues, *other.queues}, {*one.definitions, *other.definitions}
+    return Moved(tuple(sorted(queues)), tuple(sorted(definitions)))

@@ -44,6 +44,9 @@ class Telling:
     def message_damaged(self, q_name: str, number: int) -> None:
         """A message that is not what was written any more was set aside; ``number`` is its row's."""
 
+    def not_heeded(self, why: MQError | None) -> None:
+        """What other members did to shared queues cannot be judged now, and is tried again; None: it was, at last."""
+
     def refused(self, session: Session, call: Call, error: MQError) -> None:
         """A call was refused."""
 

@@ -33,6 +33,8 @@ class SharedHalf(Protocol):
     """One member's way into the group's store; :class:`trigmon.store.group.Membership` is the reference."""
 
     member: str
+    is_full: bool
+    """Whether so much is kept for the member's next life that its own end of the turn must last, whatever it did."""
 
     @property
     def group_name(self) -> str:
@@ -204,6 +206,8 @@ class TwoStores:
             self._own.prepare()
         self._is_deciding = self._moves = False
         self._shared.end()
+        if self._shared.is_full:
+            self._own.prepare()
         self._own.end()
 
     def idle(self) -> None:

@@ -36,9 +36,13 @@ def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, 
 
 
 def state_of(member: Member) -> str:
-    """``serving``, ``silent`` when its lease is over and nobody has recovered it yet, or ``away``."""
+    """``serving``, ``silent`` when its lease is over and nobody has recovered it yet, ``dead`` since, or ``away``.
+
+    One that ended in order has said that it lives since it was last recovered, if ever it was.
+    """
     if not member.is_serving:
-        return "away"
+        is_dead = member.recovered_ms is not None and member.recovered_ms <= member.silent_ms
+        return "dead" if is_dead else "away"
     return "silent" if member.silent_ms > member.lease_ms else "serving"
 
 

@@ -161,7 +161,7 @@ class Daemon:
     def _group_lost(self, error: BaseException) -> None:
         """What was not committed is backed out by another member, or by this one when it comes back."""
         name, group = self._settings.qmgr.name, self._settings.group.name
-        said = " ".join(str(error).split())  # libpq says it in lines
+        said = str(error)
         if isinstance(error, Fenced):
             why = f"{name} was given up for dead by the group {group} and comes back as a new member: {said}"
             self._log.error("fenced from the group; it comes back as a new member", group=group, why=said)

@@ -61,10 +61,9 @@ class Foundation:
             except Lost as error:
                 if self._settings.group.name is None:
                     raise CannotStart(f"{where(self._settings)} cannot be opened: {error}") from error
-                said = " ".join(str(error).split())  # libpq says it in lines
                 is_fenced = isinstance(error, Fenced)
                 what = "it was given up for dead while it started" if is_fenced else "the database went away again"
-                await patience.wait(f"{what}: {said}")
+                await patience.wait(f"{what}: {error}")
 
     def let_go(self) -> None:
         """Nothing of what was taken up is used again."""

@@ -73,6 +73,13 @@ class Logged(Telling):
         """The disk or the file was damaged: a message is lost to programs, and its row kept."""
         self._log.error("a damaged message was set aside", q_name=q_name, row=number)
 
+    def not_heeded(self, why: MQError | None) -> None:
+        """Programs that other members' messages should start are not started meanwhile."""
+        if why is None:
+            self._log.info("what other members did is heeded again")
+        else:
+            self._log.warning("what other members did cannot be heeded yet, so triggers wait", why=str(why))
+
     def refused(self, session: Session, call: Call, error: MQError) -> None:
         """Every denial is logged; up to ten a second."""
         if isinstance(error, NotAuthorized):

@@ -136,6 +136,9 @@ class Membership:
     def enter(self) -> None:
         """A turn is in the group from its begin."""
 
+    is_full = False
+    """Its owner outlives nothing here."""
+
     def end(self) -> None:
         """What was done in the turn stands."""
         self.mark()

@@ -15,7 +15,13 @@ from trigmon.rules.facts import Facts, Found, Moved, Selection, Wants
 
 
 class StoreBroken(Exception):
-    """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more."""
+    """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more.
+
+    It is told in one line: a database says why in several, for a terminal.
+    """
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().split())
 
 
 class Lost(StoreBroken):

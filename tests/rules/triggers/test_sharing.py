@@ -122,6 +122,7 @@ def test_explain_says_which_member_makes_it_first(explained):
     text = str(explained("input_shared", "QM1"))
     assert "TRIGTYPE(FIRST) and TRIGMPRI(0), whatever it is defined with, while QM2 reads it" in text
     assert "QM2 of the group has it open for input, IPPROCS(1) there" in text
+    assert "IPPROCS(0) on this queue manager" in text
     assert "0 count for the trigger: priority 0 or more, the expired among them" in text
 
 
@@ -137,3 +138,4 @@ def test_explain_on_the_reading_member_speaks_of_its_own_handle(explained):
     assert answer.fails == ["2", "4", "6", "7", "8"]
     assert answer.values["readers"] == []
     assert "IPPROCS(1)" in str(answer)
+    assert "on this queue manager" not in str(answer)

@@ -119,7 +119,8 @@ def _readers(s: Situation, f: Finding) -> Words:
     if s.silenced_by:
         ends = f"{remedy} on {s.silenced_by}"
         return f"open exclusively through {s.silenced_by}", "no member of the group has it open exclusively", ends
-    return f"IPPROCS({f.saw})", "IPPROCS(0) for FIRST and DEPTH", remedy
+    where = " on this queue manager" if s.queue.shared is not None and s.queue.shared.readers else ""
+    return f"IPPROCS({f.saw}){where}", "IPPROCS(0) for FIRST and DEPTH", remedy
 
 
 def _get(s: Situation, f: Finding) -> Words:

@@ -55,12 +55,12 @@ CREATE TABLE role (                   -- what one member does for all
 );
 CREATE INDEX role_holder ON role (holder);
 
-CREATE TABLE decided (                -- units of work that are committed here, the last two of each client
+CREATE TABLE decided (                -- units of work that are committed here, until their other half's end lasts
     member text COLLATE "C" NOT NULL,
     client_id text COLLATE "C" NOT NULL,
     number bigint NOT NULL,
     unit_id bigint NOT NULL,
-    epoch bigint NOT NULL,            -- of the member that decided it: its next life knows it by itself
+    epoch bigint NOT NULL,            -- of the member that decided it, for a person
     PRIMARY KEY (member, client_id, number)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 

@@ -28,9 +28,8 @@ WHERE r.holder = excluded.holder OR r.until_ms <= ? RETURNING name"""
 DECIDE = """
 INSERT INTO decided (member, client_id, number, unit_id, epoch) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id, epoch = excluded.epoch"""
-FORGET_DECIDED = "DELETE FROM decided WHERE member = ? AND client_id = ? AND number < ?"
+FORGET_DECIDED = "DELETE FROM decided WHERE member = ?"
 DECIDED = "SELECT client_id, number, unit_id FROM decided WHERE member = ?"
-FORGET_LIVES = "DELETE FROM decided WHERE member = ? AND epoch < ?"
 
 # Of a member's units of work, or handles: their numbers are between these.
 DROP_PUTS = "DELETE FROM message WHERE put_by >= ? AND put_by < ? RETURNING queue"

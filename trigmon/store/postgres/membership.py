@@ -39,6 +39,8 @@ from trigmon.store.sql.messages import Messages
 
 PEEK_S = 0.05
 """A member that has looked so lately, and heard no bell since, begins a turn without asking what moved."""
+MOST_KEPT = 1000
+"""So many units of work that need not last are kept for a next life; then the member's own ends of them must last."""
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 
 
@@ -71,7 +73,12 @@ class PostgresMembership:
         self._units: dict[int, Unit] = {}
         self._settles: dict[str, int] = {}
         self._must_last = False
-        self._has_past = False
+        # Of what was decided here the member's own half is told at its next life, until its end lasts there: how many
+        # are kept for that, whether those of the turn are sure to last with its own end, and whether all of them do.
+        self._kept = 0
+        self._ends_last = False
+        self._is_settled = False
+        self.is_full = False
         self._known: Known
         self._turn: Turn
 
@@ -150,7 +157,7 @@ class PostgresMembership:
     # -- life -------------------------------------------------------------------------------------------
 
     def open(self) -> Sequence[Decided]:
-        """The member is active. Returns its units of work whose shared half was committed, the last of each client."""
+        """The member is active. Returns its units of work that its own half may not know to be committed."""
         member.wait_to_take(self.take, self._place, self.holder)
         try:
             self.enter()
@@ -158,7 +165,7 @@ class PostgresMembership:
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
-            self._has_past = bool(decided)
+            self._is_settled = bool(decided)  # who has a turn has taken in what its last lives had decided
             self._session.listen()
         except BaseException:
             self.abandon()
@@ -205,6 +212,9 @@ class PostgresMembership:
         self._session.beat_if_due()
         version = self._picture.version
         self._turn.begin()
+        if self._is_settled:  # the turns before this one have ended here and there
+            self._turn.execute(group_sql.FORGET_DECIDED, (self.member,))
+            self._kept, self._is_settled = 0, False
         rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version))
         self._looked_s = time.monotonic()
         for q_name in self._picture.take(rows):
@@ -221,20 +231,22 @@ class PostgresMembership:
         self._turn.undo()
         self._picture.undo()
         self._ahead.undo(self._units)
+        self._ends_last = False
 
     def end(self) -> None:
         """What was done in the turn is durable when this returns, and the others are told of it."""
+        self.is_full = False
         if not self._turn.is_open:
             return
         self.mark()
-        if self._has_past:  # who has a turn has taken in what its last lives had decided
-            self._has_past = False
-            self._turn.execute(group_sql.FORGET_LIVES, self._session.who)
         writes = self._picture.writes()
         for statement, values in writes:
             self._turn.execute(statement, values)
         self._turn.commit(lasts=self._must_last, then=self._session.bell if writes else "")
         self._must_last = False
+        self.is_full = self._kept >= MOST_KEPT and not self._ends_last
+        self._is_settled = self._is_settled or self._ends_last or self.is_full
+        self._ends_last = False
 
     def changed(self) -> Moved:
         """What moved since this was last asked, whoever moved it."""
@@ -320,10 +332,10 @@ class PostgresMembership:
             self._write(came(lies(queue, back), put))
         self._picture.set(self._units, unit.unit_id, None)
         if is_commit:
-            key = self.member, unit.client_id
             epoch = self._session.who[1]
-            self._turn.execute(group_sql.DECIDE, (*key, unit.number, unit.unit_id, epoch))
-            self._turn.execute(group_sql.FORGET_DECIDED, (*key, unit.number - 1))
+            self._turn.execute(group_sql.DECIDE, (self.member, unit.client_id, unit.number, unit.unit_id, epoch))
+            self._kept += 1
+            self._ends_last = self._ends_last or must_last([change])
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:
         """Runs a statement; of what it must change as many rows as are believed to be there is made sure."""

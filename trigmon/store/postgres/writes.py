@@ -88,14 +88,6 @@ ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id
         ("text", "text", "int8", "int8", "int8"),
         (1, 2),
     ),
-    group_sql.FORGET_DECIDED: Bulk(
-        8,
-        """
-DELETE FROM decided d USING unnest(?::text[], ?::text[], ?::int8[]) AS f (member, client_id, number)
-WHERE d.member = f.member AND d.client_id = f.client_id AND d.number < f.number""",
-        ("text", "text", "int8"),
-        (1, 2),
-    ),
 }
 """And of a group's own tables, where a member writes of no other."""
 _Stretch = dict[str, dict[Values, Values]]
