@@ -93,3 +93,11 @@ def test_a_larger_get_goes_on_behind_what_is_known_over_every_priority(world):
     handle = world.open("Q", IN)
     found = [world.did(Get(handle=handle)).data for _ in range(600)]
     assert found == [b"%d:%d" % (priority, number) for priority in (9, 3, 0) for number in range(200)]
+
+
+def test_what_was_committed_without_waiting_lasts_when_it_is_prepared_and_that_costs_a_trip_once(world):
+    turn(world, Put(q_name="Q", descriptor=LASTING))
+    handle = world.open("Q", IN, as_="app0")
+    turn(world, Get(handle=handle, options=int(GetOption.SYNCPOINT), unit=1))
+    assert trips(world, world.store.prepare) == 1
+    assert trips(world, world.store.prepare) == 0

@@ -6,7 +6,7 @@ import pytest
 from tests.proof.disk import Disk
 from tests.proof.vfs import VFS
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Outcome, Put, PutMany
+from trigmon.mq.calls import Backout, Commit, Get, Open, Outcome, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
 from trigmon.mq.replies import Refused
@@ -115,6 +115,26 @@ def test_a_sync_that_fails_behind_a_commit_without_one_breaks_the_store_as_any_e
     with pytest.raises(StoreBroken):
         manager.turn([(session, 1, volatile), (session, 2, lasting)])
     assert asked.count("sync") == 1
+    VFS.disk.is_dead = True
+    store.abandon()
+
+
+def test_what_is_prepared_lasts_also_where_it_was_committed_before_without_a_sync(tmp_path):
+    VFS.disk = Disk()
+    store = SqliteStore(tmp_path, VFS.name)
+    manager = QueueManager("QM1", store, VirtualClock())
+    session = manager.connect(Identity(client_id="c", administrator=True))
+    q_name = "SYSTEM.DEFAULT.LOCAL.QUEUE"
+    manager.turn([(session, 1, Put(q_name=q_name, descriptor=MessageDescriptor(persistence=1)))])
+    (opened,) = manager.turn([(session, 2, Open(object_name=q_name, options=IN.value))])
+    manager.turn([(session, 3, Get(handle=opened.reply.handle, options=SYNC, unit=1))])
+    assert any(file.pending for file in VFS.disk.files.values())
+    store.prepare()
+    assert not any(file.pending for file in VFS.disk.files.values())
+    asked = []
+    VFS.disk.fault = asked.append
+    store.prepare()
+    assert asked == []  # nothing was written since
     VFS.disk.is_dead = True
     store.abandon()
 

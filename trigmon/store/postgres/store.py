@@ -49,6 +49,7 @@ class PostgresStore(RowStore):
         self._ahead = Ahead()
         self._must_sync = False
         self._must_commit = False
+        self._is_unsynced = False
         self._deferred = 0
         self._beaten_s = 0.0
 
@@ -126,6 +127,8 @@ class PostgresStore(RowStore):
     def prepare(self) -> None:
         """Commits what was written so far, and waits until it lasts; units of work in flight stay in flight."""
         self._turn.release()
+        if self._is_unsynced and not self._turn.is_open and not self._turn.writes.count:
+            self._turn.writes.add(sql.SET_META, ("synced", "1"))  # a commit that writes nothing makes nothing last
         self._must_sync = True
         self._commit()
 
@@ -166,6 +169,7 @@ class PostgresStore(RowStore):
         turn = self._turn
         if turn.writes.count or turn.is_open:
             turn.commit(lasts=self._must_sync)
+            self._is_unsynced = not self._must_sync
         self._must_sync = self._must_commit = False
         self._deferred = 0
 

@@ -46,6 +46,7 @@ class SqliteStore(RowStore):
         self._is_full = True
         self._must_sync = False
         self._must_commit = False
+        self._is_unsynced = False
         self._deferred = 0
         self._in_turn = False
         self._in_call = False
@@ -82,11 +83,13 @@ class SqliteStore(RowStore):
         self.standing.mark()
 
     def prepare(self) -> None:
-        """Commits what was written so far, with a sync; units of work in flight stay in flight."""
+        """Commits what was written so far, with a sync, and syncs what was committed without; units stay in flight."""
         self._release()
         if self._in_turn:
             self._must_sync = True
             self._commit()
+        elif self._is_unsynced:
+            self._sync()
 
     def undo(self) -> None:
         """See the port."""
@@ -109,7 +112,8 @@ class SqliteStore(RowStore):
     def _commit(self) -> None:
         self._in_turn = False
         self._run_sql("COMMIT")
-        if self._must_sync and not self._is_full:
+        self._is_unsynced = not self._is_full
+        if self._must_sync and self._is_unsynced:
             self._sync()
         self._must_sync = self._must_commit = False
         self._deferred = 0
@@ -222,4 +226,4 @@ class SqliteStore(RowStore):
             self._execute("COMMIT")
         except apsw.Error as error:
             raise StoreBroken(f"the sync of a turn: {error}") from error
-        self._in_turn = False
+        self._in_turn = self._is_unsynced = False
