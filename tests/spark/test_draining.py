@@ -14,7 +14,7 @@ from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import batches, drain
-from trigmon.spark.table import refuse_batch, write_batch
+from trigmon.spark.table import BatchRefusedError, refuse_batch, write_batch
 
 pytestmark = [
     pytest.mark.spark,
@@ -377,3 +377,38 @@ class TestInParts:
             assert (batch.id, waiting.rows) == (f"{whole}-1-2-1", 1)
             write_batch(batch.frame, table, batch.id)
         assert self.numbers_in(spark, table) == [0, 1]
+
+    def test_an_interrupt_behind_the_sink_s_commit_writes_nothing_twice_though_the_parts_are_cut_anew(
+        self, qm, q_name, here, how, spark, table
+    ):
+        fill(qm, q_name, 20)
+        self.die(spark, how, 2)
+        parts = []
+        with pytest.raises(KeyboardInterrupt), batches(spark, attempts=1, **how) as waiting:
+            for batch in waiting:
+                with batch:
+                    parts.append(batch.part)
+                    if batch.part != (3, 4):
+                        raise ValueError("something else is wrong")
+                    write_batch(batch.frame, table, batch.id)
+                    raise KeyboardInterrupt
+        assert parts == [(0, 2), (0, 1), (2, 4), (3, 4)]
+        assert (batch.settled, waiting.rows) == (True, 1)
+        assert drain(spark, table=table, **here).rows == 19
+        assert self.numbers_in(spark, table) == list(range(20))
+
+    def test_interrupts_set_nothing_aside_and_what_still_writes_then_is_refused(
+        self, qm, q_name, here, how, spark, table
+    ):
+        fill(qm, q_name, 4)
+        self.die(spark, how, 2)
+        for left in (3, 2, 1):
+            with pytest.raises(KeyboardInterrupt), batches(spark, **how) as waiting, waiting.next() as batch:
+                rows = spark.createDataFrame([("late",)], "data string")
+                raise KeyboardInterrupt
+            assert [row["left"] for row in qm.reservations(q_name)] == [left]
+            with pytest.raises(BatchRefusedError):
+                write_batch(rows, table, batch.id)
+        done = drain(spark, table=table, **here)
+        assert (done.rejected, done.rows, depth(qm, q_name)) == ([], 4, 0)
+        assert self.numbers_in(spark, table) == [0, 1, 2, 3]

@@ -58,6 +58,11 @@ class Parting:
             self._refused.add(name)
         return None
 
+    def is_there(self, made: Reservation, part: Ordinals) -> bool:
+        """Whether the sink has what was tried here of a part; if not, it never takes it from now on."""
+        assert self._refuse is not None
+        return not self._refuse(batch_id(made, part))
+
     def next(self, made: Reservation) -> Part:
         """What to work on. A part that has failed comes before all others, as far as it is left."""
         if self._failing is not None and (left := cut(made.left_ordinals, *self._failing)):
