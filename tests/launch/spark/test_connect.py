@@ -138,6 +138,30 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
     assert serving.user_of(url, "me") == user
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sc://h:1", "sc://h:1"),
+        ("sc://h.example-1.org:1/;token=SECRET;user_id=u", "sc://h.example-1.org:1"),
+        ("sc://[::1]:15002/;token=SECRET", "sc://[::1]:15002"),
+        ("sc://h/;token=a/b@SECRET", "sc://h"),
+        # Spark takes none of these, and what does not work is what is told of.
+        ("sc://h:1;token=SECRET", "sc://h:1"),
+        ("sc://h:1/?token=SECRET", "sc://h:1"),
+        ("sc://h:1?token=SECRET", "sc://h:1"),
+        ("sc://h:1#token=SECRET", "sc://h:1"),
+        ("sc://u:SECRET@h:1/", "sc://h:1"),
+        ("sc://u:SECRET@x@h:1/;token=SECRET", "sc://h:1"),
+        ("sc://u:SECRET/x@h:1/", "sc://u"),
+        ("sc://h:SECRET", "sc://h"),
+        ("sc://h&token=SECRET", "sc://h"),
+        ("sc://", "sc://"),
+    ],
+)
+def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_address_is_written(url, shown):
+    assert serving.shown(url) == shown
+
+
 def test_a_run_finds_its_session_in_its_environment():
     session = Session(master="local", conf={"a": "b"}, files=["/f"])
     plan = serving.completed(LaunchPlan(argv=["x"], environment={"A": "1"}, session=session), "sc://h/;session_id=s")
