@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import first_row
+from tests.benchmarks import first_row, on_shared
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.depths import Depths
 from tests.benchmarks.draining import draining
@@ -47,6 +47,10 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
+    parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
+    parser.add_argument(
+        "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
+    )
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
@@ -58,6 +62,10 @@ def main() -> None:
             return
         if options.postgres:
             postgres(Path(directory), rounds, scale)
+            return
+        if options.shared:
+            held_s = options.held if options.held is not None else 60 / scale
+            on_shared.measured(Path(directory), rounds, 100 // scale, held_s)
             return
         deciding(rounds, 20_000 // scale)
         depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)

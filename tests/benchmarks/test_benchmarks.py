@@ -54,6 +54,14 @@ def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
     assert done.stdout.count(" x ") == 12
 
 
+def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_held_open():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--shared", "--held", "0"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" x ") == 4 + 2 * 2
+    assert done.stdout.count("two members") == 3
+
+
 @pytest.mark.spark
 def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--spark"]

@@ -22,6 +22,7 @@ from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType
 from trigmon.rules import changes as c
 from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.heeding import is_quiet
 from trigmon.rules.members import Group, Holding, Member
 from trigmon.rules.shared import SharedQueue
 from trigmon.rules.world import Standing
@@ -153,7 +154,9 @@ class TwoStores:
         self._look()
         if not self._moved and not self._copied:
             return NOTHING_MOVED
-        moved = Moved(tuple(sorted(self._moved)), tuple(sorted(self._copied)))
+        queues, judged = self._standing.queues, self._standing.judged
+        quiet = frozenset(name for name in self._moved if is_quiet(queues.get(name), judged.get(name)))
+        moved = Moved(tuple(sorted(self._moved)), tuple(sorted(self._copied)), quiet)
         self._moved.clear()
         self._copied.clear()
         return moved

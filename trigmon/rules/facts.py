@@ -233,10 +233,14 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """What moved in a group: shared queues by name, and definitions that each member has a copy of."""
+    """What moved in a group: shared queues by name, and definitions that each member has a copy of.
+
+    ``quiet`` are those of the queues of which nothing moved that is ever judged.
+    """
 
     queues: tuple[str, ...] = ()
     definitions: tuple[tuple[ObjectType, str], ...] = ()
+    quiet: frozenset[str] = frozenset()
 
 
 NOTHING_MOVED = Moved()

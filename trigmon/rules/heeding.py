@@ -27,6 +27,20 @@ from trigmon.rules.triggers.sharing import criteria, in_force
 from trigmon.rules.triggers.situation import Happened, Situation
 
 
+def is_quiet(queue: QueueFacts | None, judged: QueueFacts | None) -> bool:
+    """Whether :func:`decide_judge_shared` would bring nothing: no message came by a put, nobody came to read or left.
+
+    So it is behind a put under syncpoint, a get and the commit of a get.
+    """
+    return (
+        queue is not None
+        and judged is not None
+        and queue.shared == judged.shared
+        and queue.open_input_count == judged.open_input_count
+        and (queue.definition is judged.definition or queue.definition == judged.definition)
+    )
+
+
 def decide_heed(call: Heed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Each queue is judged against how it stood before, and only then all of them are noted as judged."""
     copies: list[Call] = [TakeCopy(object_type=kind.name, name=name) for kind, name in call.moved.definitions]

@@ -189,6 +189,7 @@ class Daemon:
             log=self._log,
             on_turn=self._on_turn,
             on_broken=self._broken,
+            looks_again=bool(self._settings.group.name),
         )
 
     def _on_turn(self) -> None:

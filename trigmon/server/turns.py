@@ -34,7 +34,7 @@ class Turns:
     """Carries calls from connections to the queue manager and replies back.
 
     ``on_turn`` is called before each turn. ``on_broken`` hears of an error out of a turn: then nothing may be
-    answered any more.
+    answered any more. ``looks_again``: where a turn is trips to a database, it is worth another look at who has sent.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Turns:
         log: Any,
         on_turn: Callable[[], None],
         on_broken: Callable[[BaseException], None],
+        looks_again: bool = False,
     ) -> None:
         self.patience = patience
         self.guests = guests
@@ -57,6 +58,7 @@ class Turns:
         self._seldom = Seldom(log)
         self._on_turn = on_turn
         self._on_broken = on_broken
+        self._looks_again = looks_again
         self._loop = asyncio.get_running_loop()
         self._ready: dict[Connection, None] = {}
         self._lost: list[Session] = []
@@ -125,7 +127,11 @@ class Turns:
     def _ring(self) -> None:
         if not self._is_rung and not self._is_over:
             self._is_rung = True
-            self._loop.call_soon(self._turn)
+            if self._looks_again:
+                # Once more round the loop: who was just answered may have sent meanwhile, and comes in the same turn.
+                self._loop.call_soon(self._loop.call_soon, self._turn)
+            else:
+                self._loop.call_soon(self._turn)
 
     def _due(self) -> None:
         self._alarm = self._alarm_ms = None

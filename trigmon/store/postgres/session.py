@@ -100,9 +100,9 @@ class Session:
             return  # most blocks are over sooner, and need no session
         # Where it fails the member's own session finds out why.
         with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
-            connection.execute(link_free(member.BEAT), self.who)
+            connection.execute(for_cursor(member.BEAT), self.who)
             while not over.wait(every_s):
-                connection.execute(link_free(member.BEAT), self.who)
+                connection.execute(for_cursor(member.BEAT), self.who)
 
     def _send_beat(self) -> None:
         for statement, values in (

@@ -1,0 +1,69 @@
+"""What a member need not judge of a shared queue: whatever moved there could bring nothing."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.enums import QsgDisp, TriggerControl, TriggerType
+from trigmon.qmgr.ids import Counter
+from trigmon.rules.decision import Decision
+from trigmon.rules.errands import JudgeShared
+from trigmon.rules.facts import ConnectionFacts, Facts, QueueFacts, Reader, Shared
+from trigmon.rules.heeding import decide_judge_shared, is_quiet
+
+INITIATION = QueueFacts(LocalQueue(name="I"), open_input_count=1)
+ONE = (1, *[0] * 9)
+
+
+def queue(trigger_type: TriggerType, readers: int, others: int) -> QueueFacts:
+    """A shared queue that triggers whenever a put lets it."""
+    definition = LocalQueue(
+        name="Q",
+        qsg_disp=QsgDisp.SHARED,
+        trigger_control=TriggerControl.ON,
+        trigger_type=trigger_type,
+        trigger_depth=1,
+        initiation_q_name="I",
+        process_name="P",
+    )
+    shared = Shared((Reader("QM2", others),) if others else ())
+    return QueueFacts(definition, open_input_count=readers, shared=shared)
+
+
+def judged(now: QueueFacts, before: QueueFacts) -> Decision:
+    connection = ConnectionFacts(1, "c", "a", "u", 1)
+    q_mgr = QueueManagerDefinition(name="QM1")
+    facts = Facts(q_mgr, connection, queue=now, judged=before, process=Process(name="P"), initiation=INITIATION)
+    return decide_judge_shared(JudgeShared(q_name="Q", acted=True), facts, None, 0, Counter("QM1", 1))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("readers", [0, 1])
+@pytest.mark.parametrize("trigger_type", [TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH])
+def test_where_it_is_quiet_the_judgement_would_bring_nothing(trigger_type, readers, others):
+    before = queue(trigger_type, readers, others)
+    quiet = [
+        replace(before, uncommitted_puts=1),
+        replace(before, depths=ONE),  # what was got is back
+        replace(before, uncommitted_gets=1, open_count=2, open_output_count=1),
+    ]
+    for now in quiet:
+        assert is_quiet(now, before)
+        assert judged(now, before) == Decision()
+
+
+def test_what_came_by_a_put_is_never_quiet():
+    before = queue(TriggerType.FIRST, 0, 0)
+    now = replace(before, depths=ONE, shared=Shared(put_totals=ONE, rises=ONE))
+    assert not is_quiet(now, before)
+    assert judged(now, before).judged
+
+
+def test_a_close_a_definition_and_a_queue_that_is_new_or_gone_are_never_quiet():
+    before = queue(TriggerType.FIRST, 1, 1)
+    closed, elsewhere = replace(before, open_input_count=0), replace(before, shared=Shared())
+    changed = replace(before, definition=replace(before.definition, trigger_control=TriggerControl.OFF))
+    assert not any(is_quiet(now, before) for now in (closed, elsewhere, changed, None))
+    assert not is_quiet(before, None)
