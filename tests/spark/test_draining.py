@@ -14,7 +14,7 @@ from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import batches, drain
-from trigmon.spark.table import refuse_batch
+from trigmon.spark.table import BatchRefusedError, refuse_batch, write_batch
 
 pytestmark = [
     pytest.mark.spark,
@@ -329,15 +329,86 @@ class TestByAStream:
         assert row_of(qm, q_name)["open_input_count"] == 0
 
 
-def test_a_message_at_which_one_job_was_killed_by_chance_is_in_the_table_like_all_others(
-    qm, q_name, here, spark, tmp_path
-):
-    fill(qm, q_name, 4)
-    table = tmp_path / "table"
-    how = {"refuse": partial(refuse_batch, table), **here}
-    for _ in range(3):  # two over all of it, and one over a message alone
-        with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next():
-            raise SystemExit
-    done = drain(spark, table=table, **here)
-    assert (done.rejected, done.rows) == ([], 4)
-    assert spark.read.parquet(str(table)).count() == 4
+class TestInParts:
+    """What jobs died over; a SystemExit leaves to the next job what a death does."""
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        return tmp_path / "table"
+
+    @pytest.fixture
+    def how(self, here, table):
+        return {"refuse": partial(refuse_batch, table), **here}
+
+    def die(self, spark, how, times):
+        for _ in range(times):
+            with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next():
+                raise SystemExit
+
+    def numbers_in(self, spark, table):
+        return sorted(int(body) for body in data_of(spark.read.parquet(str(table))))
+
+    @pytest.mark.parametrize("deaths", [1, 3])
+    def test_a_message_at_which_jobs_were_killed_by_chance_is_in_the_table_like_all_others_and_nothing_fails(
+        self, qm, q_name, here, how, spark, table, deaths, capsys
+    ):
+        fill(qm, q_name, 4)
+        self.die(spark, how, 2 + deaths)  # two over all of it, the others over one message alone each
+        done = drain(spark, table=table, **here)
+        assert (done.rejected, done.rows) == ([], 4)
+        assert self.numbers_in(spark, table) == [0, 1, 2, 3]
+        assert "BatchRefusedError" not in capsys.readouterr().err
+
+    def test_what_a_job_had_written_when_it_died_is_settled_and_a_part_bears_the_number_of_its_deaths(
+        self, qm, q_name, how, spark, table
+    ):
+        fill(qm, q_name, 2)
+        self.die(spark, how, 2)
+        ids = []
+        for writes in (False, False, True):  # a death over each of the two, and one more over the first
+            with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next() as batch:
+                ids.append(batch.id)
+                if writes:
+                    write_batch(batch.frame, table, batch.id)
+                raise SystemExit
+        whole = ids[0].removesuffix("-0-1")
+        assert ids == [f"{whole}-0-1", f"{whole}-1-2", f"{whole}-0-1-1"]
+        with batches(spark, **how) as waiting, waiting.next() as batch:
+            assert (batch.id, waiting.rows) == (f"{whole}-1-2-1", 1)
+            write_batch(batch.frame, table, batch.id)
+        assert self.numbers_in(spark, table) == [0, 1]
+
+    def test_an_interrupt_behind_the_sink_s_commit_writes_nothing_twice_though_the_parts_are_cut_anew(
+        self, qm, q_name, here, how, spark, table
+    ):
+        fill(qm, q_name, 20)
+        self.die(spark, how, 2)
+        parts = []
+        with pytest.raises(KeyboardInterrupt), batches(spark, attempts=1, **how) as waiting:
+            for batch in waiting:
+                with batch:
+                    parts.append(batch.part)
+                    if batch.part != (3, 4):
+                        raise ValueError("something else is wrong")
+                    write_batch(batch.frame, table, batch.id)
+                    raise KeyboardInterrupt
+        assert parts == [(0, 2), (0, 1), (2, 4), (3, 4)]
+        assert (batch.settled, waiting.rows) == (True, 1)
+        assert drain(spark, table=table, **here).rows == 19
+        assert self.numbers_in(spark, table) == list(range(20))
+
+    def test_interrupts_set_nothing_aside_and_what_still_writes_then_is_refused(
+        self, qm, q_name, here, how, spark, table
+    ):
+        fill(qm, q_name, 4)
+        self.die(spark, how, 2)
+        for left in (3, 2, 1):
+            with pytest.raises(KeyboardInterrupt), batches(spark, **how) as waiting, waiting.next() as batch:
+                rows = spark.createDataFrame([("late",)], "data string")
+                raise KeyboardInterrupt
+            assert [row["left"] for row in qm.reservations(q_name)] == [left]
+            with pytest.raises(BatchRefusedError):
+                write_batch(rows, table, batch.id)
+        done = drain(spark, table=table, **here)
+        assert (done.rejected, done.rows, depth(qm, q_name)) == ([], 4, 0)
+        assert self.numbers_in(spark, table) == [0, 1, 2, 3]

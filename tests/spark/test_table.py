@@ -89,6 +89,23 @@ def test_a_job_that_still_writes_a_batch_when_it_is_refused_is_told(tmp_path):
     assert content(table) == {}
 
 
+def test_a_job_that_begins_to_write_a_batch_while_it_is_refused_hinders_nobody(tmp_path, monkeypatch):
+    table = tmp_path / "table"
+    plain = trigmon.spark.table._sync_tree
+
+    def synced(directory):
+        plain(directory)
+        with pytest.raises(OSError, match="no space"):
+            write_batch(Frame("late", fails=True), table, "b1")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("trigmon.spark.table._sync_tree", synced)
+        assert refuse_batch(table, "b1")
+    with pytest.raises(BatchRefusedError):
+        write_batch(Frame("late"), table, "b1")
+    assert content(table) == {}
+
+
 @pytest.mark.parametrize("when", ["while it writes", "while it is moved"])
 def test_a_job_that_still_writes_a_batch_which_another_was_given_adds_nothing_to_it(tmp_path, monkeypatch, when):
     table = tmp_path / "table"

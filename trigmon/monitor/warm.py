@@ -274,7 +274,8 @@ class Warm:
 
     def _give_up(self, release: Release, error: str) -> None:
         if error:
-            log.warning("session not released", run=release.given.run_id, error=error)
+            told = serving.told(error, release.given.remote)
+            log.warning("session not released", run=release.given.run_id, error=told)
         self.shelf.drop_session(release.given.run_id)
 
     # -- under the lock -------------------------------------------------------------------------------------

@@ -76,7 +76,11 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     """
     handle = _checked(call, facts)
     if facts.queue is not None and facts.queue.shared is not None:
-        raise FunctionNotSupported(f"{handle.q_name} is shared: what is reserved is on a queue manager's own queue")
+        raise FunctionNotSupported(
+            f"QLOCAL({handle.q_name}) is shared in {facts.group}, and only what is on a queue manager's own queue can "
+            "be reserved, as Spark does to drain it: put to a queue of QSGDISP(QMGR) what is to be drained, or get "
+            "from this one under syncpoint"
+        )
     own = _own(call, facts)
     if own is not None and own.holder not in (0, facts.connection.connection):
         raise ObjectInUse(f"{own.q_name}: a reservation of {own.consumer} is held by another connection of {own.by}")

@@ -26,7 +26,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -205,6 +205,21 @@ class Batches:
         self.search.succeeded(self.search.max_rows if is_part else rows)
         self.settled, self.rows = self.settled + 1, self.rows + rows
 
+    def interrupted(self, made: Reservation, part: Ordinals) -> bool:
+        """Who ends a part from outside says nothing of what it worked on; returns whether the sink has it.
+
+        Then it is settled. Else the sink never takes it any more, and it goes back to the queue, to come again in a
+        batch of another id. Where that fails too, it is left to the next job, as if this one had died over it.
+        """
+        with suppress(Exception):  # what is to be told is the interrupt
+            left = made.left
+            if self._parting.is_there(made, part):
+                made.settle(part[0], part[1] - part[0])
+                self.done(left - made.left, is_part=True)
+                return True
+            made.release(part[0], part[1] - part[0], counts=False)
+        return False
+
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
         """On a terminal, how far it is, and what is reserved now."""
         if self.line.is_shown:
@@ -341,7 +356,7 @@ class Batch:
             self._of.done(self.count, is_part=self.part is not None)
             return False
         if isinstance(error, KeyboardInterrupt) and self.part is not None and self._made.connection.alive:
-            self._made.attempt()  # who ends it from outside says nothing of what it worked on
+            self.settled = self._of.interrupted(self._made, self.part)
         is_ours = isinstance(error, Exception) and self._made.connection.alive
         return is_ours and self._of.failed(self.number, error, self.part)
 

@@ -2,7 +2,8 @@
 
 Each part is a batch to the sink, with an id of its own. So the ids under which earlier jobs may have written the same
 messages are called in first: the sink says of each that it has that batch, which then is settled, or that it never will
-take it any more. That holds for a job too that was given up and still writes.
+take it any more. That holds for a job too that was given up and still writes. A part that jobs died over bears their
+number in its id, so that it never comes by one that was called in.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Parting:
         if made.number != self._number:
             self._begin(made)
         tried = [(batch_id(made), (0, made.count))]
-        tried += [(batch_id(made, (first, end)), (first, end)) for first, end, _ in made.deaths]
+        for first, end, times in made.deaths:
+            tried += [(_part_id(made, (first, end), died), (first, end)) for died in range(times)]
         for name, (first, end) in tried:
             if name in self._refused or not cut(made.left_ordinals, first, end):
                 continue
@@ -55,6 +57,11 @@ class Parting:
                 return first, end
             self._refused.add(name)
         return None
+
+    def is_there(self, made: Reservation, part: Ordinals) -> bool:
+        """Whether the sink has what was tried here of a part; if not, it never takes it from now on."""
+        assert self._refuse is not None
+        return not self._refuse(batch_id(made, part))
 
     def next(self, made: Reservation) -> Part:
         """What to work on. A part that has failed comes before all others, as far as it is left."""
@@ -76,8 +83,15 @@ class Parting:
 
 def batch_id(made: Reservation, part: Ordinals | None = None) -> str:
     """What the sink knows a batch by: no other batch's, fit for a file's name, the same to every job."""
-    whole = made.token or f"reservation-{made.number}"
-    return whole if part is None else f"{whole}-{part[0]}-{part[1]}"
+    if part is None:
+        return made.token or f"reservation-{made.number}"
+    return _part_id(made, part, sum(times for *of, times in made.deaths if tuple(of) == part))
+
+
+def _part_id(made: Reservation, part: Ordinals, died: int) -> str:
+    """A part's id, for the job that comes behind so many that died over the very same part."""
+    plain = f"{batch_id(made)}-{part[0]}-{part[1]}"
+    return f"{plain}-{died}" if died else plain
 
 
 def units_of(connection: Connection, number: int, left: list[Ordinals], whole_groups: bool) -> list[Ordinals]:

@@ -3,6 +3,7 @@
     flights/batch=ID/       what is in the table: files, or a directory a month, where it is partitioned so
     flights/batch=ID/_refused   of a batch that the table shall never take: its messages come in others
     flights.staging/ID.X/   what an attempt is writing, a directory of its own
+    flights.staging/_refused.ID.X/   on its way into the table, where a batch is refused
 
 A batch that comes again is found by its name and not written a second time; one that was not written to its end was
 never in the table. A job that was given up and still writes cannot add to what its successor writes, and the first of
@@ -43,7 +44,8 @@ class BatchRefusedError(RuntimeError):
 def refuse_batch(table: str | Path, name: str) -> bool:
     """Sees to it that the table never takes the batch from now on, whoever still writes it; False when it has it."""
     final = batch_of(table, name)
-    staged = staging_of(table) / f"{name}.{os.urandom(4).hex()}"
+    # Not as what is written of the batch: who begins to write it would take that away.
+    staged = staging_of(table) / f"{_REFUSED}.{name}.{os.urandom(4).hex()}"
     staged.mkdir(parents=True)
     (staged / _REFUSED).touch()
     try:

@@ -138,6 +138,44 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
     assert serving.user_of(url, "me") == user
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sc://h:1", "sc://h:1"),
+        ("sc://h.example-1.org:1/;token=SECRET;user_id=u", "sc://h.example-1.org:1"),
+        ("sc://[::1]:15002/;token=SECRET", "sc://[::1]:15002"),
+        ("sc://h/;token=a/b@SECRET", "sc://h"),
+        # Spark takes none of these, and what does not work is what is told of.
+        ("sc://h:1;token=SECRET", "sc://h:1"),
+        ("sc://h:1/?token=SECRET", "sc://h:1"),
+        ("sc://h:1?token=SECRET", "sc://h:1"),
+        ("sc://h:1#token=SECRET", "sc://h:1"),
+        ("sc://u:SECRET@h:1/", "sc://h:1"),
+        ("sc://u:SECRET@x@h:1/;token=SECRET", "sc://h:1"),
+        ("sc://u:SECRET/x@h:1/", "sc://u"),
+        ("sc://h:SECRET", "sc://h"),
+        ("sc://h&token=SECRET", "sc://h"),
+        ("sc://", "sc://"),
+    ],
+)
+def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_address_is_written(url, shown):
+    assert serving.shown(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "why", "told"),
+    [
+        ("sc://h:1;token=SECRET", "no port: '1;token=SECRET'", "no port: '1;token=...'"),
+        ("sc://h:1/;tokenSECRET", "'tokenSECRET' is no pair", "'...' is no pair"),
+        ("sc://u:SECRET@h:1/", "cannot resolve u:SECRET@h", "cannot resolve u:...@h"),
+        ("sc://h:1/;token=a+SECRET==;use_ssl=true", "with use_ssl=true: a+SECRET==", "with use_ssl=true: ...=="),
+        ("sc://host:15002", "cannot reach host:15002", "cannot reach host:15002"),
+    ],
+)
+def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_told_without_its_secrets(url, why, told):
+    assert serving.told(why, url) == told
+
+
 def test_a_run_finds_its_session_in_its_environment():
     session = Session(master="local", conf={"a": "b"}, files=["/f"])
     plan = serving.completed(LaunchPlan(argv=["x"], environment={"A": "1"}, session=session), "sc://h/;session_id=s")

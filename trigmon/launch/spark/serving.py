@@ -9,6 +9,7 @@ that whichever monitor comes next releases those of runs that ended meanwhile.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -32,6 +33,12 @@ FAIR = """<?xml version="1.0"?>
 <allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
 """
 """How jobs share a server's cores: without it, the pool that all are in takes them one after the other."""
+_ENDS_AUTHORITY = re.compile("[/;?#]")
+_SERVER = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[\w.-]*)(:[0-9]+$)?")
+_SEPARATORS = re.compile("[/;?#@&:=]")
+_OPEN_WORDS = ("token", "user_id", "session_id", "user_agent", "use_ssl", "true", "false")
+_SHORTEST_SECRET = 4
+"""A shorter word stands in other words too, which nobody could read without it."""
 _T = TypeVar("_T")
 _NAMESPACE = uuid.UUID("6b0f1c5e-2f5b-4b0f-9a43-31a2c6c2d9f4")
 
@@ -117,8 +124,23 @@ def is_elsewhere(master: str) -> bool:
 
 
 def shown(url: str) -> str:
-    """A server elsewhere as it is told of: without the parameters of its address, for one may be a token."""
-    return url.partition("/;")[0].rstrip("/")
+    """A server elsewhere as it is told of: its host and port alone, for all else may be a secret.
+
+    That holds for an address too that Spark cannot read: such a one is told of most.
+    """
+    scheme, mark, rest = url.partition("://")
+    authority = _ENDS_AUTHORITY.split(rest, maxsplit=1)[0].rpartition("@")[2]
+    server = _SERVER.match(authority)
+    return scheme + mark + (server[0] if server else "")
+
+
+def told(why: str, url: str) -> str:
+    """What a client says of a server elsewhere, as it is told of: it quotes what it cannot read of an address."""
+    open_words = {*_SEPARATORS.split(shown(url)), *_OPEN_WORDS}
+    secrets_of = {word for word in _SEPARATORS.split(url) if len(word) >= _SHORTEST_SECRET and word not in open_words}
+    for word in sorted(secrets_of, key=len, reverse=True):
+        why = why.replace(word, "...")
+    return why
 
 
 def completed(plan: LaunchPlan, remote: str) -> LaunchPlan:
