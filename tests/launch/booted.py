@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parents[2]
 SYSTEMD = Path("/lib/systemd/systemd")
 CGROUPS = Path("/sys/fs/cgroup")
 TARGET = "trigmon-test.target"
-WAIT_S = 30.0
+WAIT_S = 120.0
 _KINDS = ["--mount", "--pid", "--cgroup", "--uts", "--ipc", "--net"]
 
 
@@ -51,7 +51,7 @@ class Machine:
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """A command inside, to its end."""
-        return subprocess.run(self.argv(*argv), capture_output=True, text=True, check=False, timeout=10 * WAIT_S)
+        return subprocess.run(self.argv(*argv), capture_output=True, text=True, check=False, timeout=3 * WAIT_S)
 
 
 @contextmanager

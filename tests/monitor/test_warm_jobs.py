@@ -19,7 +19,7 @@ from tests.monitor.warm_house import JOB, TELLS, WarmHouse
 from tests.spark.conftest import depth
 from tests.waiting import until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # What javac makes of: public class Said { public static String it() { return "from the jar"; } }
 SAID = base64.b64decode(
