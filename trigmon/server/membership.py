@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trigmon.server.chores import Chore
 from trigmon.server.turns import Turns
-from trigmon.store.postgres.membership import PostgresMembership
+
+if TYPE_CHECKING:
+    from trigmon.store.postgres.membership import PostgresMembership
 
 POLL_S = 1.0
 """How long a change of another member's may stay unseen whose bell was not heard."""
