@@ -39,6 +39,15 @@ rows = spark.createDataFrame([(n % 7, n) for n in range(100)], ["k", "n"]).group
 print(len(rows), "rows,", spark.conf.get("spark.app.name"), sys.argv[1:], flush=True)
 spark.stop()
 """
+WHENCE = """\
+from pyspark import SparkContext
+
+def whence(_=None):
+    from pyspark import serializers as it
+    return f"{it.__file__} {it.__cached__}"
+
+print(whence(), *SparkContext.getOrCreate().parallelize([0], 1).map(whence).collect(), sep="\\n")
+"""
 CONF = "spark.driver.bindAddress=127.0.0.1 spark.driver.host=127.0.0.1 spark.ui.enabled=false spark.log.level=WARN"
 JAVAS = {
     "the machine's": pytest.param(
@@ -122,6 +131,22 @@ def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_
     using = archive.using(it.archives.file(note.key), java)
     at = plan.argv.index(direct.MAIN)
     assert it.run(_with(plan, [*plan.argv[:at], *using, *plan.argv[at:]])) == 0
+
+
+def test_the_drivers_python_and_the_workers_have_pyspark_compiled(tmp_path):
+    """Each says where it has it from, and which compiled file it read."""
+    (tmp_path / "job.py").write_text(WHENCE)
+    said = {"appl_type": ApplType.SPARK, "working_directory": str(tmp_path), "spark_master": "local[1]"}
+    plan = SparkSubmitLauncher(tmp_path, makes_archives=False).plan(make_order("job.py", spark_conf=CONF, **said))
+    it = subprocess.run(plan.argv, env=environment(plan), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert it.returncode == 0, it.stderr
+    there = Path(plan.environment["SPARK_HOME"], "python", "lib", "pyspark.zip", "pyspark")
+    driver, worker = it.stdout.splitlines()
+    for told in (driver, worker):
+        file, cached = told.split()
+        assert Path(file) == there / "serializers.py"
+        assert Path(cached).is_file()
+    assert there.samefile(REAL)
 
 
 def test_a_spark_that_is_not_laid_out_as_pip_does_is_started_by_its_spark_submit(tmp_path):

@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from tests.launch.spark.homes import java_script, pips
+from tests.launch.spark.homes import REAL, java_script, pips
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import LaunchError
 from trigmon.launch.spark import with_keytab
@@ -86,6 +88,39 @@ def test_an_archive_is_made_behind_the_first_run_that_would_have_liked_one_and_u
     assert (option in first.argv, option in launcher.plan(job(**place)).argv) == (False, True)
     launcher.tend()
     assert launcher.maker is None
+
+
+def test_a_python_job_finds_pyspark_compiled_and_no_other_does(job, tmp_path):
+    """The Spark is this Python's own; its jars are looked for where they are."""
+    java = java_script(tmp_path / "jdk")
+    (tmp_path / "job.jar").touch()
+    launcher = SparkSubmitLauncher(tmp_path)
+
+    def home(appl_id="job.py", variables="", **said):
+        environment = f"JAVA_HOME={java} {variables}"
+        order = job(spark_environment=environment, **said)
+        plan = launcher.plan(replace(order, trigger=replace(order.trigger, appl_id=appl_id)))
+        assert str(REAL / "jars" / "*") in plan.argv[plan.argv.index("-cp") + 1]
+        return Path(plan.environment["SPARK_HOME"])
+
+    there = home()
+    assert there.parent == tmp_path / "java"
+    assert (there / "python" / "lib" / "pyspark.zip" / "pyspark").samefile(REAL)
+    assert home(spark_master="spark://m:7077") == home(spark_conf="spark.a=b") == there
+    others = home("job.jar", spark_class="A"), home(variables="PYSPARK_PYTHON=/opt/py"), home(spark_master="yarn")
+    assert others == (REAL, REAL, REAL)
+    assert home(spark_conf="spark.pyspark.python=/opt/py") == REAL
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_who_may_not_go_there_has_sparks_own_directory(job, tmp_path):
+    tmp_path.chmod(0o700)
+    java = java_script(tmp_path / "jdk")
+    allow = tmp_path / "allow"
+    allow.write_text("nobody\n")
+    launcher = SparkSubmitLauncher(tmp_path, Grants(run_as_file=allow))
+    plan = launcher.plan(job(run_as="nobody", spark_environment=f"JAVA_HOME={java}"))
+    assert plan.environment["SPARK_HOME"] == str(REAL)
 
 
 def test_a_failed_making_is_not_begun_again_and_jobs_start_without(job, place, tmp_path):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
-from trigmon.launch.spark import archive, command, direct, log_lines, make_archive, status, with_keytab
+from trigmon.launch.spark import archive, command, compiled, direct, log_lines, make_archive, status, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.java import Java, find_java
 from trigmon.launch.users import account
@@ -75,7 +75,7 @@ class SparkSubmitLauncher:
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
-        program, more = self._program(home, java, process, environ)
+        program, more = self._program(home, java, order, environ | spark)
         argv = [*program, *said]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
@@ -87,9 +87,10 @@ class SparkSubmitLauncher:
         return self._grants.completed(plan, _with_keytab(process))
 
     def _program(
-        self, home: Path, java: Java, process: Process, environ: Mapping[str, str]
+        self, home: Path, java: Java, order: Order, environ: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
         """What is executed before the words that spark-submit is told, and the variables that go with it."""
+        process = order.process
         settings = command.settings(process)
         given = {**environ, **self._grants.variables()}  # the administrator has every program given those
         if direct.why_not(home, process, settings, given):
@@ -100,18 +101,41 @@ class SparkSubmitLauncher:
         if file is None and self._makes_archives:
             self._wanted = home, java
         using = archive.using(file, java) if file else ()
-        if file and process.run_as:
-            self._tell_where_it_is_closed(process.run_as)
+        if file:
+            self._tell_where_it_is_closed(process)
         argv = [*direct.command(home, java, process, settings, using), *direct.ports(settings)]
-        return argv, direct.environment(home)
+        return argv, direct.environment(home) | self._compiled(home, order, settings, given)
 
-    def _tell_where_it_is_closed(self, name: str) -> None:
+    def _compiled(
+        self, home: Path, order: Order, settings: Mapping[str, str], given: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Another SPARK_HOME for a PySpark job, where its Pythons find PySpark compiled; nothing where that cannot be.
+
+        YARN is sent the zip itself.
+        """
+        is_python = command.program(order).endswith(".py") and not order.process.spark_master.startswith("yarn")
+        if not is_python or not compiled.is_of_use(home, settings, given):
+            return {}
+        try:
+            there = compiled.linked(self.archives.directory, home)
+            return {} if self._closed(order.process) else {"SPARK_HOME": str(there)}
+        except OSError as error:
+            log.warning("no links to a compiled PySpark can be made", error=str(error))
+            return {}
+
+    def _tell_where_it_is_closed(self, process: Process) -> None:
         """A Java machine that cannot read its archive says nothing and starts without: so it is told here, once."""
-        user = account(name)
-        closed = archive.closed_to(self.archives.directory, user.uid, user.groups)
-        if closed is not None and name not in self._told_closed:
-            self._told_closed.add(name)
-            log.warning("a user cannot read the archive of classes", user=name, chmod_o_x=str(closed))
+        closed = self._closed(process)
+        if closed is not None and process.run_as not in self._told_closed:
+            self._told_closed.add(process.run_as)
+            log.warning("a user cannot read the archive of classes", user=process.run_as, chmod_o_x=str(closed))
+
+    def _closed(self, process: Process) -> Path | None:
+        """The directory that keeps the user whom the job runs as out of what lies here; None: he may enter."""
+        if not process.run_as:
+            return None
+        user = account(process.run_as)
+        return archive.closed_to(self.archives.directory, user.uid, user.groups)
 
     def tend(self) -> None:
         """Begins to make the archive that a run would have liked, once that run has ended; one at a time."""
