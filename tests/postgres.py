@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from trigmon.store.postgres.connection import LEASE_MS, Place, empty
 from trigmon.store.postgres.group import PostgresGroup
@@ -36,6 +37,8 @@ MEMORY = Path("/dev/shm")
 READY_S = 30.0
 STALE_S = 60.0
 PREFIX = "trigmon-pg-"
+STANDBY = "standby"
+"""Who confirms commits where anybody has to: by name, since a base backup that is being made is anybody, too."""
 _PR_SET_PDEATHSIG = 1
 _numbers = itertools.count(1)
 
@@ -43,12 +46,13 @@ _numbers = itertools.count(1)
 class Server:
     """A cluster in a directory of its own, reached by a Unix socket in it. ``dsn`` is what a client connects with.
 
-    With an ``address`` of this machine's it is reached there, from that address's network.
+    With an ``address`` of this machine's it is reached there, from that address's network. One ``of`` another is that
+    one's standby, with the settings that it has now.
 
     PostgreSQL does not run as root: root's tests run it as nobody, from a copy that nobody may read.
     """
 
-    def __init__(self, *, fsync: bool = True, address: str = "") -> None:
+    def __init__(self, *, fsync: bool = True, address: str = "", of: Server | None = None) -> None:
         # Without fsync it may as well lie in memory, where there is a file system for that.
         in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
         self._home = _directory(in_memory)
@@ -63,14 +67,29 @@ class Server:
         if self._as:
             os.chown(self._home, NOBODY, NOBODY)
             self._home.chmod(0o755)
-        made = [self._bin / "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale"]
-        subprocess.run([*made, "--no-sync"], check=True, capture_output=True, cwd="/", **self._as)
+        if of is None:
+            self._run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        else:
+            self._copy(of)
         if address:
             self.dsn = f"host={address} user=postgres dbname=postgres"
             with (self._data / "pg_hba.conf").open("a") as hba:
                 hba.write("host all all samenet trust\n")
         atexit.register(self.end)
         self.start()
+
+    def follow(self, of: Server) -> None:
+        """What has ended begins anew, as the standby of another."""
+        shutil.rmtree(self._data)
+        self._copy(of)
+        self.start()
+
+    def _copy(self, of: Server) -> None:
+        self._run("pg_basebackup", "-d", of.dsn, "-R", "-c", "fast", "--no-sync")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        argv = [self._bin / program, *arguments, "-D", self._data]
+        subprocess.run(argv, check=True, capture_output=True, cwd="/", **self._as)
 
     def start(self) -> None:
         """Starts it and waits until it can be asked; it ends with this process, however that ends."""
@@ -82,6 +101,9 @@ class Server:
             "max_connections": "60",
             "shared_buffers": "64MB",
             "max_locks_per_transaction": "512",  # a schema that is dropped has dozens of tables and indexes
+            "cluster_name": STANDBY,  # as a standby it goes by this name
+            "wal_retrieve_retry_interval": "100ms",  # as that it looks so often whether the other is there
+            "wal_receiver_status_interval": "1s",  # and says so often how far it is
         }
         options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in said.items())
         with self._log.open("ab") as log:
@@ -131,6 +153,27 @@ class Server:
         """Ends it as a crash would: no process of it is left, and nothing was written at the end."""
         self._signal(signal.SIGQUIT)
 
+    def kill_hard(self) -> None:
+        """Ends it with no time for a last word: its clients' links just break."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)  # it makes no more processes
+        children = _children(self._process.pid)
+        for pid in (self._process.pid, *children):
+            os.kill(pid, signal.SIGKILL)
+        self._process.wait(READY_S)
+        self._process = None
+        deadline = time.monotonic() + READY_S
+        while any(map(_runs, children)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def promote(self) -> None:
+        """The standby is the primary from now on.
+
+        Not by a query: what is still to be replayed may have to wait for that.
+        """
+        self._run("pg_ctl", "promote")
+
     def end(self) -> None:
         """The end, and nothing left of it."""
         if self._process is not None:
@@ -142,6 +185,18 @@ class Server:
         self._process.send_signal(number)
         self._process.wait(READY_S)
         self._process = None
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process; one that only nobody has asked after yet has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _directory(parent: Path | None = None) -> Path:
@@ -178,6 +233,55 @@ def _copied() -> Path:
         if (package.parent / part).exists():
             shutil.copytree(package.parent / part, home / part, symlinks=True, ignore=skip)
     return home / package.name / INSTALLATION / "bin"
+
+
+class Pair:
+    """A ``primary``, whose commits wait for a ``standby``; ``dsn`` leads to the one of them that can be written to.
+
+    The standby waits for one of its own as soon as it is promoted. One that is not ``careful`` waits for none.
+    """
+
+    def __init__(self, *, careful: bool = True) -> None:
+        self.careful = careful
+        self.primary = Server()
+        self.primary.alter("synchronous_standby_names", STANDBY if careful else "")
+        self.standby = Server(of=self.primary)
+        self.dsn = dsn_of(self.primary, self.standby)
+
+    def fail_over(self) -> None:
+        """The primary is killed and the standby takes its place; what was the primary stays where it fell."""
+        self.primary.kill_hard()
+        self.promote()
+
+    def promote(self) -> None:
+        """The standby takes the place of the primary, which is dead."""
+        self.standby.promote()
+        self.primary, self.standby = self.standby, self.primary
+
+    def is_whole(self) -> bool:
+        """Whether commits wait for the standby, and it is there."""
+        try:
+            with psycopg.connect(self.primary.dsn) as connection:
+                named = connection.execute("SHOW synchronous_standby_names").fetchone()
+                there = connection.execute("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone()
+        except psycopg.OperationalError:
+            return False
+        return named == (STANDBY,) and there is not None
+
+    def mend(self) -> None:
+        """What has fallen is the standby of the other."""
+        self.standby.follow(self.primary)
+
+    def end(self) -> None:
+        """The end of both."""
+        self.standby.end()
+        self.primary.end()
+
+
+def dsn_of(*servers: Server) -> str:
+    """Leads to the first of these that can be written to."""
+    hosts = [str(conninfo_to_dict(server.dsn)["host"]) for server in servers]
+    return make_conninfo(servers[0].dsn, host=",".join(hosts))
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from psycopg import sql
 import trigmon
 from tests.daemons import Daemon, define
 from tests.members import settings, share, told
-from tests.postgres import Server
+from tests.postgres import Pair, Server
 from tests.proof.chaos_clients import OWN, SHARED, Client, Monitor
 from tests.proof.chaos_rules import COMMITTED, Left, Recovery, Work, problems
 from tests.proof.cuttable import Way
@@ -75,10 +75,11 @@ class Cable:
 class House:
     """Three members over one server, each by a way of its own: in a ``network``, or else through a socket.
 
-    ``program`` is what a member runs.
+    Over a pair of servers each finds the one that serves; if that is careful it puts up with no loss. ``program`` is
+    what a member runs.
     """
 
-    def __init__(self, make: Make, server: Server, network: Network | None, program: Sequence[str]) -> None:
+    def __init__(self, make: Make, server: Server | Pair, network: Network | None, program: Sequence[str]) -> None:
         self.server = server
         self.ways: dict[str, Cuttable] = {}
         self.members = []
@@ -86,7 +87,9 @@ class House:
         self.struck: list[tuple[float, str, str]] = []
         self._schema = schema = settings()["group.postgres_schema"]
         for number, name in enumerate(NAMES):
-            if network is None:
+            if isinstance(server, Pair):
+                dsn, inside = server.dsn, ()
+            elif network is None:
                 way = Way(server.dsn)
                 dsn, inside = way.dsn, ()
                 self.ways[name] = way
@@ -94,6 +97,7 @@ class House:
                 dsn, inside = server.dsn, ("ip", "netns", "exec", network.names[number])
                 self.ways[name] = Cable(network, number)
             said = settings(dsn, schema=schema, lease_s=LEASE_S)
+            said["group.accept_loss"] = str(not (isinstance(server, Pair) and server.careful)).lower()
             self.members.append(make(name, settings=said, inside=inside, program=program, start=False).launch())
         for one in self.members:
             one.wait_until_ready()
@@ -143,19 +147,49 @@ class House:
         finally:
             self.ways[one.name].mend()
 
+    def _crashed(self, kill: Callable[[], None]) -> None:
+        """It has crashed when it is dead: until then it answers, and what it answered it may forget."""
+        kill()
+        self.crashes.append(time.time())
+
     def crash(self, one: Daemon, chance: random.Random) -> None:
         """The database is killed, and started again."""
-        self.crashes.append(time.time())
-        self.server.kill()
+        assert isinstance(self.server, Server)
+        self._crashed(self.server.kill)
         time.sleep(chance.uniform(0, 1))
         self.server.start()
+
+    def fail_over(self, one: Daemon, chance: random.Random) -> None:
+        """The database is killed, its standby takes its place, and after a while has a standby itself."""
+        assert isinstance(self.server, Pair)
+        self._crashed(self.server.primary.kill_hard)
+        self.server.promote()
+        time.sleep(chance.uniform(0, 1))
+        self.server.mend()
+
+    def fail_over_late(self, one: Daemon, chance: random.Random) -> None:
+        """The standby is away for a while, and when the database is killed it has not seen what was done meanwhile."""
+        assert isinstance(self.server, Pair)
+        self.server.standby.kill()
+        time.sleep(chance.uniform(0.3, 2.5) * LEASE_S)
+        self._crashed(self.server.primary.kill_hard)
+        self.server.standby.start()
+        self.server.promote()
+        self.server.mend()
+
+    def leave(self, one: Daemon, chance: random.Random) -> None:
+        """The standby is away, for less or more than a lease."""
+        assert isinstance(self.server, Pair)
+        self.server.standby.kill()
+        time.sleep(chance.uniform(0.3, 2.5) * LEASE_S)
+        self.server.standby.start()
 
     def stuck(self) -> list[str]:
         """What lies in the group's rows behind that look: nobody can get it."""
         rows = sql.SQL("SELECT convert_from(data, 'UTF8'), put_by, taken_by FROM {}").format(
             sql.Identifier(self._schema, "message")
         )
-        with psycopg.connect(self.server.dsn) as asking:
+        with psycopg.connect(self.server.dsn, target_session_attrs="read-write") as asking:
             return [f"stuck: {body}, put by {put_by}, got by {got_by}" for body, put_by, got_by in asking.execute(rows)]
 
     def refused(self) -> list[str]:
@@ -193,11 +227,18 @@ FAULTS: dict[str, Callable[[House, Daemon, random.Random], None]] = {
     "cut": House.cut,
     "crash": House.crash,
 }
+OF_A_PAIR: dict[str, Callable[[House, Daemon, random.Random], None]] = {
+    "fail over": House.fail_over,
+    "fail over late": House.fail_over_late,
+    "leave": House.leave,
+    "kill": House.kill,
+    "stop": House.stop,
+}
 
 
 def strike(
     make: Make,
-    server: Server,
+    server: Server | Pair,
     faults: int,
     seed: int,
     *,
@@ -261,7 +302,7 @@ def _round(house: House, monitors: list[Monitor], kind: str, struck: Daemon, cha
     with by.connect() as qm:
         qm.put(TRIGGERED, b"due", persistence="persistent")
     house.struck.append((time.time(), kind, struck.name))
-    FAULTS[kind](house, struck, chance)
+    (FAULTS | OF_A_PAIR)[kind](house, struck, chance)
     try:
         until(house.is_whole, BACK_S)
     except AssertionError:

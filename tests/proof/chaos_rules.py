@@ -116,7 +116,8 @@ def _counts(works: Sequence[Work], left: Sequence[Left], crashes: Sequence[float
     last |= {message.body: message.backout_count for message in left}
     for body, times in backed_out.items():
         if body in last and last[body] < times:
-            yield f"backout count: {body} was backed out {times} times, and its count is {last[body]}"
+            said = f"was backed out {times} times, and its count is {last[body]}"
+            yield f"backout count: {body} {said}; {_touched(body, works)}"
 
 
 def _was_cut_by(crashes: Sequence[float], work: Work) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +108,11 @@ class Serving:
 
     def stop(self) -> None:
         """An orderly end."""
-        process, self.process = self.process, None
-        if process is None:
-            return
-        try:
-            process.turns.stop()
-        except StoreBroken:
-            self.process = process
-            self.kill()
-            return
+        if (process := self.process) is not None:
+            process.turns.stop(partial(self._stopped, process))
+
+    def _stopped(self, process: Process) -> None:
+        self.process = None
         process.die(self._chance)
         self._again("stop")
 

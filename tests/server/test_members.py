@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -15,12 +16,13 @@ from psycopg import sql
 
 from tests.daemons import define
 from tests.members import LEASE_S, aside, depth, get, members, sees, settings, share, told, waits
-from tests.postgres import Server
+from tests.postgres import Server, shared
 from tests.waiting import until
 from trigmon.mq.calls import Alter, Status
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import CfNotAvailable, ConnectionBroken, MQError, NoMsgAvailable, ObjectInUse
 from trigmon.mq.replies import Values
+from trigmon.wire import codec
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 TRIGGERED = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": INITQ, "process_name": "P"}
@@ -353,6 +355,28 @@ class TestADatabaseThatGoes:
         assert [get(one, q_name).data for q_name in ("Q", "OWN")] == [b"kept"] * 2
         assert not one.data.exists()
 
+    def test_a_member_that_stops_in_order_has_lost_nothing(self, daemon):
+        (one,) = members(daemon, "QM1")
+        share(one, "Q")
+        assert one.stop() == 0
+        assert [event["event"] for event in one.events()] == ["ready", "stopping", "stopped"]
+
+    @pytest.mark.parametrize("has_joined", [False, True])
+    def test_one_whose_start_waits_for_its_turn_says_so_and_stops_when_it_is_told(self, daemon, has_joined):
+        said = settings(**{"server.stop_timeout_s": 1})
+        first, second = members(daemon, "QM1", "QM2", said=said, start=False)
+        first.start()
+        if has_joined:
+            second.start()
+            second.stop()
+        with psycopg.connect(shared().dsn) as holder:
+            holder.execute(f"SELECT FROM {said['group.postgres_schema']}.turn FOR UPDATE".encode())
+            second.launch()
+            why = second.wait_for_event("standing by")["why"]
+            assert second.stop() == 0
+        assert why == "the database does not answer" + (" (the turn does not come)" if has_joined else "")
+        assert second.events("stopped")[-1]["exit_status"] == 0
+
     def test_a_member_stops_in_order_while_the_database_is_away(self, daemon, server):
         (one,) = members(daemon, "QM1", said=settings(server.dsn))
         server.kill()
@@ -401,6 +425,55 @@ class TestAMemberThatStandsStillInItsTurn:
         assert recovered == ["QM2"]
         assert len(first.events("ready")) == len(third.events("ready")) == 1
 
+    def test_nor_does_one_that_takes_nothing_of_a_long_answer(self, daemon, server):
+        """It is not idle in its turn then: what was asked is still being sent."""
+        said = settings(server.dsn)
+        first, second = members(daemon, "QM1", "QM2", said=said)
+        share(first, "Q")
+        sees(first, second, q_name="Q")
+        with first.connect() as qm:
+            for _ in range(8):
+                qm.put("Q", bytes(4_000_000))
+        stop_within_an_answer(second, server, said["group.postgres_schema"])
+        first.wait_for_event("a dead member was recovered", timeout_s=60)
+        until(lambda: serves(first))
+        second.process.send_signal(signal.SIGCONT)
+        until(lambda: len(second.events("ready")) == 2)
+        assert len(first.events("ready")) == 1
+
+
+def serves(one):
+    """Whether it takes a message: it may still say that it waits for the database."""
+    with contextlib.suppress(CfNotAvailable), one.connect() as qm:
+        return bool(qm.put("Q", b"m"))
+
+
+def stop_within_an_answer(one, server, schema):
+    """Stops a member while its session is being sent more than it has taken yet."""
+    is_over = threading.Event()
+
+    def read():
+        with contextlib.suppress(MQError), one.connect() as qm:
+            while not is_over.is_set():
+                with qm.open("Q", "input_shared") as q:
+                    q.get(syncpoint=True)
+                qm.backout()
+
+    aside(read)
+    asked = sql.SQL("SELECT a.wait_event FROM pg_stat_activity a JOIN {} m ON m.backend = a.pid WHERE m.name = %s")
+    with psycopg.connect(server.dsn, autocommit=True) as db:
+
+        def is_caught():
+            one.process.send_signal(signal.SIGSTOP)
+            time.sleep(0.01)  # the socket is full by then, or there is nothing to send
+            if db.execute(asked.format(sql.Identifier(schema, "member")), (one.name,)).fetchone() == ("ClientWrite",):
+                return True
+            one.process.send_signal(signal.SIGCONT)
+            return False
+
+        until(is_caught)
+    is_over.set()
+
 
 def stop_within_a_turn(one, server, schema):
     """Stops a member while its session has a transaction open."""
@@ -429,3 +502,103 @@ def stop_within_a_turn(one, server, schema):
         until(is_within)
     is_over.set()
     assert not loading.done()
+
+
+@pytest.fixture
+def alone(daemon, server):
+    """A member with a queue Q, whose lease is long."""
+    (one,) = members(daemon, "QM1", said=settings(server.dsn, schema="slow", lease_s=60))
+    share(one, "Q", def_persistence="persistent")
+    return one
+
+
+@contextlib.contextmanager
+def holding_up(server):
+    """Nobody of the group gets a turn: somebody else holds its row."""
+    with psycopg.connect(server.dsn) as other:
+        other.execute("SELECT * FROM slow.turn FOR UPDATE")
+        yield
+
+
+def held_up(member, server):
+    """A put that waits for the database."""
+    put = aside(lambda: puts(member))
+    until(lambda: waits_for_a_row(server))
+    return put
+
+
+def puts(member):
+    with member.connect() as qm:
+        qm.put("Q", b"m")
+
+
+def waits_for_a_row(server):
+    """Whether a session of the server's waits for a row."""
+    with psycopg.connect(server.dsn) as asking:
+        return asking.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").fetchone()[0]
+
+
+class TestADatabaseThatDoesNotAnswer:
+    def test_calls_wait_and_who_comes_meanwhile_is_told_why(self, alone, server):
+        with holding_up(server):
+            put = held_up(alone, server)
+            said = alone.wait_for_event("the database does not answer; calls wait for it")
+            assert said["waited_s"] >= 3
+            with pytest.raises(CfNotAvailable, match=r"waiting for the database of the group QSG1 for \d+ s"):
+                alone.connect()
+            shown = alone.trigmon("status")
+            assert shown.returncode != 0
+            assert "waiting for the database of the group QSG1" in shown.stderr
+            assert not put.done()
+        put.result(20)
+        alone.wait_for_event("the database answers again")
+        assert get(alone, "Q").data == b"m"
+
+    def test_who_said_hello_before_is_let_in_when_it_answers(self, alone, server):
+        with holding_up(server):
+            put = held_up(alone, server)
+            comes = aside(lambda: get(alone, "Q"))
+            alone.wait_for_event("the database does not answer; calls wait for it")
+            assert not comes.done()
+        put.result(20)
+        assert comes.result(20).data == b"m"
+
+    def test_a_client_that_went_meanwhile_leaves_nothing(self, alone, server):
+        with holding_up(server):
+            put = held_up(alone, server)
+            with socket.socket(socket.AF_UNIX) as gone:
+                gone.connect(str(alone.socket))
+                gone.sendall(codec.encode_hello(codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id="gone")))
+        put.result(20)
+        with alone.connect() as qm:
+            until(lambda: qm.ask(Status(), Values).values["connections"] == 1)
+
+    def test_it_is_stopped_all_the_same_and_what_was_not_answered_was_not_done(self, daemon, server):
+        patient = settings(server.dsn, schema="slow", lease_s=60) | {"server.stop_timeout_s": 2}
+        (one,) = members(daemon, "QM1", said=patient)
+        share(one, "Q", def_persistence="persistent")
+        with holding_up(server):
+            put = held_up(one, server)
+            assert one.stop() == 70
+            with pytest.raises(ConnectionBroken):
+                put.result(20)
+        assert one.events("the database does not answer: units of work are backed out later")
+        one.start()
+        with pytest.raises(NoMsgAvailable):
+            get(one, "Q", wait_interval_ms=0)
+
+    def test_the_watchdog_is_fed_meanwhile(self, alone, server, tmp_path):
+        path = tmp_path / "notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(str(path))
+            manager.settimeout(20)
+            alone.stop()
+            alone.launch(env=alone.env | {"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"}).wait_until_ready()
+            with holding_up(server):
+                put = held_up(alone, server)
+                while b"waiting for the database" not in manager.recv(4096):
+                    pass
+                while b"WATCHDOG=1" not in manager.recv(4096):
+                    pass
+                assert not put.done()
+            put.result(20)

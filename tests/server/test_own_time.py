@@ -7,6 +7,7 @@ import apsw
 import pytest
 
 from tests.daemons import Daemon
+from tests.server.discarding import depths_while_it_discards
 from trigmon.mq.calls import Define
 from trigmon.store.sqlite.store import FILE_NAME
 
@@ -52,17 +53,6 @@ def test_a_deadline_moves_by_less_than_a_second_over_a_restart_and_a_jump_of_day
 
 
 def test_a_start_answers_before_it_has_discarded_what_expired_meanwhile(daemon):
-    with daemon.connect() as qm:
-        attributes = {"def_persistence": "persistent", "max_q_depth": 1_000_000}
-        qm.call(Define(object_type="QLOCAL", name="Q", attributes=attributes))
-        with qm.open("Q", "output") as queue:
-            queue.put_many([b"m"] * 20_000, expiry=1)
-    daemon.stop()
-    time.sleep(0.2)
-    daemon.start()
-    with daemon.connect() as qm, qm.open("Q", "inquire") as queue:
-        depths = [queue.inquire("CURDEPTH")["current_q_depth"]]
-        while depths[-1]:
-            depths.append(queue.inquire("CURDEPTH")["current_q_depth"])
+    depths = depths_while_it_discards(daemon)
     assert depths[0] > 0
     assert depths == sorted(depths, reverse=True)

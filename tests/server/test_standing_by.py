@@ -7,9 +7,13 @@ import signal
 
 import pytest
 
-from tests.daemons import define
+from tests.daemons import Raw, define
 from tests.postgres import Server, shared
+from tests.server.discarding import depths_while_it_discards
+from trigmon.mq.calls import Put
 from trigmon.mq.errors import MQError, NoMsgAvailable
+from trigmon.wire import codec
+from trigmon.wire.frames import HELLO_LIMIT
 
 LEASE_S = 2.0
 _numbers = iter(range(1, 1000))
@@ -143,3 +147,21 @@ def test_a_password_among_the_settings_is_refused(daemon):
     one.launch()
     assert one.wait() == 2
     assert "a password has no place in settings" in one.log.read_text()
+
+
+def test_a_look_for_expired_messages_lets_calls_go_between(daemon):
+    depths = depths_while_it_discards(daemon(settings=settings(shared().dsn)))
+    assert depths[0] > 0
+    assert depths == sorted(depths, reverse=True)
+
+
+def test_who_does_not_wait_for_its_welcome_may_send_calls_as_long_as_any(daemon):
+    one = daemon(settings=settings(shared().dsn))
+    with one.connect() as qm:
+        define(qm, "Q")
+    with Raw(one, hello=False) as raw:
+        hello = codec.encode_hello(codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id="hasty"))
+        raw.send(hello, codec.encode_request(1, Put(q_name="Q", data=b"x" * 2 * HELLO_LIMIT)))
+        assert codec.decode_welcome(raw.body()).frame_limit > 2 * HELLO_LIMIT
+        assert raw.reply()[0] == 1
+    assert [len(body) for body in bodies(one)] == [2 * HELLO_LIMIT]

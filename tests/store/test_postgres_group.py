@@ -9,24 +9,29 @@ import threading
 import time
 from collections import Counter
 
+import psycopg
 import pytest
 
 from tests import postgres
 from tests.qmgr.members import Member
 from tests.waiting import until
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.calls import Backout, Commit, Define, Get, Open, Put
+from trigmon.mq.calls import Backout, Commit, Define, Get, Open, Outcome, Put
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp
+from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp, UnitOutcome
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules import changes as c
 from trigmon.rules.facts import Decided
-from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken
+from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, Unfit
 from trigmon.store.postgres import group_sql, membership, turn
 from trigmon.store.postgres import member as serving
+from trigmon.store.postgres.connection import connect
 from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.schemas import GROUP
+from trigmon.store.postgres.session import NOTHING_REACHED, Reached, check_reached
 from trigmon.store.postgres.store import PostgresStore
+from trigmon.store.sqlite import store as sqlite_store
 
 IN, EXCLUSIVE, BROWSE = OpenOption.INPUT_SHARED.value, OpenOption.INPUT_EXCLUSIVE.value, OpenOption.BROWSE.value
 LEASE_MS = 400
@@ -73,6 +78,22 @@ class TestItsSchema:
     def test_where_what_was_answered_may_be_lost_it_names_the_setting_of_the_group(self, group):
         with pytest.raises(StoreBroken, match=r"fsync is off.*; with group\.accept_loss that is put up with"):
             PostgresGroup(group.place._replace(accept_loss=False), "QSG1").join("QM1")
+
+    def test_what_was_acknowledged_must_be_there_unless_its_loss_is_put_up_with(self, group):
+        with connect(group.place, GROUP) as db:
+            there = Reached(check_reached(db, group.place, NOTHING_REACHED))
+            careful = group.place._replace(accept_loss=False)
+            assert check_reached(db, careful, there) == there.timeline
+            more = there._replace(version=10**9)
+            with pytest.raises(Unfit, match="1000000000 was acknowledged; start the queue manager again"):
+                check_reached(db, careful, more)
+            assert check_reached(db, group.place, more) == there.timeline
+
+    def test_a_server_that_was_replaced_is_none_whatever_is_put_up_with(self, group):
+        with connect(group.place, GROUP) as db:
+            later = Reached(1 + check_reached(db, group.place, NOTHING_REACHED))
+            with pytest.raises(Unfit, match="a server that was replaced"):
+                check_reached(db, group.place, later)
 
     def test_it_is_no_queue_managers_own_and_the_other_way_about(self, group, join, tmp_path):
         join(group)
@@ -124,6 +145,30 @@ class TestMembers:
         ]
         assert 0 <= shown["QM1"].silent_ms < 60_000
         assert shown["QM1"].host and shown["QM1"].pid
+
+    def test_what_one_was_told_to_last_is_as_far_as_the_group_is_for_its_next_life(self, group, join):
+        one = defined(join(group))
+        before = one.shared.reached
+        one.did(Put(q_name="Q", descriptor=MessageDescriptor(persistence=0)))
+        assert one.shared.reached == before
+        one.put("Q", b"m", unit=0)
+        assert one.shared.reached == (before.timeline, one.shared.version)
+        again = group.join("QM2", one.shared.reached)
+        assert again.reached == one.shared.reached
+        again.abandon()
+
+    def test_who_waits_for_a_lock_is_not_dead_however_long_he_says_nothing(self, impatient, join):
+        one, two = defined(join(impatient)), join(impatient, "QM2")
+        with psycopg.connect(impatient.place.dsn, options=f"-csearch_path={impatient.place.schema}") as holder:
+            holder.execute("SELECT FROM turn FOR UPDATE")
+            putting = threading.Thread(target=lambda: one.put("Q", b"m", unit=0))
+            putting.start()
+            until(lambda: postgres.waits_for_a_lock(impatient.place))
+            began_s = time.monotonic()
+            while time.monotonic() < began_s + 3 * LEASE_MS / 1000:
+                assert two.shared.dead() == []
+        putting.join()
+        assert one.left("Q") == [(b"m", 0)]
 
     def test_a_role_is_ones_until_he_ends_or_lets_it_lapse(self, group, join):
         one, two = join(group).shared, join(group, "QM2").shared
@@ -212,13 +257,19 @@ class TestADeadMember:
         assert two.did(Get(handle=handle, options=whole)).data == b"1"
 
 
-def commits(member, client_id, persistence=1):
-    """A client of this name, used for nothing else, commits one message."""
+def commits(member, client_id, *q_names, persistence=1):
+    """A client of this name, used for nothing else, commits a message on each of these queues, by itself on Q."""
     session = member.qm.connect(Identity(client_id=client_id, administrator=True))
     descriptor = MessageDescriptor(persistence=persistence)
-    put = Put(q_name="Q", data=b"m", descriptor=descriptor, options=2, unit=1)
-    for call in (put, Commit(unit=1)):
+    puts = [Put(q_name=q, data=b"m", descriptor=descriptor, options=2, unit=1) for q in q_names or ("Q",)]
+    for call in (*puts, Commit(unit=1)):
         member.qm.turn([(session, 1, call)])
+
+
+def commits_on_both(member, client_id, persistence=1):
+    """A client commits a message on the shared queue and one on the member's own queue OWN."""
+    member.do(Define(object_type="QLOCAL", name="OWN"))
+    commits(member, client_id, "Q", "OWN", persistence=persistence)
 
 
 def told_at_its_next_start(group, member):
@@ -237,7 +288,7 @@ class TestWhatItHadCommitted:
     def test_those_of_its_last_turn_are_told_at_its_next_start_however_often(self, group, join):
         one = defined(join(group))
         for number in range(1, 4):
-            commits(one, f"c{number}")
+            commits_on_both(one, f"c{number}")
         assert told_at_its_next_start(group, one) == ["c3"]
         assert told_at_its_next_start(group, one) == ["c3"]
         join(group).qm.stop()
@@ -248,7 +299,7 @@ class TestWhatItHadCommitted:
     def test_clients_that_come_once_leave_no_row_each(self, group, join):
         one = defined(join(group))
         for number in range(60):
-            commits(one, f"c{number}")
+            commits_on_both(one, f"c{number}")
         assert told_at_its_next_start(group, one) == ["c59"]
 
     def test_what_was_backed_out_or_taken_back_is_not_told(self, group, join):
@@ -257,14 +308,39 @@ class TestWhatItHadCommitted:
         one.did(Backout(unit=1))
         assert told_at_its_next_start(group, one) == []
 
-    def test_what_need_not_last_is_kept_until_the_members_own_end_of_something_lasts(self, group, join):
-        """A power cut may take its own ends of them, and who asks for the outcome is to hear what the group did."""
+    @pytest.mark.parametrize("persistence", [0, 1])
+    def test_those_of_shared_queues_alone_are_kept_until_the_members_own_end_of_another_lasts(
+        self, group, join, persistence
+    ):
+        """A crash or a power cut may take its own ends of them, and who asks is to hear what the group did."""
         one = defined(join(group))
         for number in range(5):
-            commits(one, f"c{number}", persistence=0)
-        commits(one, "lasts")
-        commits(one, "later", persistence=0)
+            commits(one, f"c{number}", persistence=persistence)
+        commits_on_both(one, "lasts")
+        commits(one, "later", persistence=persistence)
         assert told_at_its_next_start(group, one) == ["later"]
+
+    def test_that_of_both_halves_which_need_not_last_makes_none_last(self, group, join):
+        one = defined(join(group))
+        commits_on_both(one, "first", persistence=0)
+        commits(one, "second")
+        assert sorted(told_at_its_next_start(group, one)) == ["first", "second"]
+
+    def test_the_end_of_one_of_shared_queues_alone_waits_for_what_is_written_next(self, group, tmp_path):
+        """It costs no sync, nor a write, of the member's own store; killed, the member still tells its outcome."""
+        member = Member("sqlite", tmp_path, group)
+        defined(member)
+        log = tmp_path / f"{sqlite_store.FILE_NAME}-wal"
+        for unit in range(1, 5):
+            written = log.read_bytes()
+            member.put("Q", b"m", unit)
+            member.did(Commit(unit=unit))
+            assert (log.read_bytes() == written) == (unit > 1), "a client's first unit of work is noted at once"
+        member.die()
+        member.start()
+        outcomes = [member.did(Outcome(client_id="client-1", unit=unit)).outcome for unit in (3, 4, 5)]
+        assert outcomes == [UnitOutcome.COMMITTED, UnitOutcome.COMMITTED, UnitOutcome.BACKED_OUT]
+        member.qm.stop()
 
     def test_so_much_that_need_not_last_is_kept_and_then_the_members_own_end_lasts(self, group, join, monkeypatch):
         monkeypatch.setattr(membership, "MOST_KEPT", 4)

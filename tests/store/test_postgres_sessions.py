@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
 import psycopg
 import pytest
 
-from tests.postgres import Server, place, shared
+from tests.postgres import STANDBY, Server, place, shared
 from tests.worlds import World
 from trigmon.mq.calls import Get, Put
 from trigmon.mq.descriptors import MessageDescriptor
@@ -16,7 +17,7 @@ from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
-from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, StoreTooNew, Unreachable
+from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, StoreTooNew, Unfit, Unreachable
 from trigmon.store.postgres.connection import Place, connect
 from trigmon.store.postgres.schemas import GROUP, OWN
 from trigmon.store.postgres.store import PostgresStore
@@ -100,13 +101,29 @@ class TestItsStart:
         with pytest.raises(StoreBroken, match="synchronous_standby_names is empty"):
             connect(where)
         connect(where._replace(accept_loss=True)).close()
-        server.alter("synchronous_standby_names", "standby")
+        server.alter("synchronous_standby_names", STANDBY)
+        standby = Server(of=server)
         try:
             db = connect(where)
             assert db.execute("SHOW synchronous_commit").fetchone() == ("on",)
+            db.execute("CREATE ROLE plain LOGIN")
+            db.execute("GRANT CREATE ON DATABASE postgres TO plain")
             db.close()
+            of_plain = Place(where.dsn.replace("user=postgres", "user=plain"), "of_plain")
+            connect(of_plain).close()  # it may not see how far the standby is
+        finally:
+            standby.end()
+            server.alter("synchronous_standby_names", "")
+
+    def test_a_server_whose_commits_nobody_would_confirm_is_not_gone_on_with(self, server):
+        where = Place(server.dsn, "alone", accept_loss=True)
+        server.alter("synchronous_standby_names", STANDBY)
+        try:
+            with pytest.raises(Unfit, match="no synchronous standby is connected"):
+                connect(where)
         finally:
             server.alter("synchronous_standby_names", "")
+        connect(where).close()
 
     def test_a_weaker_commit_of_the_role_is_made_as_strong_as_it_has_to_be(self, server):
         where = Place(f"{server.dsn} options=-csynchronous_commit=off", "strong", accept_loss=True)
@@ -200,7 +217,8 @@ class TestAnError:
         breaker.start()
         try:
             with pytest.raises(StoreBroken, match="the commit was not confirmed"):
-                manager.turn([(session, 1, lasting())])
+                for number in itertools.count(1):  # the server heeds a setting soon, not at once
+                    manager.turn([(session, number, lasting())])
         finally:
             breaker.join()
             server.alter("synchronous_standby_names", "")

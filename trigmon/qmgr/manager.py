@@ -355,7 +355,6 @@ class QueueManager:
     def _judge(self, moved: Moved, now: int) -> None:
         """Judges what a call has done to shared queues, within the call: whoever made it may be gone already."""
         if moved.quiet:
-            self._store.apply([c.NoteJudged(name) for name in sorted(moved.quiet)], True)
             moved = Moved(tuple(name for name in moved.queues if name not in moved.quiet), moved.definitions)
             if moved == NOTHING_MOVED:
                 return

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules import changes as c
 from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
 from trigmon.rules.heeding import is_quiet
@@ -102,6 +101,9 @@ class OwnHalf(Store, Protocol):
     def prepare(self) -> None:
         """Everything written so far is durable when this returns, units of work in flight as such."""
 
+    def use_number(self, number: int) -> None:
+        """A number of this life's is in use in the group's store: no later life gives it again."""
+
 
 class TwoStores:
     """The store of a queue manager in a group. See :class:`trigmon.store.port.Store` for each method."""
@@ -109,6 +111,7 @@ class TwoStores:
     def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
         self._own = own
         self._shared = shared
+        self._pictured: dict[str, SharedQueue] = {}
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
         # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
@@ -259,6 +262,8 @@ class TwoStores:
         """What stands of the member's own follows (units, handles); the queue itself is as the group says."""
         self._must_be_entered()
         handle = self._handle_of(change)
+        if isinstance(change, c.AddMessage):
+            self._own.use_number(change.number)
         self._shared.apply(change, handle)
         self._standing.follow(change)
         if isinstance(change, c.SetGroupDefinition | c.DropGroupDefinition):
@@ -276,7 +281,10 @@ class TwoStores:
             if is_on_both or self._moves:
                 self._own.prepare()
                 self._moves = False
+            self._own.use_number(change.unit.unit_id)
             self._is_deciding = True
+            if not is_on_both and change.outcome is UnitOutcome.COMMITTED:
+                change = replace(change, is_decided=True)
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
         for q_name in shared:
@@ -305,7 +313,7 @@ class TwoStores:
         """The members, and what each has of the shared queues."""
         shared = [(name, self._shared.queue(name)) for name in self._standing.queues if self._is_shared(name)]
         holdings = [
-            Holding(name, member, *structs.astuple(use))
+            Holding(name, member, use)
             for name, queue in shared
             if queue is not None
             for member, use in sorted(queue.uses.items())
@@ -317,7 +325,8 @@ class TwoStores:
     def _look(self) -> None:
         moved = self._shared.changed()
         for name in moved.queues:
-            self._picture(name)
+            if self._shared.queue(name) is not self._pictured.get(name):
+                self._picture(name)
             self._moved[name] = None
         for key in moved.definitions:
             definition = self._shared.definition(*key)
@@ -331,6 +340,7 @@ class TwoStores:
         """A shared queue as this member sees it now, among its own; ``is_own``: by a call, which may be taken back."""
         standing = self._standing
         queue, there = self._shared.queue(name), standing.queues.get(name)
+        self._pictured.pop(name, None)
         if queue is None:
             standing.ambiguous -= {name}
             standing.judged.pop(name, None)
@@ -346,6 +356,7 @@ class TwoStores:
         seen = queue.seen_by(self._shared.member, there.trigger_stamp_ms if there is not None else None)
         if there is None or there.definition.initiation_q_name != seen.definition.initiation_q_name:
             standing.serving = None
+        self._pictured[name] = queue
         if is_own:
             standing.write(standing.queues, name, seen)
         else:

@@ -108,12 +108,15 @@ class EndUnit(Change, frozen=True):
     """A unit of work ends: its puts become visible and its gets final, or the other way about.
 
     ``deleted`` are the queues on which nothing becomes available to anyone, since they are logically deleted.
+    ``is_decided``: all that the unit did is in the group's store, which commits it and tells that to the member's next
+    life; so the commit need not last in the member's own.
     """
 
     unit: UnitFacts
     outcome: UnitOutcome
     now: int
     deleted: tuple[str, ...] = ()
+    is_decided: bool = False
 
 
 class OpenHandle(Change, frozen=True):

@@ -75,12 +75,13 @@ def recovery_row(member: Member) -> dict[str, Any]:
 
 def holding_row(holding: Holding) -> dict[str, Any]:
     """What a member has of a queue, plain."""
+    use = holding.use
     return {
         "member": holding.member,
-        "opens": holding.opens,
-        "open_input_count": holding.inputs,
-        "exclusive": holding.is_exclusive,
-        "open_output_count": holding.outputs,
-        "uncommitted_puts": holding.puts,
-        "uncommitted_gets": holding.gets,
+        "opens": use.opens,
+        "open_input_count": use.inputs,
+        "exclusive": use.is_exclusive,
+        "open_output_count": use.outputs,
+        "uncommitted_puts": use.puts,
+        "uncommitted_gets": use.gets,
     }

@@ -28,17 +28,23 @@ class Member(msgspec.Struct, frozen=True):
     locks: int = 0
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """What one member has of one shared queue: handles, those for input and for output, and uncommitted work."""
+class Use(msgspec.Struct, frozen=True):
+    """What one member has of a shared queue: handles, those for input and for output, and uncommitted work."""
 
-    q_name: str
-    member: str
     opens: int = 0
     inputs: int = 0
     is_exclusive: bool = False
     outputs: int = 0
     puts: int = 0
     gets: int = 0
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """What one member has of one shared queue."""
+
+    q_name: str
+    member: str
+    use: Use
 
 
 class Group(msgspec.Struct, frozen=True):

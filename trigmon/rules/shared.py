@@ -16,19 +16,9 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import OpenOption, TriggerControl, TriggerType
 from trigmon.rules.facts import NO_DEPTH, HandleFacts, QueueFacts, Reader, Shared
+from trigmon.rules.members import Use
 
 _INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
-
-
-class Use(msgspec.Struct, frozen=True):
-    """What one member has of a shared queue: handles, those for input and for output, and uncommitted work."""
-
-    opens: int = 0
-    inputs: int = 0
-    is_exclusive: bool = False
-    outputs: int = 0
-    puts: int = 0
-    gets: int = 0
 
 
 _NO_USE = Use()

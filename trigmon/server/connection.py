@@ -47,8 +47,12 @@ class House(Protocol):
     def intake(self) -> Intake:
         """The budget of what all connections bring."""
 
-    def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
-        """Lets a client in, giving the connection its session, or says why not."""
+    @property
+    def frame_limit(self) -> int:
+        """The longest call that is let in from whoever said hello."""
+
+    def greet(self, connection: Connection, hello: codec.Hello) -> None:
+        """Lets a client in, giving the connection its session, or says why not: by its ``welcome``, now or later."""
 
     def began(self, connection: Connection) -> None:
         """A connection stands."""
@@ -73,6 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = peer
         self.session: Session | None = None
         self.disconnected = False
+        self._has_said_hello = False
         self._house = house
         self._now = loop.time
         self._transport: asyncio.Transport
@@ -144,16 +149,14 @@ class Connection(asyncio.BufferedProtocol):
         self._house.ended(self)
 
     def _take_in(self, body: Body) -> None:
-        if self.session is not None:
+        if self._has_said_hello:
             sequence, call = codec.decode_request(body)
             self._inbox.add(sequence, call, len(body))
             return
-        greeting = self._house.greet(self, codec.decode_hello(body))
-        if isinstance(greeting, Refused):
-            self.end(codec.encode_welcome(greeting))
-        else:
-            self._reader.limit = self._next_got = greeting.frame_limit
-            self._transport.write(codec.encode_welcome(greeting))
+        hello = codec.decode_hello(body)
+        self._has_said_hello = True
+        self._reader.limit = self._house.frame_limit  # calls may come before the welcome has gone
+        self._house.greet(self, hello)
 
     def _read_on(self) -> None:
         """Reads on, or leaves what comes in the kernel until some of what came was performed."""
@@ -189,10 +192,21 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- what the turn asks -------------------------------------------------------------------------------
 
+    def welcome(self, greeting: codec.Welcome | Refused) -> None:
+        """Answers its hello. What it has sent behind that can be performed now."""
+        if isinstance(greeting, Refused):
+            self.end(codec.encode_welcome(greeting))
+            return
+        self._reader.limit = self._next_got = greeting.frame_limit
+        self._transport.write(codec.encode_welcome(greeting))
+        if self.is_ready:
+            self._house.arrived(self)
+
     @property
     def is_ready(self) -> bool:
         """Whether a call of this connection could be performed now."""
-        return bool(self._inbox) and self._awaited is None and not self.unread_since and not self._ended
+        may_be_served = self.session is not None and self._awaited is None
+        return may_be_served and bool(self._inbox) and not self.unread_since and not self._ended
 
     def take(self, share: int, room: Room) -> list[tuple[int, Call]]:
         """The next calls with their numbers, about ``share`` messages at most or one call, as far as there is room.
@@ -286,7 +300,7 @@ class Connection(asyncio.BufferedProtocol):
         patience = self._house.patience
         if self._ended:
             return "it does not take its last replies" if now - self._ended > patience.reply_timeout_s else ""
-        if self.session is None and now - self._began > patience.hello_timeout_s:
+        if not self._has_said_hello and now - self._began > patience.hello_timeout_s:
             return "it never said hello"
         allowed = patience.frame_timeout_s + self._frame_bytes / BYTES_A_SECOND
         if self._frame_began and self._is_reading and now - self._frame_began > allowed:

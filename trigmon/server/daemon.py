@@ -1,7 +1,8 @@
 """``trigmon run``: a queue manager behind its doors, from the first file opened to the last reply sent.
 
-One process, one loop, one thread. What the daemon consists of is put together here; what each part does stands in its
-own file: turns (calls and replies), connection, listeners, child (the monitor), chores, notify (the service manager).
+One process and one loop, and a thread where turns are trips to a database. What the daemon consists of is put together
+here; what each part does stands in its own file: turns (calls and replies), working (the thread), connection,
+listeners, child (the monitor), chores, notify (the service manager).
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from trigmon.server.opening import where
 from trigmon.server.problems import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.told import Logged
 from trigmon.server.turns import Turns
+from trigmon.server.working import SLOW_S, InAThread, OnTheLoop, Worker
 from trigmon.settings import Settings
-from trigmon.store.port import Fenced, Lost, StoreBroken
+from trigmon.store.port import Fenced, Lost
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
 
@@ -79,7 +81,9 @@ class Daemon:
         self._off_wall_ms = 0
         told = Logged(self._log, lambda session: self._turns.session_failed(session))
         self._ground = Foundation(settings, self._service, self._log, told)
-        self._duties: Duties | None = None
+        self._worker: Worker
+        self._stopped: asyncio.Future[bool]
+        self._waited_s = 0.0
         self._lost: asyncio.Future[BaseException]
         self._why_away = ""
 
@@ -119,12 +123,12 @@ class Daemon:
     def _begin_life(self) -> Bell:
         """Looks after what was taken up from now on."""
         self._lost = self._loop.create_future()
+        self._stopped = self._loop.create_future()
         self._why_away = ""
+        self._waited_s = 0.0
         chores = self._chores()
         if self._ground.half is not None:
-            self._duties = Duties(self._ground.half, self._turns, self._log)
-            self._duties.begin()
-            chores += self._duties.chores()
+            chores += Duties(self._ground.half, self._turns, self._log).chores()
         bell = Bell(chores)
         bell.start()
         self._compare_clocks()
@@ -153,9 +157,7 @@ class Daemon:
 
     def _let_go(self) -> None:
         """A life is over: nothing of it is used again."""
-        if self._duties is not None:
-            self._duties.end()
-            self._duties = None
+        self._worker.end()
         self._ground.let_go()
 
     def _group_lost(self, error: BaseException) -> None:
@@ -177,25 +179,49 @@ class Daemon:
         """Clients who come are told why they cannot be served."""
         self._why_away = why
 
+    def _look_after_the_work(self) -> None:
+        """Calls wait for a database that does not answer. Whoever comes then is told why."""
+        if self._lost.done() or self._over.done():
+            return
+        busy_s = self._turns.busy_s
+        if busy_s < SLOW_S:
+            if self._waited_s:
+                self._log.info("the database answers again", waited_s=round(self._waited_s, 1))
+                self._waited_s = 0.0
+                self._away("")
+                self._say_status()
+            return
+        name, group = self._settings.qmgr.name, self._settings.group.name
+        why = self._ground.waits_for()
+        if not self._waited_s:
+            self._log.warning("the database does not answer; calls wait for it", why=why, waited_s=round(busy_s, 1))
+        self._waited_s = busy_s
+        database = f"the database of the group {group}" if group else "its database"
+        said = f"{name} has been waiting for {database} for {busy_s:.0f} s{why and f' ({why})'}"
+        self._away(f"{said}, and so do its clients")
+        self._service.status(self._why_away)
+
     # -- the start ----------------------------------------------------------------------------------------
 
     def _make_turns(self, manager: QueueManager) -> Turns:
         self._guests = Guests(manager, _room(self._settings.server.max_connections), version("trigmon"))
+        self._worker = self._make_worker()
         return Turns(
             manager,
             self._ground.clock,
             self._settings.server,
             self._guests,
             log=self._log,
-            on_turn=self._on_turn,
+            on_turn=self._ground.new_turn,
             on_broken=self._broken,
-            looks_again=bool(self._settings.group.name),
+            worker=self._worker,
         )
 
-    def _on_turn(self) -> None:
-        self._ground.new_turn()
-        if self._duties is not None:
-            self._duties.new_turn()
+    def _make_worker(self) -> Worker:
+        half = self._ground.half
+        if half is not None:
+            return InAThread(half.fileno(), half.rang, lambda: self._turns.look())
+        return InAThread() if self._ground.remote is not None else OnTheLoop()
 
     def _doors(self) -> list[socket.socket]:
         """The listening sockets: what a socket unit opened, and what is missing of our own."""
@@ -215,6 +241,7 @@ class Daemon:
     def _chores(self) -> list[Chore]:
         turns = self._turns
         chores = [Chore("look after connections", 1.0, turns.look_after)]
+        chores.append(Chore("look after the work", 1.0, self._look_after_the_work))
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
         if self._ground.remote is not None:
             beat = partial(turns.keep, self._ground.remote.beat)
@@ -246,6 +273,8 @@ class Daemon:
             self._log.info("the wall clock is where the queue manager's own time is")
 
     def _say_status(self) -> None:
+        if self._waited_s:
+            return
         here, performed = len(self._guests.connections), self._turns.performed
         self._service.status(f"{here} connections, {performed} calls performed")
 
@@ -295,6 +324,8 @@ class Daemon:
         else:
             self._log.critical("the store failed; what became of the last calls is unknown", exc_info=error)
         self._turns.drop()
+        if not self._stopped.done():
+            self._stopped.set_result(False)
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)
 
@@ -308,18 +339,28 @@ class Daemon:
         if child:
             await child.stop()
         if status == STOPPED and not self._lost.done():
-            try:
-                self._turns.stop()
-            except StoreBroken as error:
-                status = STORE_BROKEN
-                self._broken(error)
-            else:
+            if await self._has_stopped():
                 await self._see_off()
+            else:
+                status = STORE_BROKEN
         if self._unix:
             self._unix.remove()
         self._log.info("stopped", exit_status=status)
         self._service.close()
         return status
+
+    async def _has_stopped(self) -> bool:
+        """Whether the queue manager has come to its orderly end: a database may not answer any more."""
+        stopped = self._stopped
+        if not stopped.done():
+            self._turns.stop(lambda: stopped.set_result(True))
+        patience_s = max(1.0, self._settings.server.stop_timeout_s)
+        ends: list[asyncio.Future[Any]] = [stopped, self._lost]
+        await asyncio.wait(ends, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        if not stopped.done() and not self._lost.done():
+            self._log.error("the database does not answer: units of work are backed out later", waited_s=patience_s)
+            self._turns.drop()
+        return stopped.done() and stopped.result()
 
     async def _see_off(self) -> None:
         """Gives the peers time to take the replies they are owed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trigmon.notify import ServiceManager
@@ -56,14 +57,20 @@ class Foundation:
                 own = await self._open(patience)
                 if own is None:
                     return None
-                with self.half.kept_alive() if self.half is not None else nullcontext():
+                if self.half is None and self.remote is None:
                     return self._begin(own)
+                begin, waits_for = partial(self._begin_alive, own), self.waits_for
+                return await patience.see_to(begin, waits_for, max(1.0, self._settings.server.stop_timeout_s))
             except Lost as error:
                 if self._settings.group.name is None:
                     raise CannotStart(f"{where(self._settings)} cannot be opened: {error}") from error
                 is_fenced = isinstance(error, Fenced)
                 what = "it was given up for dead while it started" if is_fenced else "the database went away again"
                 await patience.wait(f"{what}: {error}")
+
+    def waits_for(self) -> str:
+        """What the member waits for in its group's database, for a person; empty where it does not."""
+        return self.half.waits_for if self.half is not None else ""
 
     def let_go(self) -> None:
         """Nothing of what was taken up is used again."""
@@ -94,7 +101,7 @@ class Foundation:
         if settings.group.name is None:
             return own
         try:
-            self.half = await open_group(settings, patience, self._say_it_lives)
+            self.half = await open_group(settings, patience, self._say_it_lives, self.half)
         except BaseException:
             own.abandon()
             raise
@@ -107,6 +114,10 @@ class Foundation:
     def _say_it_lives(self) -> None:
         if self.remote is not None:
             self.remote.beat()
+
+    def _begin_alive(self, own: KeptStore) -> QueueManager:
+        with self.half.kept_alive() if self.half is not None else nullcontext():
+            return self._begin(own)
 
     def _begin(self, own: KeptStore) -> QueueManager:
         """The queue manager, with what the definition files add to it. Raises CannotStart, Lost."""

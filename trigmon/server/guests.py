@@ -36,7 +36,8 @@ class Guests:
         self._manager = manager
         self._version = version
         self._arriving: set[Connection] = set()
-        self._by_client_id: dict[str, Session] = {}
+        # By the id it has said, from then on; None until it has its session.
+        self._by_client_id: dict[str, Session | None] = {}
 
     # -- places -------------------------------------------------------------------------------------------
 
@@ -74,8 +75,8 @@ class Guests:
 
     # -- the greeting -------------------------------------------------------------------------------------
 
-    def greet(self, connection: Connection, hello: codec.Hello, frame_limit: int) -> codec.Welcome | Refused:
-        """Lets a client in: who it is, the kernel said; what it is called, it says itself."""
+    def claim(self, connection: Connection, hello: codec.Hello) -> Identity | Refused:
+        """Who a client is, the kernel said; what it is called, it says itself, and that is its own from now on."""
         peer = connection.peer
         if hello.protocol != codec.PROTOCOL_VERSION:
             return codec.other_version(hello, self._version)
@@ -85,7 +86,8 @@ class Guests:
             # Outcomes of units of work are kept by it: two at once would settle, and ask for, each other's.
             about = f"client_id {hello.client_id[:64]!r} is another live connection's: choose one at random for each"
             return Refused(reason=int(Reason.ALREADY_CONNECTED), about=about)
-        identity = Identity(
+        self._by_client_id[hello.client_id] = None
+        return Identity(
             client_id=hello.client_id,
             application=hello.application,
             pid=peer.pid if peer.pid > 0 else hello.pid,
@@ -95,17 +97,28 @@ class Guests:
             administrator=peer.administrator,
             monitor=peer.monitor,
         )
+
+    def enter(self, identity: Identity) -> Session | Refused:
+        """The session of who has a claim. Asks the queue manager, so it is done where that is asked."""
         try:
-            session = self._manager.connect(identity)
+            return self._manager.connect(identity)
         except MQError as error:
             return Refused(reason=error.reason, about=error.about)
-        session.attachment = connection
-        connection.session = self._by_client_id[hello.client_id] = session
+
+    def greet(
+        self, connection: Connection, client_id: str, entered: Session | Refused, frame_limit: int
+    ) -> codec.Welcome | Refused:
+        """Gives the connection its session, or its claim up."""
+        if isinstance(entered, Refused):
+            del self._by_client_id[client_id]
+            return entered
+        entered.attachment = connection
+        connection.session = self._by_client_id[client_id] = entered
         return codec.Welcome(
             protocol=codec.PROTOCOL_VERSION,
             q_mgr_name=self._manager.name,
             server_version=self._version,
-            administrator=peer.administrator,
-            monitor=peer.monitor,
+            administrator=connection.peer.administrator,
+            monitor=connection.peer.monitor,
             frame_limit=frame_limit,
         )

@@ -1,17 +1,18 @@
 """What a daemon does beside its turns as a member of a queue-sharing group.
 
-It says that it lives, finds members that do not and backs out what they left, and takes a turn when another member has
-changed something shared: at once when that rings, and now and then for bells that went astray.
+It says that it lives, finds members that do not and backs out what they left, also one that stands still in the middle
+of its turn, and takes a turn now and then for bells of other members that went astray. A bell that is heard brings one
+at once, by who does the turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trigmon.server.chores import Chore
 from trigmon.server.turns import Turns
+from trigmon.server.working import aside
 
 if TYPE_CHECKING:
     from trigmon.store.postgres.membership import PostgresMembership
@@ -24,53 +25,33 @@ FIND_S = 0.1
 
 
 class Duties:
-    """The duties of one life of a member, from :meth:`begin` to :meth:`end`."""
+    """The duties of one life of a member."""
 
     def __init__(self, half: PostgresMembership, turns: Turns, log: Any) -> None:
         self._half = half
         self._turns = turns
         self._log = log
-        self._loop = asyncio.get_running_loop()
-        self._ear = -1
+        self._freeing: asyncio.Future[None] | None = None
 
     def chores(self) -> list[Chore]:
         """What is to be done again and again."""
         return [
-            Chore("say that this member lives", self._half.beat_s, self._kept(self._half.beat)),
-            Chore("find dead members", FIND_S, self._kept(self._find_dead)),
+            Chore("say that this member lives", self._half.beat_s, lambda: self._turns.keep(self._half.beat)),
+            Chore("find dead members", FIND_S, lambda: self._turns.keep(self._recovered, self._tell)),
+            Chore("free the turn", self._half.lease_s, self._free),
             Chore("look at the group", POLL_S, self._turns.look),
         ]
 
-    def begin(self) -> None:
-        """Hears the bell from now on."""
-        self._ear = self._half.fileno()
-        self._loop.add_reader(self._ear, self._kept(lambda: None))
+    def _free(self) -> None:
+        """The turn may not come because it is a dead member's: nobody can recover that one before it is free."""
+        if self._turns.busy_s > self._half.lease_s and (self._freeing is None or self._freeing.done()):
+            self._freeing = aside(self._half.end_stuck)
 
-    def end(self) -> None:
-        """Hears it no more."""
-        if self._ear >= 0:
-            self._loop.remove_reader(self._ear)
-            self._ear = -1
+    def _recovered(self) -> list[str]:
+        return [member for member in self._half.dead() if self._half.recover(member)]
 
-    def new_turn(self) -> None:
-        """A turn begins. A bell that rings while it speaks to the database is heard behind it."""
-        self._loop.call_soon(self._kept(lambda: None))
-
-    def _kept(self, call: Callable[[], None]) -> Callable[[], None]:
-        """The call as what the store needs done: where it fails a turn would. Behind it the bell is heard.
-
-        Whatever speaks to the database may read the bell with its answer, and then nothing else would.
-        """
-
-        def done() -> None:
-            call()
-            if self._half.rang():
-                self._turns.look()
-
-        return lambda: self._turns.keep(done)
-
-    def _find_dead(self) -> None:
-        for member in self._half.dead():
-            if self._half.recover(member):
-                self._log.warning("a dead member was recovered", member=member, group=self._half.group_name)
-                self._turns.look()  # what came back may be waited for here
+    def _tell(self, recovered: list[str]) -> None:
+        for member in recovered:
+            self._log.warning("a dead member was recovered", member=member, group=self._half.group_name)
+        if recovered:
+            self._turns.look()  # what came back may be waited for here

@@ -7,14 +7,16 @@ waited for as long as it takes, and what is waited for is said when that changes
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from trigmon.notify import ServiceManager
 from trigmon.qmgr.two_stores import OwnHalf
 from trigmon.server.problems import IN_USE, CannotStart
+from trigmon.server.working import SLOW_S, aside
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, StoreBroken, StoreTooNew
+from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, MayLose, StoreBroken, StoreTooNew, Unfit
 from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class KeptStore(OwnHalf, Protocol):
     def kept_time(self) -> str:
         """What was kept of the queue manager's own time; empty for a new store."""
 
+
+T = TypeVar("T")
 
 AGAIN_S = 1.0
 """How often one that stands by, or does not reach its database, asks again; with short leases more often."""
@@ -64,14 +68,37 @@ class Patience:
 
     async def wait(self, why: str, longest_s: float = AGAIN_S) -> None:
         """A while, in which the loop goes on."""
+        self._say(why)
+        self._service.beat()
+        await asyncio.wait([self._over], timeout=min(AGAIN_S, longest_s))
+
+    async def see_to(
+        self, work: Callable[[], T], why: Callable[[], str] = lambda: "", grace_s: float = 0.0
+    ) -> T | None:
+        """What comes of this work, which may wait for a database; the loop goes on meanwhile.
+
+        None when it is over before, and the work does not end within ``grace_s`` of that: then it is left to itself.
+        ``why`` is what it waits for in the database.
+        """
+        doing, began_s = aside(work), time.monotonic()
+        ends: list[asyncio.Future[Any]] = [doing, self._over]
+        while not doing.done() and not self._over.done():
+            await asyncio.wait(ends, timeout=AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
+            self._service.beat()
+            if not doing.done() and time.monotonic() - began_s >= SLOW_S:
+                said = why()
+                self._say(f"the database does not answer{said and f' ({said})'}")
+        if not doing.done():
+            await asyncio.wait([doing], timeout=grace_s)
+        return None if doing.cancel() else doing.result()
+
+    def _say(self, why: str) -> None:
         if why != self._said:
             self._said = why
             self._log.info("standing by", why=why)
             self._service.ready()
             self._service.status(f"standing by: {why}")
             self._on_wait(why)
-        self._service.beat()
-        await asyncio.wait([self._over], timeout=min(AGAIN_S, longest_s))
 
 
 def open_directory(settings: Settings) -> SqliteStore:
@@ -104,11 +131,13 @@ async def open_schema(settings: Settings, patience: Patience) -> PostgresStore |
 
 
 async def open_group(
-    settings: Settings, patience: Patience, meanwhile: Callable[[], None]
+    settings: Settings, patience: Patience, meanwhile: Callable[[], None], before: PostgresMembership | None
 ) -> PostgresMembership | None:
     """The member's half of the group's store, as soon as the database is there and no other process is this member.
 
-    None when it is over before. ``meanwhile`` is called while it waits. Raises CannotStart, and what that raises.
+    None when it is over before. ``meanwhile`` is called while it waits. ``before`` is the half that this process had:
+    it does not end because of a server that may lose something, and goes on with none that has less than that knew.
+    Raises CannotStart, and what that raises.
     """
     said = settings.group
     dsn = said.postgres or settings.store.postgres
@@ -117,19 +146,22 @@ async def open_group(
     try:
         from trigmon.store.postgres.connection import Place
         from trigmon.store.postgres.group import PostgresGroup
+        from trigmon.store.postgres.session import NOTHING_REACHED
     except ImportError as error:
         raise CannotStart(f"group.name needs the extra trigmon[postgres]: {error}") from error
     name = said.name or ""
     place = Place(dsn, said.postgres_schema or f"trigmon_group_{name}", said.accept_loss, round(said.lease_s * 1000))
     group = PostgresGroup(place, name)
+    reached = before.reached if before is not None else NOTHING_REACHED
 
     return await _stand_by(
         patience,
         said.lease_s / 5,
-        lambda: group.join(settings.qmgr.name),
+        lambda: group.join(settings.qmgr.name, reached),
         lambda half: half.take(),
         lambda half: f"{half.holder()} is {settings.qmgr.name} of the group {name}",
         meanwhile,
+        has_served=before is not None,
     )
 
 
@@ -148,26 +180,41 @@ async def _stand_by(
     take: Callable[[S], bool],
     holder: Callable[[S], str],
     meanwhile: Callable[[], None] = lambda: None,
+    *,
+    has_served: bool = False,
 ) -> S | None:
-    """What ``connect`` makes, once it could be taken; None when it is over before."""
+    """What ``connect`` makes, once it could be taken; None when it is over before. Raises CannotStart.
+
+    Who starts on a server that may lose what it answers is told at once; who ``has_served`` waits for another.
+    """
     store: S | None = None
+
+    def attempt() -> str:
+        nonlocal store
+        if store is None:
+            store = connect()
+        return "" if take(store) else holder(store)
+
     while not patience.is_over:
         try:
-            if store is None:
-                # Who does not answer is waited for some seconds, and the loop has others to answer.
-                store = await asyncio.to_thread(connect)
-            if take(store):
+            # Who does not answer is waited for, and the loop has others to answer.
+            waits_for = await patience.see_to(attempt)
+            if waits_for is None:
+                return None
+            if not waits_for:
                 return store
-            waits_for = holder(store)
         except Lost as error:
+            if isinstance(error, MayLose) and not has_served:
+                raise CannotStart(str(error)) from error
             if store is not None:
                 store.abandon()
                 store = None
-            waits_for = f"the database cannot be reached: {error}"
+            why = "will not do now" if isinstance(error, Unfit) else "cannot be reached"
+            waits_for = f"the database {why}: {error}"
         except (StoreBroken, StoreTooNew, AnothersStore) as error:
             raise CannotStart(str(error)) from error
         await patience.wait(waits_for, longest_s)
-        meanwhile()
+        await patience.see_to(meanwhile)
     if store is not None:
         store.abandon()
     return None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from trigmon.log import Seldom
 from trigmon.mq.calls import Alter, Call
@@ -22,6 +23,7 @@ from trigmon.server.connection import Connection
 from trigmon.server.guests import Guests
 from trigmon.server.memory import TURN_MESSAGES, Intake, Room, to_be_cut
 from trigmon.server.own_calls import max_msg_length
+from trigmon.server.working import OnTheLoop, Work, Worker
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit
@@ -29,12 +31,23 @@ from trigmon.wire.frames import frame_limit
 FAIR_SHARE = 8
 """Messages a connection may bring into a turn at least, however many connections there are."""
 
+T = TypeVar("T")
+Batch = list[tuple[Session, int, Call]]
+
+
+class Performed(NamedTuple):
+    """What a turn brought; ``frame_limit`` only where it may have changed."""
+
+    answers: list[Answer]
+    deadline_ms: int | None
+    frame_limit: int | None
+
 
 class Turns:
     """Carries calls from connections to the queue manager and replies back.
 
     ``on_turn`` is called before each turn. ``on_broken`` hears of an error out of a turn: then nothing may be
-    answered any more. ``looks_again``: where a turn is trips to a database, it is worth another look at who has sent.
+    answered any more. The ``worker`` does all that is asked of the queue manager.
     """
 
     def __init__(
@@ -47,7 +60,7 @@ class Turns:
         log: Any,
         on_turn: Callable[[], None],
         on_broken: Callable[[BaseException], None],
-        looks_again: bool = False,
+        worker: Worker | None = None,
     ) -> None:
         self.patience = patience
         self.guests = guests
@@ -58,18 +71,20 @@ class Turns:
         self._seldom = Seldom(log)
         self._on_turn = on_turn
         self._on_broken = on_broken
-        self._looks_again = looks_again
+        self._worker = worker or OnTheLoop()
+        self._worker.failed = self._break
         self._loop = asyncio.get_running_loop()
         self._ready: dict[Connection, None] = {}
         self._lost: list[Session] = []
         self._failed: list[Session] = []
-        self._frame_limit = frame_limit(max_msg_length(manager))
-        self.intake = Intake(self._frame_limit)
+        self.frame_limit = frame_limit(max_msg_length(manager))
+        self.intake = Intake(self.frame_limit)
         self._slow: set[Connection] = set()
         self._is_rung = False
         self._is_due = False
         self._is_scanning = False
         self._performed_before: dict[str, int] = {}
+        self._asked: set[object] = set()
         self._is_over = False
         self._dismissed: Refused | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -83,9 +98,22 @@ class Turns:
         if self._dismissed:
             connection.end(codec.encode_welcome(self._dismissed))
 
-    def greet(self, connection: Connection, hello: codec.Hello) -> codec.Welcome | Refused:
-        """Lets a client in, or says why not."""
-        return self.guests.greet(connection, hello, self._frame_limit)
+    def greet(self, connection: Connection, hello: codec.Hello) -> None:
+        """Lets a client in, or says why not, by a welcome to the connection."""
+        identity = self.guests.claim(connection, hello)
+        if isinstance(identity, Refused):
+            connection.welcome(identity)
+        else:
+            greeted = partial(self._greeted, connection, identity.client_id)
+            self._worker.do(partial(self.guests.enter, identity), greeted)
+
+    def _greeted(self, connection: Connection, client_id: str, entered: Session | Refused) -> None:
+        is_there = connection in self.guests.connections
+        greeting = self.guests.greet(connection, client_id, entered, self.frame_limit)
+        if is_there:
+            connection.welcome(greeting)
+        else:
+            self.ended(connection)
 
     def arrived(self, connection: Connection) -> None:
         """A call of this connection can be performed: in the turn that comes when all who sent have been read."""
@@ -127,40 +155,43 @@ class Turns:
     def _ring(self) -> None:
         if not self._is_rung and not self._is_over:
             self._is_rung = True
-            if self._looks_again:
-                # Once more round the loop: who was just answered may have sent meanwhile, and comes in the same turn.
-                self._loop.call_soon(self._loop.call_soon, self._turn)
-            else:
-                self._loop.call_soon(self._turn)
+            # Its calls are gathered when its time has come: who comes meanwhile is of the same turn.
+            self._loop.call_soon(self._worker.give, self._turn)
 
     def _due(self) -> None:
         self._alarm = self._alarm_ms = None
         self._is_due = True
         self._ring()
 
-    def _turn(self) -> None:
+    def _turn(self) -> Work | None:
         self._is_rung = False
         if self._is_over:
-            return
+            return None
         batch = self._gather()
         lost, self._lost = self._lost, []
         is_due, self._is_due = self._is_due, False
         self._on_turn()
-        try:
-            answers = self._manager.lost(lost) if lost else []
-            self.guests.forget(lost)
-            if batch or is_due:
-                answers += self._manager.turn(batch)
-            if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
-                self._frame_limit = frame_limit(max_msg_length(self._manager))
-                self.intake.suit(self._frame_limit)
-            deadline = self._manager.next_deadline_ms()
-        except Exception as error:
-            self._break(error)
-            return
-        self.performed += len(batch)
-        self._send(answers)
-        self._set_alarm(deadline)
+        perform = partial(self._perform, batch, lost, is_due=is_due)
+        return perform, partial(self._performed, len(batch), lost)
+
+    def _perform(self, batch: Batch, lost: list[Session], *, is_due: bool) -> Performed:
+        """A turn of the queue manager, and what the daemon asks it behind that. The loop may go on meanwhile."""
+        answers = self._manager.lost(lost) if lost else []
+        if batch or is_due:
+            answers += self._manager.turn(batch)
+        limit = None
+        if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
+            limit = frame_limit(max_msg_length(self._manager))
+        return Performed(answers, self._manager.next_deadline_ms(), limit)
+
+    def _performed(self, calls: int, lost: list[Session], done: Performed) -> None:
+        self.guests.forget(lost)
+        if done.frame_limit is not None:
+            self.frame_limit = done.frame_limit
+            self.intake.suit(self.frame_limit)
+        self.performed += calls
+        self._send(done.answers)
+        self._set_alarm(done.deadline_ms)
         self.go_on_scanning()
         if self._ready:
             self._ring()
@@ -169,9 +200,9 @@ class Turns:
         self._is_over = True
         self._on_broken(error)
 
-    def _gather(self) -> list[tuple[Session, int, Call]]:
+    def _gather(self) -> Batch:
         """The calls of the next turn: of each connection some, in its order."""
-        batch: list[tuple[Session, int, Call]] = []
+        batch: Batch = []
         room = Room()
         share = max(FAIR_SHARE, TURN_MESSAGES // max(1, len(self._ready)))
         waiting, self._ready = self._ready, {}
@@ -231,23 +262,32 @@ class Turns:
         """One of the queue manager's own jobs, whose time has come."""
         was_busy = self.performed != self._performed_before.get(job.name, 0)
         self._performed_before[job.name] = self.performed
-        if self._is_over or (job.can_rest and was_busy):
-            return
-        try:
-            self._send(job.work(self._manager))
-        except Exception as error:
-            self._break(error)
-            return
+        if not (job.can_rest and was_busy):
+            self._chore(job.name, partial(job.work, self._manager), self._worked)
+
+    def _worked(self, answers: list[Answer]) -> None:
+        self._send(answers)
         self.go_on_scanning()
 
-    def keep(self, call: Callable[[], None]) -> None:
-        """Something that the store needs done; where it fails, a turn would."""
-        if self._is_over:
-            return
-        try:
-            call()
-        except Exception as error:
-            self._break(error)
+    def keep(self, call: Callable[[], T], then: Callable[[T], None] = lambda _: None) -> None:
+        """Something that the store needs done, and what follows from it; where it fails, a turn would."""
+        self._chore(call, call, then)
+
+    def _chore(self, name: object, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Timed work. What has been waiting since its last time is not asked for twice."""
+
+        def done(result: T) -> None:
+            self._asked.discard(name)
+            then(result)
+
+        if not self._is_over and name not in self._asked:
+            self._asked.add(name)
+            self._worker.do(work, done)
+
+    @property
+    def busy_s(self) -> float:
+        """How long the queue manager has been at work on the same thing, while the loop went on."""
+        return self._worker.busy_s
 
     def look(self) -> None:
         """Something may have changed that no call of ours has done: a turn looks, though nobody calls."""
@@ -261,25 +301,30 @@ class Turns:
             self._loop.call_soon(self._scan)
 
     def _scan(self) -> None:
-        self._is_scanning = False
-        if self._is_over:
-            return
-        try:
-            self._send(self._manager.scan())
-        except Exception as error:
-            self._break(error)
-            return
-        self.go_on_scanning()
+        if not self._is_over:
+            self._worker.do(self._manager.scan, self._scanned)
 
-    def stop(self) -> None:
-        """The orderly end: those who wait are answered, units of work in flight are backed out, all are let go."""
+    def _scanned(self, answers: list[Answer]) -> None:
+        self._is_scanning = False
+        self._worked(answers)
+
+    def stop(self, stopped: Callable[[], None] = lambda: None) -> None:
+        """The orderly end: those who wait are answered, units of work in flight are backed out, all are let go.
+
+        ``stopped`` is called behind that.
+        """
         self._is_over = True
         self._set_alarm(None)
-        self._send(self._manager.stop())
+        self._worker.finish(self._manager.stop, partial(self._see_off, stopped))
+
+    def _see_off(self, stopped: Callable[[], None], answers: list[Answer]) -> None:
+        self._set_alarm(None)
+        self._send(answers)
         stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self._manager.name)
         for connection in list(self.guests.connections):
-            # Numbered 0: it answers no call, it is the last word on the connection.
-            connection.end(codec.encode_response(0, stopping) if connection.session else b"")
+            # Numbered 0: it answers no call, it is the last word on the connection. Some wait for their welcome.
+            connection.end(codec.encode_response(0, stopping) if connection.session else codec.encode_welcome(stopping))
+        stopped()
 
     def dismiss(self, why: str) -> None:
         """All connections end, and are told why; what became of calls that were not answered is not known here.

@@ -120,8 +120,9 @@ class BaseStore(ABC):
 def can_wait(change: AnyChange) -> bool:
     """Whether a crash of the process undoes this change by itself: then it need not be written before it is answered.
 
-    A unit's puts are backed out, volatile messages go, and so do temporary queues. A get's mark may not wait: it
-    raises the backout count. Nor do the rows of a reservation wait, which are many: one slice a commit, without a sync.
+    A unit's puts are backed out, volatile messages go, and so do temporary queues; that a unit is committed which the
+    group's store has decided is told again at the next start. A get's mark may not wait: it raises the backout count.
+    Nor do the rows of a reservation wait, which are many: one slice a commit, without a sync.
     """
     if isinstance(change, c.AddMessage):
         return bool(change.unit_id) or not change.is_persistent
@@ -131,6 +132,8 @@ def can_wait(change: AnyChange) -> bool:
         return not (change.is_stored and change.must_last)
     if isinstance(change, c.WriteRun):
         return change.can_wait
+    if isinstance(change, c.EndUnit):
+        return change.is_decided
     return isinstance(change, _STANDS_ONLY) or is_of_temporary_queue(change)
 
 
@@ -163,7 +166,7 @@ def must_last(changes: Sequence[AnyChange]) -> bool:
             if change.message.is_persistent:
                 return True
         elif isinstance(change, c.EndUnit):
-            if change.unit.is_durable:
+            if change.unit.is_durable and not change.is_decided:
                 return True
         elif isinstance(change, c.WriteRun | c.SetReservation):
             if not can_wait(change):

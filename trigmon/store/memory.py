@@ -89,6 +89,10 @@ class MemoryStore(BaseStore):
         """See the port. Nothing here outlives the clock."""
         return True
 
+    def use_number(self, number: int) -> None:
+        """A number is in use that nothing here holds."""
+        self._next = max(self._next, number + 1)
+
     def prepare(self) -> None:
         """What was written lasts, units of work in flight as such: here it always does."""
 

@@ -47,6 +47,14 @@ class Unreachable(Lost):
     """The store is on another machine, and nothing of it is to be had now."""
 
 
+class Unfit(Lost):
+    """The store is on another machine, which answers and will not do as it is now; the text says why."""
+
+
+class MayLose(Unfit):
+    """What the store answers may not last, and its owner has not said that he puts up with that."""
+
+
 class AnothersStore(Exception):
     """The data is another queue manager's."""
 

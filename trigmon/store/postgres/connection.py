@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from trigmon.store.port import StoreBroken, Unreachable
+from trigmon.store.port import MayLose, StoreBroken, Unfit, Unreachable
 from trigmon.store.postgres.schemas import GROUP, OWN, Schema, migrate
 
 LOWEST_SERVER = 150000
@@ -43,7 +44,12 @@ _SESSION = (
 LONGEST_IDLE_MS = 5000
 LONGEST_SILENCE_MS = 10_000
 _LASTING = ("on", "remote_apply")
-_ASKED = ("server_encoding", "synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names")
+# Whoever may not see how far a standby is sees that there is one.
+_CONFIRMING = "SELECT FROM pg_stat_replication WHERE coalesce(sync_state IN ('sync', 'quorum'), true)"
+_SAFETY = ("fsync", "full_page_writes", "synchronous_standby_names")
+_ASKED = ("server_encoding", "synchronous_commit", *_SAFETY)
+SAFETY = "SELECT " + ", ".join(f"current_setting('{name}')" for name in _SAFETY)
+"""How safe what is committed is now: these settings of a server can change while it runs."""
 
 
 class Place(NamedTuple):
@@ -66,7 +72,10 @@ class Place(NamedTuple):
 
 
 def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
-    """A session whose search path is the schema, which is made if it is not there. Raises StoreBroken, StoreTooNew."""
+    """A session whose search path is the schema, which is made if it is not there.
+
+    Raises Unreachable; Unfit while no commit would be confirmed; MayLose; StoreBroken for all else, and StoreTooNew.
+    """
     try:
         said = conninfo_to_dict(place.dsn)
         # Whom the database has not heard for a lease it gives up anyway.
@@ -78,9 +87,17 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
         raise Unreachable(f"{place}: {error}") from error
     except psycopg.Error as error:
         raise StoreBroken(f"{place}: {error}") from error
-    try:
+    with closed_when_it_fails(connection, place):
         _prepare(connection, place, "group" if schema is GROUP else "store")
         migrate(connection, place.schema, schema, str(place))
+    return connection
+
+
+@contextmanager
+def closed_when_it_fails(connection: psycopg.Connection[Any], place: Place) -> Iterator[None]:
+    """The first words of a session. Where they fail it is closed; raises Unreachable, StoreBroken for the driver's."""
+    try:
+        yield
     except psycopg.OperationalError as error:
         connection.close()
         raise Unreachable(f"{place}: {error}") from error
@@ -90,7 +107,6 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
     except BaseException:
         connection.close()
         raise
-    return connection
 
 
 def _prepare(connection: psycopg.Connection[Any], place: Place, section: str) -> None:
@@ -115,8 +131,16 @@ def _prepare(connection: psycopg.Connection[Any], place: Place, section: str) ->
             raise StoreBroken(f"{place}: {name} is {got!r} instead of {wanted[name]!r}")
     if shown["server_encoding"] != "UTF8":
         raise StoreBroken(f"{place}: the database's encoding is {shown['server_encoding']} instead of UTF8")
-    if not place.accept_loss and (why := _what_may_be_lost(shown)):
-        raise StoreBroken(f"{place}: {why}; with {section}.accept_loss that is put up with")
+    check_safety(place, [shown[name] for name in _SAFETY], section)
+    if shown["synchronous_standby_names"] and connection.execute(_CONFIRMING).fetchone() is None:
+        # The first commit would wait for it, and this queue manager could not even say so.
+        raise Unfit(f"{place}: no synchronous standby is connected, and no commit is confirmed without")
+
+
+def check_safety(place: Place, found: Sequence[str], section: str) -> None:
+    """``found`` is the row of SAFETY, ``section`` that of the settings which said where this is. Raises MayLose."""
+    if not place.accept_loss and (why := _what_may_be_lost(dict(zip(_SAFETY, found, strict=True)))):
+        raise MayLose(f"{place}: {why}; with {section}.accept_loss that is put up with")
 
 
 def _what_may_be_lost(shown: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.connection import Place, connect
 from trigmon.store.postgres.membership import PEEK_S, PostgresMembership, member_of
 from trigmon.store.postgres.schemas import GROUP
-from trigmon.store.postgres.session import check_name
+from trigmon.store.postgres.session import NOTHING_REACHED, Reached, check_name
 
 
 class PostgresGroup:
@@ -24,12 +24,14 @@ class PostgresGroup:
         self.name = name
         self._peek_s = peek_s
 
-    def join(self, member: str) -> PostgresMembership:
+    def join(self, member: str, reached: Reached = NOTHING_REACHED) -> PostgresMembership:
         """A session for this queue manager; it is active from its ``open`` on.
 
-        Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore for the schema of another group.
+        ``reached`` is what its last life was told to last. Raises Unreachable, Unfit for a server that has less or
+        whose commits nobody would confirm, MayLose, StoreBroken, StoreTooNew, AnothersStore for the schema of another
+        group.
         """
-        return PostgresMembership(self.place, self.name, member, self._peek_s)
+        return PostgresMembership(self.place, self.name, member, self._peek_s, reached)
 
     def members(self) -> list[Member]:
         """All members that ever were, by name. Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore."""

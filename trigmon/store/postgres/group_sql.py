@@ -12,6 +12,9 @@ UNION ALL SELECT kind, name, 0, definition FROM definition WHERE version > ?
 UNION ALL SELECT 'lock', '', message, handle::text FROM lock
           WHERE message > 0 AND ? < (SELECT locks_version FROM turn WHERE one)"""
 """What stands otherwise than at a version: rows of kind, name, number, and what stands."""
+REACHED = """
+SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer, version FROM turn WHERE one"""
+"""Which history of the server this is, one more each time a standby is promoted, and the group's version in it."""
 SET_TURN = "UPDATE turn SET version = ?, locks_version = ?, next_number = ? WHERE one"
 SET_QUEUE = "UPDATE queue SET version = ?, has_groups = ?, stands = ? WHERE number = ?"
 SET_COPIED = """

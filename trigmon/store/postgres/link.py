@@ -40,7 +40,10 @@ class Array(NamedTuple):
 
 
 class Link:
-    """A session from its first statement to its last. ``connection`` is of nobody else any more."""
+    """A session from its first statement to its last. ``connection`` is of nobody else any more.
+
+    ``awaited`` are the statements whose answer it waits for; another thread may look at them.
+    """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -54,6 +57,7 @@ class Link:
         self._readers: dict[str, list[Callable[[bytes], Any]]] = {}
         self._sent: list[str] = []
         self._warning = ""
+        self.awaited: Sequence[str] = ()
         self.trips = 0
 
     def send(self, statement: str, values: Sequence[object] = ()) -> None:
@@ -75,6 +79,7 @@ class Link:
         """Waits until all that was sent is done; the rows of the last. Raises Failed, Fenced."""
         self.trips += 1
         sent, self._sent, self._warning = self._sent, [], ""
+        self.awaited = sent
         rows: list[Row] = []
         failure: Failed | Fenced | None = None
         try:
@@ -89,6 +94,8 @@ class Link:
                 failure = failure or Failed("the session is lost: " + self._pg.get_error_message())
         except psycopg.Error as error:
             raise failure or Failed(str(error)) from error
+        finally:
+            self.awaited = ()
         if failure is not None:
             raise failure
         return rows

@@ -18,12 +18,14 @@ from trigmon.store.port import DirectoryInUse, StoreBroken, Unreachable
 from trigmon.store.postgres.connection import Place
 
 # Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
-# that has lost it stops. A session of another role shows no time of its start.
+# that has lost it stops. Who waits for a lock, or for the standby, cannot say anything, and has a lease from the end of
+# that. A session of another role shows none of this but that it is there.
 GONE = """
-    clock_timestamp() - m.beat > m.lease_ms * interval '1 millisecond'
-    OR NOT EXISTS (
+    NOT EXISTS (
         SELECT FROM pg_stat_activity a
-        WHERE a.pid = m.backend AND coalesce(a.backend_start = m.backend_start, true))"""
+        WHERE a.pid = m.backend AND coalesce(a.backend_start = m.backend_start, true)
+        AND (a.wait_event_type = 'Lock' OR a.wait_event = 'SyncRep'
+            OR clock_timestamp() - greatest(m.beat, a.state_change) <= m.lease_ms * interval '1 millisecond'))"""
 TAKE = f"""
 INSERT INTO member AS m (name, epoch, beat, lease_ms, serving, backend, backend_start, host, pid)
 VALUES (%(name)s, 1, clock_timestamp(), %(lease_ms)s, true, pg_backend_pid(),
@@ -37,6 +39,10 @@ DEAD = f"SELECT m.name FROM member m WHERE m.serving AND m.name <> ? AND ({GONE}
 DISMISS = f"""
 UPDATE member m SET serving = false, epoch = epoch + 1 WHERE m.name = ? AND m.serving AND ({GONE}) RETURNING m.epoch"""
 """Nobody passes the fence any more with the epoch that a dead one had."""
+END_STUCK = f"""
+SELECT pg_terminate_backend(a.pid) FROM member m JOIN pg_stat_activity a ON a.pid = m.backend
+WHERE m.serving AND a.wait_event = 'ClientWrite' AND ({GONE})"""
+"""A dead one that takes nothing of a long answer is not idle, so no timeout ends it and what it holds."""
 HOLDER = "SELECT host, pid FROM member WHERE name = %s"
 BEAT = "UPDATE member SET beat = clock_timestamp() WHERE name = ? AND epoch = ?"
 LEAVE = "UPDATE member SET serving = false WHERE name = ? AND epoch = ?"

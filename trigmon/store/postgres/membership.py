@@ -30,7 +30,7 @@ from trigmon.store.postgres.known import Known
 from trigmon.store.postgres.link import Row
 from trigmon.store.postgres.picture import Picture
 from trigmon.store.postgres.recovery import recover
-from trigmon.store.postgres.session import BEATS, Session
+from trigmon.store.postgres.session import BEATS, NOTHING_REACHED, Reached, Session
 from trigmon.store.postgres.settling import NO_UNIT, Unit, available, expected, only
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql import statements as sql
@@ -53,17 +53,22 @@ def member_of(row: Row) -> Member:
 class PostgresMembership:
     """See :class:`trigmon.qmgr.two_stores.SharedHalf`; and what a daemon does beside its turns.
 
+    ``reached`` is what it was told to last, in this life or before: a server that has less is no group to go on with.
     One session, used by one thread at a time. Every method may raise StoreBroken, and Fenced where another process
     took this member's name, or another member recovered it: then it must end, and start again.
     """
 
-    def __init__(self, place: Place, group_name: str, name: str, peek_s: float = PEEK_S) -> None:
+    def __init__(
+        self, place: Place, group_name: str, name: str, peek_s: float = PEEK_S, reached: Reached = NOTHING_REACHED
+    ) -> None:
         self.member = name
+        self.reached = reached
         self._peek_s = peek_s
         self._looked_s = 0.0
         self._has_rung = False
+        self._was_busy = False  # the last turn did something here: so will this one
         self._group_name = group_name
-        self._session = Session(place, group_name, name)
+        self._session = Session(place, group_name, name, reached)
         self._own = self._session.number * OWN_NUMBERS
         self._place = place
         self._picture = Picture()
@@ -105,6 +110,15 @@ class PostgresMembership:
         self._known = Known(self._ahead, self._turn)
         return True
 
+    @property
+    def waits_for(self) -> str:
+        """What its session waits for in the database, for a person; empty where it does not. For any thread."""
+        awaited = self._turn.link.awaited
+        if not awaited:
+            return ""
+        is_commit = "COMMIT" in awaited and group_sql.LOCK not in awaited
+        return "the commit is not confirmed" if is_commit else "the turn does not come"
+
     def holder(self) -> str:
         """The process that is this member now, for a person."""
         return self._session.holder()
@@ -112,7 +126,7 @@ class PostgresMembership:
     @property
     def beat_s(self) -> float:
         """How often :meth:`beat` is to be called."""
-        return self._place.lease_ms / 1000 / BEATS
+        return self.lease_s / BEATS
 
     def beat(self) -> None:
         """Says that this member lives, by the database's clock. Not within a turn. Raises Fenced."""
@@ -144,6 +158,15 @@ class PostgresMembership:
             self._must_last = True
         self.end()
         return was_dead
+
+    @property
+    def lease_s(self) -> float:
+        """How long a member is believed to live that says nothing."""
+        return self._place.lease_ms / 1000
+
+    def end_stuck(self) -> None:
+        """Ends what keeps the turn from all others: a dead member that takes nothing of an answer. For any thread."""
+        self._session.end_stuck()
 
     def fileno(self) -> int:
         """The session's socket: readable when a bell may have come, for an event loop that is not in a turn."""
@@ -191,7 +214,7 @@ class PostgresMembership:
         """A turn begins. What others did may be looked at later, but it is asked for at least so often."""
         if self._turn.is_open:
             return
-        if self.rang():
+        if self.rang() or self._was_busy:
             self._has_rung = False
             self.enter()
         elif time.monotonic() - self._looked_s >= self._peek_s:
@@ -235,14 +258,17 @@ class PostgresMembership:
 
     def end(self) -> None:
         """What was done in the turn is durable when this returns, and the others are told of it."""
-        self.is_full = False
+        self.is_full = self._was_busy = False
         if not self._turn.is_open:
             return
         self.mark()
         writes = self._picture.writes()
+        self._was_busy = bool(writes)
         for statement, values in writes:
             self._turn.execute(statement, values)
         self._turn.commit(lasts=self._must_last, then=self._session.bell if writes else "")
+        if self._must_last:
+            self.reached = Reached(self._session.timeline, self._picture.version)
         self._must_last = False
         self.is_full = self._kept >= MOST_KEPT and not self._ends_last
         self._is_settled = self._is_settled or self._ends_last or self.is_full
@@ -318,7 +344,7 @@ class PostgresMembership:
         That this is done decides for the whole unit, the member's own half as well.
         """
         self._turn.save()
-        self._must_last = self._must_last or must_last([change])
+        self._must_last = self._must_last or change.unit.is_durable
         unit, is_commit = only(change.unit, q_names), change.outcome is UnitOutcome.COMMITTED
         known = self._units.get(unit.unit_id, NO_UNIT)
         self._settles = expected(unit, known, is_commit=is_commit)

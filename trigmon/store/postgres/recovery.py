@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trigmon.rules.shared import Use, counts_of, left, lies
+from trigmon.rules.members import Use
+from trigmon.rules.shared import counts_of, left, lies
 from trigmon.store.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql as sql
 from trigmon.store.postgres.picture import Picture

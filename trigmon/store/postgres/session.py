@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
-from trigmon.store.port import AnothersStore, StoreBroken, Unreachable
+from trigmon.store.port import AnothersStore, StoreBroken, Unfit
 from trigmon.store.postgres import group_sql, member
-from trigmon.store.postgres.connection import Place, connect
+from trigmon.store.postgres.connection import SAFETY, Place, check_safety, closed_when_it_fails, connect
 from trigmon.store.postgres.link import Link
 from trigmon.store.postgres.schemas import GROUP
 from trigmon.store.postgres.turn import Turn
@@ -21,14 +21,29 @@ BEATS = 5
 """In the time of a lease."""
 
 
+class Reached(NamedTuple):
+    """How far a group had come when a member was last told that something lasts.
+
+    ``timeline`` is PostgreSQL's number of the server's history: a standby that is promoted begins the next.
+    ``version`` is the group's in it.
+    """
+
+    timeline: int = 0
+    version: int = 0
+
+
+NOTHING_REACHED = Reached()
+
+
 class Session:
     """Joins at once, with a number for ever; it has a turn from :meth:`take` on. ``who``: name and epoch.
 
-    ``bell`` is the statement that tells the other members to look. Raises Unreachable, StoreBroken, StoreTooNew,
-    AnothersStore for the schema of another group.
+    ``bell`` is the statement that tells the other members to look. ``reached`` is where the group is at least, and
+    then ``timeline`` where it is. Raises Unreachable, Unfit where it is not, StoreBroken, StoreTooNew, AnothersStore
+    for the schema of another group.
     """
 
-    def __init__(self, place: Place, group_name: str, name: str) -> None:
+    def __init__(self, place: Place, group_name: str, name: str, reached: Reached) -> None:
         self._place = place
         self._connection = connect(place, GROUP)
         self._name = name
@@ -37,18 +52,10 @@ class Session:
         channel = place.schema.replace('"', '""')
         self.bell, self._listen = f'NOTIFY "{channel}"', f'LISTEN "{channel}"'
         self.turn: Turn
-        try:
+        with closed_when_it_fails(self._connection, place):
+            self.timeline = check_reached(self._connection, place, reached)
             check_name(self._connection, place, group_name)
             self.number = _join(self._connection, name)
-        except psycopg.OperationalError as error:
-            self.close()
-            raise Unreachable(f"{place}: {error}") from error
-        except psycopg.Error as error:
-            self.close()
-            raise StoreBroken(f"{place}: {error}") from error
-        except BaseException:
-            self.close()
-            raise
 
     def take(self) -> bool:
         """Makes this process the one that is the member; False while another is."""
@@ -70,11 +77,12 @@ class Session:
         return member.holder(self._connection, self._name)
 
     def beat(self) -> None:
-        """Says that it lives. Raises Fenced."""
+        """Says that it lives. Raises Fenced, and MayLose where the server is no longer as safe as at the start."""
         before_s = time.monotonic()
         self._send_beat()
-        self.turn.link.receive()
+        (found,) = self.turn.link.ask(SAFETY)
         self._beaten_s = before_s
+        check_safety(self._place, found, "group")
 
     def beat_if_due(self) -> None:
         """Lets a beat go with the next trip: who waits for his turn lives meanwhile."""
@@ -100,9 +108,16 @@ class Session:
             return  # most blocks are over sooner, and need no session
         # Where it fails the member's own session finds out why.
         with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
+            connection.execute("SET synchronous_commit = off")  # a beat waits for no standby
             connection.execute(for_cursor(member.BEAT), self.who)
             while not over.wait(every_s):
                 connection.execute(for_cursor(member.BEAT), self.who)
+
+    def end_stuck(self) -> None:
+        """Ends the sessions of dead members that stand still in the middle of an answer; by a session of its own."""
+        # Where it fails the member's own session finds out why, or it is tried again.
+        with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
+            connection.execute(member.END_STUCK)
 
     def _send_beat(self) -> None:
         for statement, values in (
@@ -129,6 +144,23 @@ def check_name(connection: psycopg.Connection[Any], place: Place, group_name: st
     row = connection.execute("SELECT value FROM meta WHERE key = 'group_name'").fetchone()
     if row is not None and row[0] != group_name:
         raise AnothersStore(f"{place} holds the queue-sharing group {row[0]}, not {group_name}")
+
+
+def check_reached(connection: psycopg.Connection[Any], place: Place, reached: Reached) -> int:
+    """The timeline of a server that has all that a member was told to last. Raises Unfit for one that has not.
+
+    A loss may be put up with, but nobody goes on with what another server has gone on from.
+    """
+    row = connection.execute(group_sql.REACHED).fetchone()
+    assert row is not None
+    there = Reached(*row)
+    if there.timeline < reached.timeline:
+        why = f"its history is number {there.timeline}, and the group has gone on in number {reached.timeline}"
+        raise Unfit(f"{place} is a server that was replaced: {why}; end it, so that the one that serves is found")
+    if there.version < reached.version and not place.accept_loss:
+        why = f"the group stands at {there.version} there, and {reached.version} was acknowledged"
+        raise Unfit(f"{place} has not all that it should have: {why}; start the queue manager again to go on with that")
+    return there.timeline
 
 
 def _join(connection: psycopg.Connection[Any], name: str) -> int:

@@ -214,3 +214,9 @@ class PostgresStore(RowStore):
             if self._turn.can_undo:
                 raise  # what was written of this call is taken back
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
+
+    def _keep_block(self, number: int) -> None:
+        self._must_sync = True
+        self._turn.save()
+        self._block_end = 0
+        self._keep_ids_behind(number)

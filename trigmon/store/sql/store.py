@@ -256,6 +256,15 @@ class RowStore(BaseStore):
             self._execute(sql.SET_META, ("next_id", str(self._block_end)))
             self._must_commit = True
 
+    def use_number(self, number: int) -> None:
+        """A number is in use that nothing here holds: what is on record lasts long before the block is used up."""
+        if number >= self._block_end - ID_BLOCK // 2:
+            self._keep_block(number)
+
+    @abstractmethod
+    def _keep_block(self, number: int) -> None:
+        """A block behind this number is on record, and lasts when the turn has ended."""
+
     def _begin_unit(self, change: c.BeginUnit) -> None:
         self._keep_ids_behind(change.unit_id)
         if len(self._begun) > ENOUGH_CLIENTS:
@@ -267,7 +276,8 @@ class RowStore(BaseStore):
 
     def _end_unit(self, change: c.EndUnit) -> None:
         unit = change.unit
-        self._messages.end_unit(unit, unit.unit_id, is_commit=change.outcome is UnitOutcome.COMMITTED)
+        if not change.is_decided:
+            self._messages.end_unit(unit, unit.unit_id, is_commit=change.outcome is UnitOutcome.COMMITTED)
         self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
         self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
         self._begun[unit.client_id] = unit.number

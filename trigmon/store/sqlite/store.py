@@ -207,6 +207,16 @@ class SqliteStore(RowStore):
                 raise  # what was written of this call is taken back
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
+    def _keep_block(self, number: int) -> None:
+        self._must_sync = self._must_commit = True
+        if not self._in_turn:
+            self._begin_turn(is_full=True)
+        if not self._in_call:
+            self._run_sql("SAVEPOINT call")
+            self._in_call = True
+        self._block_end = 0
+        self._keep_ids_behind(number)
+
     def _begin_turn(self, *, is_full: bool) -> None:
         """The transaction of this turn, and of later ones while nothing must be written yet.
 

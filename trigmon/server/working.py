@@ -1,0 +1,213 @@
+"""Who does the queue manager's work: the daemon's loop, or a thread of its own where it is trips to a database.
+
+Work is done one piece at a time, in the order in which it was given, so nothing that comes again and again keeps
+anything else from its turn; what follows from it happens on the loop. A database that is slow, or gone, then holds up
+the calls that need it, and not the doors, the watchdog and the signals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Protocol, TypeVar
+
+SLOW_S = 3.0
+"""Work that has lasted so long waits for a database."""
+
+T = TypeVar("T")
+Work = tuple[Callable[[], Any], Callable[[Any], None]]
+"""What is to be done, and what follows with its result, on the loop."""
+
+
+def aside(work: Callable[[], T]) -> asyncio.Future[T]:
+    """What comes of this, done in a thread of its own, for which the end of the process does not wait."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody is there any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="aside", daemon=True).start()
+    return done
+
+
+class Worker(Protocol):
+    """Does what it is given. An error out of a piece of work is the end: nothing that was given is done any more."""
+
+    failed: Callable[[BaseException], None]
+    """Hears of that error."""
+
+    @property
+    def busy_s(self) -> float:
+        """How long the piece of work has lasted that is being done, 0 where none is."""
+
+    def do(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Has this done, and then that with its result, on the loop."""
+
+    def give(self, begin: Callable[[], Work | None]) -> None:
+        """Has the work done that ``begin`` names, on the loop, when its time has come; None where there is none."""
+
+    def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """As :meth:`do`, and it is the last: a session that was listened to may be over with it."""
+
+    def end(self) -> None:
+        """No more work will come; what is being done is not waited for."""
+
+
+class OnTheLoop:
+    """Work on the loop itself: what is given is done, and what follows has happened, when :meth:`do` returns."""
+
+    failed: Callable[[BaseException], None]
+    busy_s = 0.0
+
+    def do(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """See :class:`Worker`."""
+        try:
+            result = work()
+        except Exception as error:
+            self.failed(error)
+        else:
+            then(result)
+
+    def give(self, begin: Callable[[], Work | None]) -> None:
+        """See :class:`Worker`."""
+        if (work := begin()) is not None:
+            self.do(*work)
+
+    def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """See :class:`Worker`."""
+        self.do(work, then)
+
+    def end(self) -> None:
+        """See :class:`Worker`."""
+
+
+class InAThread:
+    """Work in one thread. ``ear`` is the descriptor of its session, which it alone reads while it works.
+
+    ``listen`` is called in the thread behind each piece of work, and when something can be read while it rests; where
+    it says so ``heard`` is called on the loop.
+    """
+
+    failed: Callable[[BaseException], None]
+
+    def __init__(
+        self, ear: int = -1, listen: Callable[[], bool] = lambda: False, heard: Callable[[], None] = lambda: None
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ear = ear
+        self._listen = listen
+        self._heard = heard
+        self._given: deque[Callable[[], Work | None]] = deque()
+        self._next: SimpleQueue[Work | None] = SimpleQueue()
+        self._began = 0.0
+        self._is_over = False
+        threading.Thread(target=self._work, name="turns", daemon=True).start()
+        self._open_ear()
+
+    @property
+    def busy_s(self) -> float:
+        """See :class:`Worker`."""
+        return self._loop.time() - self._began if self._began else 0.0
+
+    def do(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """See :class:`Worker`."""
+        self.give(lambda: (work, then))
+
+    def give(self, begin: Callable[[], Work | None]) -> None:
+        """See :class:`Worker`."""
+        if self._is_over:
+            return
+        self._given.append(begin)
+        if not self._began:
+            self._go_on()
+
+    def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """See :class:`Worker`."""
+
+        def finished() -> T:
+            self._listen = lambda: False
+            return work()
+
+        def over(result: T) -> None:
+            self.end()
+            then(result)
+
+        self.do(finished, over)
+
+    def end(self) -> None:
+        """See :class:`Worker`."""
+        self._is_over = True
+        self._given.clear()
+        self._close_ear()
+        self._next.put(None)
+
+    def _go_on(self) -> None:
+        while self._given and not self._is_over:
+            self._began = self._loop.time()
+            if (work := self._given.popleft()()) is not None:
+                self._close_ear()
+                self._next.put(work)
+                return
+        self._began = 0.0
+        if not self._is_over:
+            self._open_ear()
+
+    def _work(self) -> None:
+        while (work := self._next.get()) is not None:
+            call, then = work
+            follows: Callable[[], None] | None = None
+            error, has_heard = None, False
+            try:
+                follows = partial(then, call())
+                has_heard = self._listen()
+            except Exception as raised:
+                error = raised
+            with suppress(RuntimeError):  # the loop is closed: nobody is there any more
+                self._loop.call_soon_threadsafe(self._done, follows, error, has_heard)
+
+    def _done(self, follows: Callable[[], None] | None, error: Exception | None, has_heard: bool) -> None:
+        self._began = 0.0
+        if self._is_over:
+            return
+        if error is not None:
+            self._is_over = True
+            self._given.clear()
+        if follows is not None:
+            follows()
+        if error is not None:
+            self.failed(error)
+            return
+        if has_heard:
+            self._heard()
+        if not self._began:
+            self._go_on()
+
+    # -- the ear ----------------------------------------------------------------------------------------
+
+    def _open_ear(self) -> None:
+        if self._ear >= 0:
+            self._loop.add_reader(self._ear, self.do, lambda: None, lambda _: None)
+
+    def _close_ear(self) -> None:
+        if self._ear >= 0:
+            self._loop.remove_reader(self._ear)
