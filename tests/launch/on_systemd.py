@@ -242,6 +242,17 @@ class TestTheKeeperDies:
         other.end()
 
 
+def test_a_keeper_that_ends_at_once_leaves_no_unit_of_a_run_whose_end_is_written(tmp_path):
+    """Several processes, so that systemd tells of the unit behind its end: one time in sixty to a keeper that is gone."""
+    for number in range(40):
+        (tmp_path / str(number)).mkdir()
+        house = House(tmp_path / str(number), talk.SYSTEMD)
+        house.shell("r", "sleep 60 & sleep 60; :")
+        house.wait_for("started", "r")
+        house.end()
+        until(lambda: not units(), 10)
+
+
 class TestSystemdChanges:
     def test_a_connection_that_systemd_closes_is_made_again_and_nothing_is_missed(self, house):
         house.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=house.directory)

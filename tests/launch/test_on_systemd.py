@@ -12,6 +12,7 @@ import pytest
 from tests.launch import booted
 
 INSIDE = Path(__file__).with_name("on_systemd.py")
+pytestmark = pytest.mark.timeout(2 * booted.COMMAND_S)  # the first of them boots the machine, and waits for them all
 
 
 def _names():

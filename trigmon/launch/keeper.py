@@ -421,6 +421,8 @@ class Keeper:
             pauses += [kill_at - now for kill_at in self._left.values() if kill_at > now]
         if self._units.try_again_at:
             pauses.append(self._units.try_again_at - now)
+        if self._units.unheard_until:
+            pauses.append(self._units.unheard_until - now)
         if self._is_idle() and not self._runs:
             pauses.append(self._idle_since + self._linger_s - now)
         return max(0.0, min(pauses)) if pauses else None
@@ -433,6 +435,8 @@ class Keeper:
         return not (self._has_programs() or self._peers or self._left or self._unwritten)
 
     def _is_over(self) -> bool:
+        if self._units.unheard_until:
+            return False
         if self._ends:
             return not (self._kept() or self._left)
         return self._is_idle() and not self._runs and time.monotonic() >= self._idle_since + self._linger_s

@@ -22,7 +22,8 @@ from trigmon.launch import dbus
 
 ROOT, MANAGER = "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
 PROPERTIES = "org.freedesktop.DBus.Properties"
-_PATIENCE_S = 5.0
+PATIENCE_S = 5.0
+"""How long an answer of systemd's is waited for."""
 _CAP_SYS_ADMIN = 1 << 21
 
 
@@ -73,11 +74,11 @@ class Manager:
         self._waiting: dict[int, Callable[[dbus.Message], None]] = {}
         self._signals: list[dbus.Message] = []
         try:
-            self._link.settimeout(_PATIENCE_S)
+            self._link.settimeout(PATIENCE_S)
             self._link.connect(str(socket_path()))
             self._authenticate()
             self._link.settimeout(None)
-            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(_PATIENCE_S), 0))
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(PATIENCE_S), 0))
         except BaseException:
             self._link.close()
             raise
@@ -127,7 +128,7 @@ class Manager:
         return signals
 
     def _wait(self, answers: list[dbus.Message]) -> tuple[Any, ...]:
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while not answers:
             if not select.select([self._link], [], [], max(0.0, until - time.monotonic()))[0]:
                 raise TimeoutError("systemd does not answer")

@@ -13,6 +13,7 @@ import selectors
 import signal
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -81,7 +82,9 @@ class Units:
         self._manager: systemd.Manager | None = None
         self._runs: dict[str, Unit] = {}
         self._ended: dict[str, Unit] = {}
-        self._let_go: dict[str, str] = {}
+        # Those that are to go, until they have; and until when systemd's answer to that is waited for.
+        self._let_go: dict[str, Unit] = {}
+        self._unanswered: dict[str, float] = {}
         self.try_again_at = 0.0
         """When the lost connection is tried again; 0 when none is needed."""
 
@@ -151,23 +154,44 @@ class Units:
             return
         with suppress(OSError):
             (run.directory / unit.ENVIRONMENT).unlink(missing_ok=True)
-        self._let_go[run.path] = run.name
-        if run.state.get("ActiveState") == "failed":
-            self.tell("ResetFailedUnit", "s", run.name)
-        else:
-            self.tell("StopUnit", "ss", run.name, "replace")
+        self._let_go[run.path] = run
+        self._stop(run)
 
-    def tell(self, member: str, signature: str, *body: Any) -> None:
+    @property
+    def unheard_until(self) -> float:
+        """Until when to wait for systemd to take note of units that are to go, 0 when it has, or does not answer.
+
+        What it has not read from a connection that ends it may never read.
+        """
+        until = max(self._unanswered.values(), default=0.0)
+        return until if until > time.monotonic() else 0.0
+
+    def tell(
+        self, member: str, signature: str, *body: Any, then: Callable[[dbus.Message], None] = lambda _: None
+    ) -> None:
         """Calls systemd where the answer matters to nobody: what it has no more unit for is done."""
         if self._manager is not None:
             try:
-                self._manager.call(lambda _: None, member, signature, *body)
+                self._manager.call(then, member, signature, *body)
             except OSError:
                 self._lose()
 
+    def _stop(self, run: Unit) -> None:
+        def answered(answer: dbus.Message) -> None:
+            self._unanswered.pop(run.path, None)
+            if answer.kind == dbus.ERROR:  # it is gone
+                self._let_go.pop(run.path, None)
+
+        if self._manager is not None:
+            self._unanswered[run.path] = time.monotonic() + systemd.PATIENCE_S
+        if run.state.get("ActiveState") == "failed":
+            self.tell("ResetFailedUnit", "s", run.name, then=answered)
+        else:
+            self.tell("StopUnit", "ss", run.name, "replace", then=answered)
+
     def keep_up(self, now: float) -> None:
         """Connects again when that is due."""
-        if self._runs and self._manager is None and now >= self.try_again_at:
+        if (self._runs or self._let_go) and self._manager is None and now >= self.try_again_at:
             try:
                 self._look_again()
             except OSError:
@@ -199,7 +223,7 @@ class Units:
 
     def _changed(self, path: str, interface: str, properties: unit.State) -> None:
         if path in self._let_go and properties.get("ActiveState") == "failed":  # what it left behind had to be killed
-            self.tell("ResetFailedUnit", "s", self._let_go[path])
+            self.tell("ResetFailedUnit", "s", self._let_go[path].name)
         elif run := self._runs.get(path):
             run.state |= properties
             if interface == _UNIT and run.is_started:  # the last of the signals that belong together
@@ -265,6 +289,7 @@ class Units:
             self._selector.unregister(self._manager)
             self._manager.close()
             self._manager = None
+            self._unanswered.clear()
         self.try_again_at = time.monotonic() + _TRY_AGAIN_S
 
     def _look_again(self) -> None:
@@ -273,3 +298,5 @@ class Units:
         for run in list(self._runs.values()):
             run.state = manager.ask_for_all(run.path)
             self._look(run)
+        for run in list(self._let_go.values()):
+            self._stop(run)
