@@ -67,6 +67,7 @@ def test_the_demo_plays_a_day_from_the_first_put_to_the_table_within_two_minutes
     assert "842 messages put on FLIGHTS.IN" in played.stderr
 
 
+@pytest.mark.slow
 def test_a_job_killed_between_its_write_and_its_settling_loses_and_doubles_nothing(daemon, tmp_path, monkeypatch):
     out = tmp_path / "out"
     monkeypatch.setenv("FLIGHTS_OUTPUT", str(out))

@@ -62,6 +62,7 @@ def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_h
     assert done.stdout.count("two members") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--spark"]

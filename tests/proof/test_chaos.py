@@ -59,7 +59,7 @@ CAUGHT = {
 }
 
 
-@pytest.mark.parametrize("mutant", CAUGHT)
+@pytest.mark.parametrize("mutant", ["without_epochs", pytest.param("without_both", marks=pytest.mark.slow)])
 @pytest.mark.timeout(600)
 def test_a_group_whose_store_asks_less_is_caught(daemon, server, mutant, monkeypatch):
     monkeypatch.setattr(chaos, "BACK_S", 10.0)

@@ -43,9 +43,8 @@ def in_table(directory):
     return sorted(pyarrow.parquet.read_table(directory, columns=["data"])["data"].to_pylist())
 
 
-@pytest.mark.parametrize(
-    "how", ["signal", pytest.param("exit", marks=pytest.mark.slow), pytest.param("java", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["signal", "exit", "java"])
 def test_it_goes_to_the_backout_queue_with_what_is_known_and_all_others_are_in_the_table_once(
     qm, q_name, aside, run, tmp_path, how
 ):

@@ -36,7 +36,7 @@ def job(shared_daemon, q_name, tmp_path):
         pytest.param("drain", "before the sink", marks=pytest.mark.slow),
         pytest.param("drain", "after settling", marks=pytest.mark.slow),
         pytest.param("stream", "before the sink", marks=pytest.mark.slow),
-        ("stream", "after the sink"),
+        pytest.param("stream", "after the sink", marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_job_s_batch_comes_again_and_each_message_is_in_the_table_once(qm, q_name, job, tmp_path, how, moment):

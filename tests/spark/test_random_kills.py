@@ -32,7 +32,8 @@ def house(daemon, tmp_path, request, victim, count):
 @pytest.mark.parametrize(
     ("victim", "seed", "count"),
     [
-        *((victim, 1, FEW) for victim in (DRIVER, EXECUTOR, Q_MGR)),
+        (DRIVER, 1, FEW),
+        *(pytest.param(victim, 1, FEW, marks=pytest.mark.slow) for victim in (EXECUTOR, Q_MGR)),
         *(pytest.param(victim, seed, MANY, marks=pytest.mark.slow) for seed in range(10) for victim in VICTIMS),
     ],
 )

@@ -49,5 +49,6 @@ def test_on_spark_connect(qm, q_name, shared_daemon, tmp_path):
     check_whole_job(qm, q_name, shared_daemon, tmp_path, "remote local[2]")
 
 
+@pytest.mark.slow
 def test_on_a_standalone_cluster(qm, q_name, shared_daemon, tmp_path, master):
     check_whole_job(qm, q_name, shared_daemon, tmp_path, master)

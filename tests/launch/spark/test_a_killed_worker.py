@@ -100,7 +100,8 @@ def executors(run):
         return {one["hostPort"].rpartition(":")[0] for one in json.load(told) if one["id"] != "driver"}
 
 
-@pytest.mark.parametrize("start", ["submit", pytest.param("rest", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["submit", "rest"])
 def test_a_worker_killed_in_the_middle_of_a_drain_loses_nothing_and_doubles_nothing(daemon, cluster, tmp_path, start):
     house = daemon(with_monitor=True)
     with house.connect() as qm:

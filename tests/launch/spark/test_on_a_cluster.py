@@ -123,6 +123,7 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job,
     assert depth(job.qm, "WORK") == 0
 
 
+@pytest.mark.slow
 def test_a_driver_that_fails_leaves_the_last_lines_of_its_log_in_the_record(job, cluster):
     job = job(status=3)
     job.goes.touch()
@@ -143,6 +144,7 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
     until(lambda: not processes.of_run(run["run_id"]), 30)
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(job, cluster):
     job = job()
     job.wait_until_it_works()
@@ -157,6 +159,7 @@ def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(job, clust
     assert ours == []  # no second driver was submitted
 
 
+@pytest.mark.slow
 def test_a_supervisor_killed_while_it_is_to_end_is_followed_by_one_that_kills_the_driver(job, cluster):
     job = job(settings={"monitor.grace_s": 0.1})
     job.wait_until_it_works()
