@@ -243,7 +243,7 @@ class TestTheKeeperDies:
 
 
 def test_a_keeper_that_ends_at_once_leaves_no_unit_of_a_run_whose_end_is_written(tmp_path):
-    """Several processes, so that systemd tells of the unit behind its end: one time in sixty to a keeper that is gone."""
+    """Several processes: systemd tells of the unit behind its end, one time in sixty to a keeper that is gone."""
     for number in range(40):
         (tmp_path / str(number)).mkdir()
         house = House(tmp_path / str(number), talk.SYSTEMD)
