@@ -21,6 +21,8 @@ for word in sys.argv[1:]:
 def java_script(home, script=WRITES, version=17):
     """A Java's image whose java is a script."""
     (home / "bin").mkdir(parents=True)
+    (home / "lib" / "server").mkdir(parents=True)
+    (home / "lib" / "server" / "classes.jsa").touch()
     (home / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="java.base"\n')
     (home / "bin" / "java").write_text(script)
     (home / "bin" / "java").chmod(0o755)

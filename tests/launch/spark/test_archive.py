@@ -135,6 +135,13 @@ def test_a_full_disk_is_told_and_nothing_is_begun(archives, home, java, monkeypa
     assert "MiB free, and an archive wants" in note.failed
 
 
+def test_a_java_that_has_no_archive_of_its_own_is_told_what_makes_one(archives, home, java):
+    of = java(ENDS_BADLY)
+    (of.home / "lib" / "server" / "classes.jsa").unlink()
+    note = make_archive.make(archives, home, of)
+    assert note.failed.endswith(f"`{of.executable} -Xshare:dump` makes it")
+
+
 def test_one_is_made_at_a_time(archives, home, java):
     with archives.lock() as is_ours:
         assert is_ours

