@@ -11,7 +11,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Protocol
 
@@ -28,6 +28,11 @@ from tests.proof.cuttable import Way
 from tests.proof.found import Found
 from tests.spark.clusters import Network, ip
 from tests.waiting import until
+from trigmon.rules.shared import counts_of, lies
+from trigmon.store.group import OWN_NUMBERS
+from trigmon.store.postgres import group_sql
+from trigmon.store.postgres.link import Link
+from trigmon.store.postgres.picture import Picture
 
 NAMES = ("QM1", "QM2", "QM3")
 CLIENTS_EACH = 2
@@ -37,6 +42,9 @@ BACK_S = 60.0
 TOLD_S = 60.0
 TRIGGERED = "CHAOS.TRIGGERED"
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+GIVE_BACK = """
+UPDATE message SET taken_by = NULL, backout_count = backout_count + 1
+WHERE taken_by >= ? AND taken_by < ? AND put_by IS NULL RETURNING queue, priority"""
 
 Make = Callable[..., Daemon]
 
@@ -184,6 +192,32 @@ class House:
         time.sleep(chance.uniform(0.3, 2.5) * LEASE_S)
         self.server.standby.start()
 
+    def give_back(self, one: Daemon, chance: random.Random) -> None:
+        """Somebody gives back what a member has got and not committed, which lives and is not told."""
+        before = len(self.refused())
+        until(lambda: self._given_back(one.name))
+        with suppress(AssertionError):  # where nobody counts
+            until(lambda: len(self.refused()) > before, 3.0)
+
+    def _given_back(self, name: str) -> bool:
+        picture = Picture()
+        with psycopg.connect(self.server.dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(self._schema)))
+            link = Link(connection)
+            for statement in ("BEGIN", group_sql.LOCK):
+                link.send(statement)
+            picture.take(link.ask(group_sql.LOOK, (0, 0, 0)))
+            ((number,),) = link.ask(group_sql.NUMBER, (name,))
+            back = link.ask(GIVE_BACK, (number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS))
+            for q_name, q_number in picture.numbers.items():
+                counts = counts_of([priority for queue, priority in back if queue == q_number])
+                if any(counts):
+                    picture.write(q_name, lies(picture.queues[q_name], counts))
+            for statement, values in picture.writes():
+                link.send(statement, values)
+            link.commit()
+        return bool(back)
+
     def stuck(self) -> list[str]:
         """What lies in the group's rows behind that look: nobody can get it."""
         rows = sql.SQL("SELECT convert_from(data, 'UTF8'), put_by, taken_by FROM {}").format(
@@ -193,7 +227,7 @@ class House:
             return [f"stuck: {body}, put by {put_by}, got by {got_by}" for body, put_by, got_by in asking.execute(rows)]
 
     def refused(self) -> list[str]:
-        """Turns that only the count of rows kept from being committed: the fence before it let them pass."""
+        """Turns that the count of rows kept from being committed: the fence before it let them pass."""
         events = [event for one in self.members for event in one.events() if "rows were to change" in str(event)]
         return [f"past the fence: {event['why']}" for event in events if "why" in event]
 
@@ -227,6 +261,7 @@ FAULTS: dict[str, Callable[[House, Daemon, random.Random], None]] = {
     "cut": House.cut,
     "crash": House.crash,
 }
+BY_HAND: dict[str, Callable[[House, Daemon, random.Random], None]] = {"give back": House.give_back}
 OF_A_PAIR: dict[str, Callable[[House, Daemon, random.Random], None]] = {
     "fail over": House.fail_over,
     "fail over late": House.fail_over_late,
@@ -265,7 +300,9 @@ def strike(
     found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
     if found.violations:
         found.violations += [f"at {at_s:.3f}: {kind} of {name}" for at_s, kind, name in house.struck]
-    found.add([*house.stuck(), *house.refused()], f"seed {seed}", 0)
+    refused = house.refused()
+    found.add([*house.stuck(), *([] if set(kinds) & set(BY_HAND) else refused)], f"seed {seed}", 0)
+    found.more["refused turns"] = len(refused)
     house.close()
     _count(found, works, recoveries)
     return found
@@ -302,7 +339,7 @@ def _round(house: House, monitors: list[Monitor], kind: str, struck: Daemon, cha
     with by.connect() as qm:
         qm.put(TRIGGERED, b"due", persistence="persistent")
     house.struck.append((time.time(), kind, struck.name))
-    (FAULTS | OF_A_PAIR)[kind](house, struck, chance)
+    (FAULTS | BY_HAND | OF_A_PAIR)[kind](house, struck, chance)
     try:
         until(house.is_whole, BACK_S)
     except AssertionError:

@@ -33,7 +33,9 @@ def without_both() -> None:
     without_counts()
 
 
-MUTANTS: dict[str, Callable[[], None]] = {mutant.__name__: mutant for mutant in (without_epochs, without_both)}
+MUTANTS: dict[str, Callable[[], None]] = {
+    mutant.__name__: mutant for mutant in (without_epochs, without_counts, without_both)
+}
 
 if __name__ == "__main__":
     MUTANTS[sys.argv.pop(1)]()

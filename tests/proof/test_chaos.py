@@ -53,21 +53,33 @@ def test_nor_where_each_member_has_a_network_of_its_own_that_is_cut(daemon, netw
     assert found.more["recovered members"] > 2, "too few cuts were long enough"
 
 
+@pytest.mark.timeout(600)
+def test_nor_where_somebody_gives_back_what_a_living_member_has_got(daemon, server):
+    """No fence is there for that: the count of rows has its commit refused."""
+    found = strike(daemon, server, 3, seed=2060, kinds=("give back",))
+    print(f"seed 2060: {found}")
+    assert not found.violations, found.violations[:20]
+    assert found.more["refused turns"] >= 3
+
+
 CAUGHT = {
-    "without_epochs": ("past the fence", "commit of a fenced member", "lost", "not mended"),
-    "without_both": ("lost", "doubled", "commit of a fenced member", "not mended"),
+    "without_epochs": (["stop"] * 8, ("past the fence", "commit of a fenced member", "lost", "not mended")),
+    "without_counts": (["give back"] * 3, ("lost", "doubled")),
+    "without_both": (["stop"] * 8, ("lost", "doubled", "commit of a fenced member", "not mended")),
 }
 
 
-@pytest.mark.parametrize("mutant", ["without_epochs", pytest.param("without_both", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "mutant", ["without_epochs", "without_counts", pytest.param("without_both", marks=pytest.mark.slow)]
+)
 @pytest.mark.timeout(600)
 def test_a_group_whose_store_asks_less_is_caught(daemon, server, mutant, monkeypatch):
     monkeypatch.setattr(chaos, "BACK_S", 10.0)
-    program = ("tests.proof.mutated", mutant)
-    found = strike(daemon, server, 8, seed=2050, kinds=("stop",), program=program)
+    kinds, by = CAUGHT[mutant]
+    found = strike(daemon, server, len(kinds), seed=2050, kinds=kinds, program=("tests.proof.mutated", mutant))
     print(found, *found.violations[:20], sep="\n")
-    kinds = {problem.split(": ")[1].partition(" within")[0] for problem in found.violations}
-    assert kinds & set(CAUGHT[mutant])
+    said = {problem.split(": ")[1].partition(" within")[0] for problem in found.violations}
+    assert said & set(by)
 
 
 class TestWhatIsSaidOfBooks:
