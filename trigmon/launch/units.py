@@ -218,6 +218,7 @@ class Units:
                 self._start_is_over(run)
         elif said.member == "UnitRemoved":
             self._let_go.pop(said.body[1], None)
+            self._unanswered.pop(said.body[1], None)
             if (run := self._runs.get(said.body[1])) is not None:
                 self._ask_for(run)  # a reload of systemd's removes all units and has them again
 
@@ -289,7 +290,6 @@ class Units:
             self._selector.unregister(self._manager)
             self._manager.close()
             self._manager = None
-            self._unanswered.clear()
         self.try_again_at = time.monotonic() + _TRY_AGAIN_S
 
     def _look_again(self) -> None:
