@@ -136,7 +136,8 @@ def messages(directory: Path, rounds: int, scale: int) -> None:
                 }
                 figures = in_turns(rounds, subjects, "msg/s")
                 who = "1 client" if clients == 1 else f"{clients} clients"
-                print("\n" + told(f"{title}, {who}", figures, against=names[1], note="server CPU us/msg"), flush=True)
+                peer = next((name for name in names[1:] if name in figures), "")
+                print("\n" + told(f"{title}, {who}", figures, against=peer, note="server CPU us/msg"), flush=True)
 
 
 def postgres(directory: Path, rounds: int, scale: int) -> None:
