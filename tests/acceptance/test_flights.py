@@ -83,7 +83,7 @@ OURS = ("batch", "msg_id", "put_time")
 @pytest.mark.parametrize(
     ("until", "count"),
     [
-        pytest.param("2013-01-03", 2699, id="three days", marks=pytest.mark.timeout(1200)),
+        pytest.param("2013-01-03", 2699, id="three days", marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),
         pytest.param("2013-12-31", 336_776, id="the year", marks=[pytest.mark.slow, pytest.mark.timeout(2 * JOB_S)]),
     ],
 )

@@ -159,7 +159,7 @@ def test_who_never_reads_is_cut_and_kept_from_filling_the_memory(strict):
 
 
 def test_half_frames_of_many_connections_do_not_fill_the_memory_and_a_whole_one_still_comes_through(daemon):
-    one = daemon(settings={"server.frame_timeout_s": 3})
+    one = daemon(settings={"server.frame_timeout_s": 1})
     before = memory_kib(one)
     half = (4_000_000).to_bytes(4, "big") + b"\x92" * 3_000_000
     with contextlib.ExitStack() as ends, one.connect() as qm:
