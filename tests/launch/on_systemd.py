@@ -47,6 +47,12 @@ def units():
     return found
 
 
+def busy_s(pid):
+    """The processor time that a process has taken."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 class TestAsEveryProgram:
     """What holds for a process of the keeper's holds for a unit."""
 
@@ -260,6 +266,16 @@ class TestSystemdChanges:
         systemctl("daemon-reexec")
         (house.directory / "gate").touch()
         assert house.wait_for("ended", "r")["status"] == 6
+
+    def test_a_keeper_that_has_no_unit_rests_when_systemd_has_closed_its_connection(self, house):
+        house.shell("r", "exit 0")
+        house.wait_for("ended", "r")
+        until(lambda: not units())
+        systemctl("daemon-reexec")
+        time.sleep(1.5)  # longer than it waits before it would connect again
+        before_s = busy_s(house.pid)
+        time.sleep(1)
+        assert busy_s(house.pid) - before_s < 0.3
 
     def test_a_unit_that_an_operator_stops_has_ended_by_sigterm(self, house):
         house.shell("r", "sleep 60")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import socket
 import threading
 
 import pytest
@@ -216,3 +218,43 @@ class TestInAThread:
         played(story, ear, lambda: bool(listened.append(True)))
         os.close(ear)
         os.close(mouth)
+
+    def test_a_descriptor_that_somebody_else_has_since_its_session_ended_is_left_to_him(self, played):
+        """Who comes at that moment gets the lowest that is free: the session's."""
+        ear, mouth = socket.socketpair()
+
+        def lose():
+            ear.close()
+            raise OSError
+
+        async def story(worker):
+            number = ear.fileno()
+            worker.do(lose, lambda _: None)
+            while not worker.failures:
+                await asyncio.sleep(0.01)
+            ours, theirs = socket.socketpair()
+            beside = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, number + 1)
+            ours.close()
+            came = socket.socket(fileno=os.dup2(beside, number))
+            os.close(beside)
+            reader, writer = await asyncio.open_connection(sock=came)
+            worker.end()
+            theirs.sendall(b"hello")
+            assert await reader.readexactly(5) == b"hello"
+            writer.close()
+            await writer.wait_closed()
+            theirs.close()
+
+        played(story, ear.fileno())
+        mouth.close()
+
+    def test_a_fault_in_what_begins_or_follows_is_no_hang(self, played):
+        async def story(worker):
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            with pytest.raises(ZeroDivisionError):
+                worker.give(lambda: 1 // 0)
+            assert worker.busy_s == 0
+            worker.do(lambda: 0, lambda zero: 1 // zero)
+            assert await done(worker, lambda: "goes on") == "goes on"
+
+        played(story)

@@ -421,9 +421,9 @@ class Keeper:
             pauses += [kill_at - now for kill_at in self._left.values() if kill_at > now]
         if self._units.try_again_at:
             pauses.append(self._units.try_again_at - now)
-        if self._units.unheard_until:
-            pauses.append(self._units.unheard_until - now)
-        if self._is_idle() and not self._runs:
+        if unheard_until := self._units.unheard_until:
+            pauses.append(unheard_until - now)
+        elif self._is_idle() and not self._runs:
             pauses.append(self._idle_since + self._linger_s - now)
         return max(0.0, min(pauses)) if pauses else None
 

@@ -190,8 +190,10 @@ class Units:
             self.tell("StopUnit", "ss", run.name, "replace", then=answered)
 
     def keep_up(self, now: float) -> None:
-        """Connects again when that is due."""
-        if (self._runs or self._let_go) and self._manager is None and now >= self.try_again_at:
+        """Connects again when that is due; who has nothing there waits for the next start."""
+        if not (self._runs or self._ended or self._let_go):
+            self.try_again_at = 0.0
+        elif self._manager is None and now >= self.try_again_at:
             try:
                 self._look_again()
             except OSError:
@@ -263,8 +265,8 @@ class Units:
                 run.state |= answer.body[0]
                 self._look(run)
 
-        assert self._manager is not None
-        self._manager.call_for_all(answered, run.path)
+        if self._manager is not None:  # lost by what was heard just before: all are looked at when it is back
+            self._manager.call_for_all(answered, run.path)
 
     def _gone(self, run: Unit) -> None:
         self._runs.pop(run.path, None)

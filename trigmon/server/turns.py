@@ -268,6 +268,8 @@ class Turns:
     def _worked(self, answers: list[Answer]) -> None:
         self._send(answers)
         self.go_on_scanning()
+        if self._ready:
+            self._ring()
 
     def keep(self, call: Callable[[], T], then: Callable[[T], None] = lambda _: None) -> None:
         """Something that the store needs done, and what follows from it; where it fails, a turn would."""

@@ -115,6 +115,7 @@ class InAThread:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._ear = ear
+        self._is_open = False  # the ear: once it is closed its number may be somebody else's
         self._listen = listen
         self._heard = heard
         self._given: deque[Callable[[], Work | None]] = deque()
@@ -164,7 +165,12 @@ class InAThread:
     def _go_on(self) -> None:
         while self._given and not self._is_over:
             self._began = self._loop.time()
-            if (work := self._given.popleft()()) is not None:
+            try:
+                work = self._given.popleft()()
+            except BaseException:
+                self._began = 0.0
+                raise
+            if work is not None:
                 self._close_ear()
                 self._next.put(work)
                 return
@@ -192,8 +198,13 @@ class InAThread:
         if error is not None:
             self._is_over = True
             self._given.clear()
-        if follows is not None:
-            follows()
+        try:
+            if follows is not None:
+                follows()
+        finally:
+            self._followed(error, has_heard=has_heard)
+
+    def _followed(self, error: Exception | None, *, has_heard: bool) -> None:
         if error is not None:
             self.failed(error)
             return
@@ -205,9 +216,11 @@ class InAThread:
     # -- the ear ----------------------------------------------------------------------------------------
 
     def _open_ear(self) -> None:
-        if self._ear >= 0:
+        if self._ear >= 0 and not self._is_open:
+            self._is_open = True
             self._loop.add_reader(self._ear, self.do, lambda: None, lambda _: None)
 
     def _close_ear(self) -> None:
-        if self._ear >= 0:
+        if self._is_open:
+            self._is_open = False
             self._loop.remove_reader(self._ear)

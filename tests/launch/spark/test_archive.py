@@ -140,6 +140,8 @@ def test_a_java_that_has_no_archive_of_its_own_is_told_what_makes_one(archives, 
     (of.home / "lib" / "server" / "classes.jsa").unlink()
     note = make_archive.make(archives, home, of)
     assert note.failed.endswith(f"`{of.executable} -Xshare:dump` makes it")
+    (of.home / "lib" / "server" / "classes.jsa").touch()
+    assert archives.is_wanted(key(home, of))
 
 
 def test_one_is_made_at_a_time(archives, home, java):

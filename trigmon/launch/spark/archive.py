@@ -73,7 +73,8 @@ def key(home: Path, java: Java) -> str:
     hashed = hashlib.blake2b(digest_size=12)
     for said in (_FORMAT, image, direct.class_path(home, java), direct.java_options(java)):
         hashed.update(f"{said}\n".encode())
-    parts = [image / "release", image / "lib" / "modules", image / "lib" / "server" / "libjvm.so"]
+    parts = [image / "release", image / "lib" / "modules"]
+    parts += [image / "lib" / "server" / name for name in ("libjvm.so", "classes.jsa")]  # an AppCDS one rests on that
     with os.scandir(home / "jars") as jars:  # in the directory's own order, which is the class path's
         parts += [Path(jar.path) for jar in jars]
     for path in parts:
