@@ -339,8 +339,9 @@ class Daemon:
         if child:
             await child.stop()
         if status == STOPPED and not self._lost.done():
+            until = self._loop.time() + self._settings.server.stop_timeout_s
             if await self._has_stopped():
-                await self._see_off()
+                await self._see_off(until)
             else:
                 status = STORE_BROKEN
         if self._unix:
@@ -362,9 +363,8 @@ class Daemon:
             self._turns.drop()
         return stopped.done() and stopped.result()
 
-    async def _see_off(self) -> None:
-        """Gives the peers time to take the replies they are owed."""
-        until = self._loop.time() + self._settings.server.stop_timeout_s
+    async def _see_off(self, until: float) -> None:
+        """Gives the peers time to take the replies they are owed, what the database has left of it."""
         while self._guests.connections and self._loop.time() < until:
             await asyncio.sleep(0.01)
         self._turns.drop()

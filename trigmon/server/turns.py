@@ -190,11 +190,7 @@ class Turns:
             self.frame_limit = done.frame_limit
             self.intake.suit(self.frame_limit)
         self.performed += calls
-        self._send(done.answers)
-        self._set_alarm(done.deadline_ms)
-        self.go_on_scanning()
-        if self._ready:
-            self._ring()
+        self._worked(done)
 
     def _break(self, error: BaseException) -> None:
         self._is_over = True
@@ -263,10 +259,15 @@ class Turns:
         was_busy = self.performed != self._performed_before.get(job.name, 0)
         self._performed_before[job.name] = self.performed
         if not (job.can_rest and was_busy):
-            self._chore(job.name, partial(job.work, self._manager), self._worked)
+            self._chore(job.name, partial(self._timed, partial(job.work, self._manager)), self._worked)
 
-    def _worked(self, answers: list[Answer]) -> None:
-        self._send(answers)
+    def _timed(self, work: Callable[[], list[Answer]]) -> Performed:
+        """Work that no call asked for."""
+        return Performed(work(), self._manager.next_deadline_ms(), None)
+
+    def _worked(self, done: Performed) -> None:
+        self._send(done.answers)
+        self._set_alarm(done.deadline_ms)
         self.go_on_scanning()
         if self._ready:
             self._ring()
@@ -304,11 +305,11 @@ class Turns:
 
     def _scan(self) -> None:
         if not self._is_over:
-            self._worker.do(self._manager.scan, self._scanned)
+            self._worker.do(partial(self._timed, self._manager.scan), self._scanned)
 
-    def _scanned(self, answers: list[Answer]) -> None:
+    def _scanned(self, done: Performed) -> None:
         self._is_scanning = False
-        self._worked(answers)
+        self._worked(done)
 
     def stop(self, stopped: Callable[[], None] = lambda: None) -> None:
         """The orderly end: those who wait are answered, units of work in flight are backed out, all are let go.
