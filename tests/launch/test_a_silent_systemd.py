@@ -58,6 +58,7 @@ def kept(tmp_path):
         listener.listen()
         keeper = Keeper("Q.1.keeper", listener, linger_s)
         keepers.append(keeper)
+        keeper._reap = lambda: None  # the children of this process are not its own: it would end them
         keeper.looks = 0
         select = keeper._selector.select
 
