@@ -18,13 +18,14 @@ from trigmon.store.port import DirectoryInUse, StoreBroken, Unreachable
 from trigmon.store.postgres.connection import Place
 
 # Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
-# that has lost it stops. Who waits for a lock, or for the standby, cannot say anything, and has a lease from the end of
-# that. A session of another role shows none of this but that it is there.
+# that has lost it stops. For whom the database is at work (he waits for a lock, for the standby, or for its next step
+# behind that) cannot say anything, and has a lease from the end of that; it is not where it waits for him. A session of
+# another role shows none of this but that it is there.
 GONE = """
     NOT EXISTS (
         SELECT FROM pg_stat_activity a
         WHERE a.pid = m.backend AND coalesce(a.backend_start = m.backend_start, true)
-        AND (a.wait_event_type = 'Lock' OR a.wait_event = 'SyncRep'
+        AND (a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'
             OR clock_timestamp() - greatest(m.beat, a.state_change) <= m.lease_ms * interval '1 millisecond'))"""
 TAKE = f"""
 INSERT INTO member AS m (name, epoch, beat, lease_ms, serving, backend, backend_start, host, pid)
