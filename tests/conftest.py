@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.daemons import queue_managers
+from tests.postgres import Server
 
 # How long an example takes is the machine's affair: a busy one is no reason to fail.
 settings.register_profile("trigmon", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -64,6 +65,14 @@ def qm(shared_daemon):
     """A connection to the file's shared queue manager."""
     with shared_daemon.connect() as connection:
         yield connection
+
+
+@pytest.fixture
+def server():
+    """A PostgreSQL of its own, with fsync on, that a test may cut down."""
+    one = Server()
+    yield one
+    one.end()
 
 
 @pytest.fixture

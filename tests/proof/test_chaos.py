@@ -12,13 +12,6 @@ from tests.spark.clusters import Network, why_no_namespaces
 SLICES = 5
 
 
-@pytest.fixture
-def server():
-    one = Server()
-    yield one
-    one.end()
-
-
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, SLICES + 1))])
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_or_doubled_and_every_due_trigger_comes(daemon, server, part):

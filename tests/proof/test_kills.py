@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.postgres import Server
 from tests.proof.amounts import NORMAL, SLOW
 from tests.proof.kills import WithItsDatabase, kill_again_and_again
 
@@ -17,13 +16,6 @@ def test_kills_under_load_lose_and_double_nothing(daemon, part):
     assert not found.violations, found.violations[:20]
     assert found.more["units of work"] > 20 * kills, "too little was going on to prove much"
     assert found.more["asked after"] >= kills / 2, "the kills met too few units of work"
-
-
-@pytest.fixture
-def server():
-    one = Server()
-    yield one
-    one.end()
 
 
 SLOW_KILLS = pytest.param(SLOW.kills // SLICES, marks=pytest.mark.slow)

@@ -18,9 +18,6 @@ from trigmon.mq.errors import CfNotAvailable, ConnectionBroken, NoMsgAvailable
 from trigmon.mq.replies import Values
 from trigmon.wire import codec
 
-INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-TRIGGERED = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": INITQ, "process_name": "P"}
-
 
 class TestADatabaseThatGoes:
     def test_a_member_starts_when_the_database_can_be_reached_and_says_what_it_waits_for(self, daemon, server):
