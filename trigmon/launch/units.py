@@ -226,7 +226,8 @@ class Units:
 
     def _changed(self, path: str, interface: str, properties: unit.State) -> None:
         if path in self._let_go and properties.get("ActiveState") == "failed":  # what it left behind had to be killed
-            self.tell("ResetFailedUnit", "s", self._let_go[path].name)
+            self._let_go[path].state |= properties
+            self._stop(self._let_go[path])
         elif run := self._runs.get(path):
             run.state |= properties
             if interface == _UNIT and run.is_started:  # the last of the signals that belong together

@@ -38,9 +38,14 @@ class Java(msgspec.Struct, frozen=True):
     image: Path = Path()
 
     @property
+    def image_home(self) -> Path:
+        """Where the image itself lies."""
+        return self.home if self.image == Path() else self.image
+
+    @property
     def executable(self) -> Path:
         """The image's own java."""
-        return (self.home if self.image == Path() else self.image) / "bin" / "java"
+        return self.image_home / "bin" / "java"
 
     @property
     def has_vector_module(self) -> bool:

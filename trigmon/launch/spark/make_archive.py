@@ -68,7 +68,7 @@ def make(archives: Archives, home: Path, java: Java, *, time_limit_s: float = TI
             key=archive.key(home, java),
             spark_home=str(home),
             java_home=str(java.home),
-            image=str(java.executable.parent.parent),
+            image=str(java.image_home),
             version=java.version,
         )
         workshop = archives.directory / "making"
@@ -96,7 +96,7 @@ def _made(workshop: Path, home: Path, java: Java, time_limit_s: float) -> Path:
     free = shutil.disk_usage(workshop).free
     if free < ROOM:
         raise Failed(f"{workshop.parent} has {free >> 20} MiB free, and an archive wants {ROOM >> 20}")
-    of_its_own = java.executable.parent.parent / "lib" / "server" / "classes.jsa"
+    of_its_own = java.image_home / "lib" / "server" / "classes.jsa"
     if java.version < 25 and not of_its_own.exists():
         raise Failed(
             f"one of Spark's rests on the Java's own, {of_its_own}, and `{java.executable} -Xshare:dump` makes it"
