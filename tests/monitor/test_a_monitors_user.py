@@ -76,7 +76,7 @@ tries("got", GetMany(handle=opened.handle, count=8, options=int(GetOption.SYNCPO
 tries("got and recorded", RecordRuns(records=[{**words, "run_id": "1a20bbbbbbbb4594", "state": "due"}], unit=unit))
 
 # The keeper, which has the right, is asked by one who has not.
-for path in (Path(data) / "monitors").glob("*.sock"):
+for path in filter(Path.is_socket, (Path(data) / "monitors").iterdir()):
     link = socket.socket(socket.AF_UNIX)
     link.settimeout(20)
     link.connect(str(path))
