@@ -162,6 +162,11 @@ class House:
     def wait_for_ends(self, count):
         until(lambda: len(self.rows(state="exited")) >= count, 60)
 
+    def ambient(self):
+        """What a process would inherit, that a thread of the monitor's executes."""
+        told = [task.read_text() for task in Path(f"/proc/{self.monitor.pid}/task").glob("*/status")]
+        return {int(line.split()[1], 16) for text in told for line in text.splitlines() if line.startswith("CapAmb:")}
+
     def put(self):
         """A genuine trigger event."""
         self.connection.put("Q", b"go")
@@ -196,6 +201,7 @@ def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_
     house.put()
     house.wait_for_ends(1)
     assert [name.split(".")[1] for name in house.made("did")] == [TARGET]
+    assert house.ambient() == {0}
     house.connection.call(Pause(what="queue", name="Q"))
     house.put()
     until(lambda: house.rows(state="held"))
