@@ -297,3 +297,31 @@ def test_the_right_to_change_users_is_the_peers_own():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert may_change_users(ours) is (os.geteuid() == 0)
+
+
+class TestWhatTakesThePlaceOfSecrets:
+    """The run's directory is our own user's, and so any of its programs may change what lies there."""
+
+    def test_a_link_there_gives_away_nothing(self, tmp_path):
+        run, victim = tmp_path / "run", tmp_path / "victim"
+        run.mkdir()
+        victim.mkdir(mode=0o755)
+        before = victim.stat()
+        (run / credentials.DIRECTORY).symlink_to(victim)
+        with pytest.raises(OSError, match=r"File exists|symbolic link"):
+            credentials.put(run, {"db": secret(tmp_path)}, 65534, 65534)
+        with pytest.raises(OSError, match="symbolic link"):
+            credentials.remove(run)
+        after = victim.stat()
+        assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode)
+
+    def test_a_file_that_is_linked_there_stays_its_owners(self, tmp_path):
+        run, victim = tmp_path / "run", tmp_path / "victim"
+        run.mkdir()
+        victim.write_text("theirs")
+        victim.chmod(0o640)
+        os.chown(victim, 65534, 65534)
+        (run / credentials.DIRECTORY).hardlink_to(victim)
+        with pytest.raises(OSError, match="Not a directory"):
+            credentials.remove(run)
+        assert (victim.stat().st_uid, stat.S_IMODE(victim.stat().st_mode)) == (65534, 0o640)

@@ -66,38 +66,42 @@ def test_a_run_is_started_as_its_process_was_when_it_was_recorded():
 BY_Q_MGR = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.QMGR))
 BY_ANYBODY = MessageDescriptor(format=FORMAT_TRIGGER, put_appl_type=int(ApplType.UNIX), user_identifier="mallory")
 DEFINED = {"appl_type": "spark", "appl_id": "job.py", "env_data": "e", "user_data": "d", "instances": 3}
+QUEUE = {"name": "Q", "process_name": "P"}
 
 
 def test_a_report_of_the_queue_manager_carries_a_strangers_words_and_is_not_believed():
     report = replace(BY_Q_MGR, msg_type=int(MsgType.REPORT))
-    told = believed(report, replace(TRIGGER, appl_id="rm -r"), DEFINED)
+    told = believed(report, replace(TRIGGER, appl_id="rm -r"), DEFINED, QUEUE)
     assert told.appl_id == DEFINED["appl_id"]
 
 
 def test_what_the_queue_manager_wrote_is_believed_whatever_is_defined_now():
-    assert believed(BY_Q_MGR, TRIGGER, DEFINED) == TRIGGER
-    assert believed(BY_Q_MGR, TRIGGER, None) == TRIGGER
+    assert believed(BY_Q_MGR, TRIGGER, DEFINED, QUEUE) == TRIGGER
+    assert believed(BY_Q_MGR, TRIGGER, None, None) == TRIGGER
+    assert believed(BY_Q_MGR, TRIGGER, DEFINED, {"name": "Q", "process_name": "ANOTHER"}) == TRIGGER
 
 
 def test_of_what_anybody_else_wrote_the_definition_says_what_runs():
-    told = believed(BY_ANYBODY, replace(TRIGGER, appl_id="rm -r", env_data="x", trigger_data="t"), DEFINED)
+    told = believed(BY_ANYBODY, replace(TRIGGER, appl_id="rm -r", env_data="x", trigger_data="t"), DEFINED, QUEUE)
     ours = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=int(ApplType.SPARK))
     assert told == replace(ours, appl_id="job.py", env_data="e", user_data="d")
 
 
 @pytest.mark.parametrize(
-    ("said", "definition", "why"),
+    ("said", "definition", "queue", "reason", "why"),
     [
-        ({}, None, "put by mallory, not by the queue manager, and process P is not defined here"),
-        ({"process_name": ""}, None, "put by mallory, not by the queue manager, and it names no process"),
-        ({"q_name": "a b"}, DEFINED, "put by an application, and 'a b' names no queue"),
-        ({"q_name": ""}, DEFINED, "put by an application, and '' names no queue"),
+        ({}, None, QUEUE, 266, "process P is not defined here"),
+        ({"process_name": ""}, None, QUEUE, 266, "it names no process"),
+        ({"q_name": "../../passwd"}, DEFINED, None, 2085, "no local queue '../../passwd' is defined here"),
+        ({"q_name": ""}, DEFINED, None, 2085, "no local queue '' is defined here"),
+        ({}, DEFINED, {"name": "Q", "process_name": "P2"}, 266, "queue Q names process P2, not P"),
+        ({}, DEFINED, {"name": "Q", "process_name": ""}, 266, "queue Q names process none, not P"),
     ],
 )
-def test_what_anybody_else_wrote_without_a_definition_or_a_queue_is_dead_lettered_with_266(said, definition, why):
-    verdict = believed(BY_ANYBODY, replace(TRIGGER, **said), definition)
+def test_what_anybody_else_wrote_starts_nothing_but_the_process_of_its_queue(said, definition, queue, reason, why):
+    verdict = believed(BY_ANYBODY, replace(TRIGGER, **said), definition, queue)
     assert isinstance(verdict, DeadLetter)
-    assert (verdict.reason, verdict.why) == (266, why)
+    assert (verdict.reason, verdict.why) == (reason, f"put by mallory, not by the queue manager, and {why}")
 
 
 def test_a_trigger_message_without_a_process_here_runs_on_its_own_fields():

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.worlds import STORES, World
 from trigmon.mq.calls import (
+    Alter,
     CancelRun,
     ChangeRun,
     Controls,
@@ -241,8 +242,9 @@ def test_what_has_ended_or_is_being_cancelled_cannot_be_cancelled(world):
     assert world.do(CancelRun(run_id="r2"), "bob").about.startswith("RUN(r2) is being cancelled by alice at ")
 
 
-def test_a_run_is_repeated_by_its_own_trigger_message_which_names_it_and_outlives_a_restart(world):
-    record(world, state="exited")
+def test_a_run_is_repeated_as_defined_today_by_a_trigger_message_which_names_it_and_outlives_a_restart(world):
+    record(world, state="exited", appl_id="/bin/what/its/monitor/wrote", env_data="x")
+    world.did(Alter(object_type="PROCESS", name="P", attributes={"user_data": "u"}))
     world.did(RetryRun(run_id="r1"), "alice")
     world.restart()
     got = world.did(Get(handle=world.open(INITQ, OpenOption.INPUT_SHARED)))
@@ -268,6 +270,12 @@ def test_what_has_not_ended_or_has_no_trigger_message_on_record_is_not_repeated(
     for number, odd in enumerate(({"initiation_q": ""}, {"appl_type": 2**40}, {"appl_id": None}, {"occasion": 1})):
         record(world, f"odd{number}", "exited", **odd)
         assert world.do(RetryRun(run_id=f"odd{number}")).reason == Reason.COMMAND_FAILED
+    for name, odd in (("no queue", {"q_name": "../x"}), ("no process", {"process_name": "P2"})):
+        record(world, name, "exited", **odd)
+        assert world.do(RetryRun(run_id=name)).about.startswith(f"RUN({name}) cannot be repeated: ")
+    world.did(Alter(object_type="QLOCAL", name="Q2", attributes={"process_name": ""}))
+    record(world, "other", "exited", q_name="Q2")
+    assert world.do(RetryRun(run_id="other")).about.endswith("QLOCAL(Q2) names process none")
     record(world, "gone", "exited", initiation_q="GONE")
     assert world.do(RetryRun(run_id="gone")).reason == Reason.UNKNOWN_OBJECT_NAME
 

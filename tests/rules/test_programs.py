@@ -6,7 +6,7 @@ from tests.in_process import InProcess
 from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Alter, Define
 from trigmon.mq.errors import AttrValueError
-from trigmon.rules.programs import SCRIPT_FROM_OUTSIDE, faults, script_from_outside, secret_names, template
+from trigmon.rules.programs import NOT_FROM_OUTSIDE, faults, secret_names, template
 
 OPEN_QUOTE = "words as a shell splits them (no closing quotation)"
 PROGRAM = "words of which the first is the program itself, no placeholder"
@@ -32,10 +32,22 @@ WRONG = [
     ("unix", "appl_id", "APPLICID", "load --{trigdata}=x", f"{OPTION}'--{{trigdata}}=x'"),
     ("unix", "env_data", "ENVRDATA", "--with{queue} &", f"{OPTION}'--with{{queue}}'"),
     ("spark", "spark_arguments", "SPKARGS", "--{userdata}", f"{OPTION}'--{{userdata}}'"),
-    ("unix", "appl_id", "APPLICID", "/bin/sh -c 'load {trigdata}'", SCRIPT_FROM_OUTSIDE),
-    ("unix", "appl_id", "APPLICID", "bash -o pipefail -ec 'load {queue}' x", SCRIPT_FROM_OUTSIDE),
-    ("unix", "appl_id", "APPLICID", "sh {trigdata}", SCRIPT_FROM_OUTSIDE),
-    ("unix", "appl_id", "APPLICID", "/bin/sh -c", SCRIPT_FROM_OUTSIDE),
+    (
+        "unix",
+        "appl_id",
+        "APPLICID",
+        "/bin/sh -c 'load {trigdata}'",
+        f"{NOT_FROM_OUTSIDE}, not 'load {{trigdata}}' behind '-c'",
+    ),
+    (
+        "unix",
+        "appl_id",
+        "APPLICID",
+        "bash -o pipefail -ec 'load {queue}' x",
+        f"{NOT_FROM_OUTSIDE}, not 'load {{queue}}' behind '-ec'",
+    ),
+    ("unix", "appl_id", "APPLICID", "sh {trigdata}", f"{NOT_FROM_OUTSIDE}, not '{{trigdata}}' behind 'sh'"),
+    ("unix", "appl_id", "APPLICID", "/bin/sh -c", f"{NOT_FROM_OUTSIDE}, not '{{tmc}}' behind '-c'"),
     ("unknown", "spark_conf", "SPKCONF", "it's", OPEN_QUOTE),
     ("unknown", "spark_arguments", "SPKARGS", "--{userdata}", f"{OPTION}'--{{userdata}}'"),
     *((kind, "run_as", "RUNAS", user, USER) for kind in ("unix", "spark", "unknown") for user in BAD_USERS),
@@ -129,21 +141,6 @@ def test_a_shells_script_is_the_definitions_wherever_it_stands():
     assert [name for name, _ in faults(spoils)] == ["env_data"]
     fits = Process(name="P", appl_id="sh -c", env_data="'load \"$1\"' sh {trigdata}")
     assert not list(faults(fits))
-
-
-@pytest.mark.parametrize(
-    ("words", "number"),
-    [
-        (["/usr/bin/zsh", "-e", "+x", "-c", "{queue}"], 4),
-        (["bash", "--rcfile={trigdata}", "-i", "x"], 1),
-        (["bash", "--rcfile", "{trigdata}"], 2),
-        (["sh", "-c", "load", "{queue}"], 0),
-        (["sh", "job.sh", "-c", "{queue}"], 0),
-        (["python3", "{queue}"], 0),
-    ],
-)
-def test_words_of_a_shell_up_to_its_script_hold_no_placeholder(words, number):
-    assert script_from_outside(words) == number
 
 
 def test_a_program_with_no_placeholder_gets_the_mqtmc2_as_one_word():

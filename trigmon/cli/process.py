@@ -146,7 +146,11 @@ def _queue_of(qm: Connection, process: str, q_name: str | None) -> dict[str, Any
     from trigmon.cli import objects
 
     if q_name is not None:
-        return objects.row(qm, "QLOCAL", q_name)
+        queue = objects.row(qm, "QLOCAL", q_name)
+        if queue["process_name"] != process:
+            told = f"QLOCAL({q_name}) names process {queue['process_name'] or 'none'}, not {process}"
+            raise click.UsageError(f"{told}: trigmon queue alter {q_name} PROCESS={process}")
+        return queue
     found = [row for row in objects.rows(qm, "QLOCAL") if row["process_name"] == process]
     if len(found) != 1:
         names = ", ".join(row["name"] for row in found) or "no queue"

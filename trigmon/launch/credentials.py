@@ -33,10 +33,15 @@ def put(run_directory: Path, secrets: Mapping[str, str], uid: int = -1, gid: int
             passed.chmod(0o711)
     try:
         directory.mkdir(mode=0o700)
-        for name, source in secrets.items():
-            _copy(Path(source), directory / name, uid, gid)
-        directory.chmod(0o500)
-        os.chown(directory, uid, gid)
+        # By what was opened, not by its name: that a program of our own user could let mean something else meanwhile.
+        opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for name, source in secrets.items():
+                _copy(Path(source), name, opened, uid, gid)
+            os.fchmod(opened, 0o500)
+            os.fchown(opened, uid, gid)
+        finally:
+            os.close(opened)
     except BaseException:
         remove(run_directory)
         raise
@@ -49,12 +54,17 @@ def remove(run_directory: Path) -> None:
     if not directory.exists():
         return
     with suppress(OSError):  # where it is not ours, we have the right, or are root and need none
-        os.chown(directory, os.geteuid(), -1, follow_symlinks=False)
-        directory.chmod(0o700)
+        opened = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            itself = f"/proc/self/fd/{opened}"  # no link that took its place, nor a file that is linked there
+            os.chown(itself, os.geteuid(), -1)
+            Path(itself).chmod(0o700)
+        finally:
+            os.close(opened)
     shutil.rmtree(directory)
 
 
-def _copy(source: Path, target: Path, uid: int, gid: int) -> None:
+def _copy(source: Path, name: str, directory: int, uid: int, gid: int) -> None:
     # No link is followed, and a pipe is not waited for: what was checked was a plain file.
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -63,7 +73,8 @@ def _copy(source: Path, target: Path, uid: int, gid: int) -> None:
         value = file.read(LARGEST + 1)
     if len(value) > LARGEST:
         raise OSError(f"{source} is larger than a secret may be ({LARGEST} bytes)")
-    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o400)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    made = os.open(name, flags, 0o400, dir_fd=directory)
     with os.fdopen(made, "wb") as file:
         file.write(value)
         os.fchown(made, uid, gid)

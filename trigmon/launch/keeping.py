@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import talk
+from trigmon.launch import rights, talk
 from trigmon.launch.port import LaunchError, LaunchPlan
 from trigmon.launch.users import account
 from trigmon.log import logger
@@ -217,7 +217,8 @@ class Keepers:
         if self._launcher == talk.SYSTEMD:
             argv.append(str(self._directory.absolute().parent / "runs"))
         with talk.listen(self._directory, name) as listener:
-            pid = _spawn(argv, listener, self._directory / f"{name}.log")
+            with rights.inherited():
+                pid = _spawn(argv, listener, self._directory / f"{name}.log")
             link = talk.connected(self._directory, name)
         if link is None:
             raise OSError(f"the socket of the keeper {name} has gone")

@@ -33,8 +33,8 @@ def arguments(order: Order) -> list[str]:
     if programs.has_placeholder(program[:1]):
         raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
     whole = programs.template(program, words.environment_words(order.trigger.env_data))
-    if programs.script_from_outside(whole):
-        raise LaunchError(f"the program must be {programs.SCRIPT_FROM_OUTSIDE}")
+    if wrong := programs.run_from_outside(whole):
+        raise LaunchError(f"APPLICID and ENVRDATA must be {wrong}")
     return words.filled(whole, order)
 
 

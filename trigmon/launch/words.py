@@ -12,6 +12,7 @@ from collections.abc import Callable
 from trigmon.launch.port import LaunchError, Order
 from trigmon.mq.descriptors import TriggerMessage, pack_tmc2
 from trigmon.rules import programs
+from trigmon.rules.code_words import PLACEHOLDER
 
 
 def split_words(text: str, where: str) -> list[str]:
@@ -54,7 +55,7 @@ def filled(words: list[str], order: Order) -> list[str]:
     values = fillings(order)
     done = []
     for word in words:
-        element = programs.PLACEHOLDER.sub(lambda found: values[found[1]], word)
+        element = PLACEHOLDER.sub(lambda found: values[found[1]], word)
         if programs.makes_an_option(word) or (element.startswith("-") and not word.startswith("-")):
             raise LaunchError(f"{word} may not begin an option, and it would be {element!r}")
         done.append(element)

@@ -13,7 +13,7 @@ from types import FrameType
 from trigmon import places
 from trigmon.client.connecting import connect, default_address
 from trigmon.client.connection import Connection
-from trigmon.launch import process, systemd, talk
+from trigmon.launch import process, rights, systemd, talk
 from trigmon.launch.grants import Grants
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.launchers import launchers
@@ -64,6 +64,7 @@ def run(
     """
     if launcher == talk.SYSTEMD and (why := systemd.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
+    rights.put_away()
     service = ServiceManager()
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()

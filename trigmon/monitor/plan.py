@@ -2,9 +2,9 @@
 
 A trigger message that the queue manager wrote says what to start, in the values that were in force when it was
 written; the process definition of today adds only what it has no field for (how many, which directory, Spark's
-settings). Anybody else who puts a trigger message names a process and no more: what runs is what an administrator
-defined under that name. The queue manager alone says ``ApplType.QMGR``: it overwrites that field in a client's puts,
-and in a context that a client passes on. Whether a run may start now is the ledger's to say.
+settings). Anybody else who puts a trigger message names a queue and the process of that queue, and no more: what runs
+is what an administrator defined. The queue manager holds the ledger to the same (:mod:`trigmon.rules.run_program`).
+Whether a run may start now is the ledger's to say.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from trigmon.launch.words import control_character
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, unpack_tm
-from trigmon.mq.enums import ApplType, Feedback, MsgType, ObjectType
+from trigmon.mq.enums import ApplType, Feedback, ObjectType
 from trigmon.mq.errors import TmError
-from trigmon.mq.names import is_object_name
+from trigmon.mq.reasons import Reason
+from trigmon.rules.run_program import is_the_queue_managers
 from trigmon.rules.spark_programs import is_warm
 
 # What only a definition can say: all that Process has of our own.
@@ -31,7 +32,7 @@ _ADDED = tuple(name for name, attribute in ATTRIBUTES[ObjectType.PROCESS].items(
 class DeadLetter(msgspec.Struct, frozen=True):
     """Put the trigger message on the dead-letter queue with this feedback code."""
 
-    reason: Feedback
+    reason: Feedback | Reason
     why: str
 
 
@@ -48,29 +49,29 @@ def read_trigger(descriptor: MessageDescriptor, data: bytes) -> TriggerMessage |
     return DeadLetter(Feedback.TM_ERROR, wrong) if wrong else trigger
 
 
-def is_the_queue_managers(descriptor: MessageDescriptor) -> bool:
-    """Whether the queue manager wrote this trigger message.
-
-    A report is the queue manager's as well, but what it carries is the sender's.
-    """
-    return descriptor.put_appl_type == ApplType.QMGR and descriptor.msg_type == MsgType.DATAGRAM
-
-
 def believed(
-    descriptor: MessageDescriptor, trigger: TriggerMessage, definition: dict[str, Any] | None
+    descriptor: MessageDescriptor,
+    trigger: TriggerMessage,
+    definition: dict[str, Any] | None,
+    queue: dict[str, Any] | None,
 ) -> TriggerMessage | DeadLetter:
-    """The trigger message as far as its writer may be believed; ``definition`` as for :func:`process_for`.
+    """The trigger message as far as its writer may be believed.
 
-    Of one that the queue manager did not write, what is to be run is the definition's, and with none here it is 266.
+    ``definition`` and ``queue`` are the rows of its process and its local queue as they are defined now, None where
+    they are not. Of one that the queue manager did not write, what is to be run is the definition's; where the process
+    is not defined, or is not that of the queue, it is 266, and where the queue is not defined, 2085.
     """
     if is_the_queue_managers(descriptor):
         return trigger
+    by = f"put by {descriptor.user_identifier or 'a stranger'}, not by the queue manager"
     if definition is None:
         named = f"process {trigger.process_name} is not defined here" if trigger.process_name else "it names no process"
-        why = f"put by {descriptor.user_identifier or 'a stranger'}, not by the queue manager, and {named}"
-        return DeadLetter(Feedback.TM_ERROR, why)
-    if not is_object_name(trigger.q_name):
-        return DeadLetter(Feedback.TM_ERROR, f"put by an application, and {trigger.q_name!r} names no queue")
+        return DeadLetter(Feedback.TM_ERROR, f"{by}, and {named}")
+    if queue is None:
+        return DeadLetter(Reason.UNKNOWN_OBJECT_NAME, f"{by}, and no local queue {trigger.q_name!r} is defined here")
+    if queue["process_name"] != trigger.process_name:
+        wants = f"{queue['name']} names process {queue['process_name'] or 'none'}, not {trigger.process_name}"
+        return DeadLetter(Feedback.TM_ERROR, f"{by}, and queue {wants}")
     return replace(
         trigger,
         appl_type=int(ATTRIBUTES[ObjectType.PROCESS]["appl_type"].read(definition["appl_type"], trigger.process_name)),

@@ -19,7 +19,6 @@ from trigmon.monitor.link import Link, LinkDown
 from trigmon.monitor.plan import (
     DeadLetter,
     believed,
-    is_the_queue_managers,
     read_trigger,
     startable,
     warm_masters,
@@ -36,6 +35,7 @@ from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
 from trigmon.mq.run_states import DUE, HELD
+from trigmon.rules.run_program import is_the_queue_managers
 from trigmon.rules.runs import repeated
 
 log = logger()
@@ -189,7 +189,9 @@ class Watcher:
             return self._refused(got, unit, run_id, TriggerMessage(q_name=""), trigger)
         told: TriggerMessage | DeadLetter = trigger
         if not is_the_queue_managers(got.descriptor):
-            told = believed(got.descriptor, trigger, self._definition(trigger.process_name))
+            process = self._defined(ObjectType.PROCESS, trigger.process_name)
+            queue = self._defined(ObjectType.QLOCAL, trigger.q_name)
+            told = believed(got.descriptor, trigger, process, queue)
         verdict = told if isinstance(told, DeadLetter) else startable(told, self._programs.launchers)
         if isinstance(told, DeadLetter) or verdict is not None:
             assert verdict is not None
@@ -216,11 +218,11 @@ class Watcher:
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
         return self._recorded(got, run_id, trigger, **ledger.failed(f"{verdict.why}; {where}", now_ms()))
 
-    def _definition(self, process_name: str) -> dict[str, Any] | None:
-        """The process's row as it is defined now, None when it is not."""
-        if not is_object_name(process_name):
+    def _defined(self, object_type: ObjectType, name: str) -> dict[str, Any] | None:
+        """An object's row as it is defined now, None when it is not."""
+        if not is_object_name(name):
             return None
-        reply = self._link.call(Display(object_type=ObjectType.PROCESS.name, name=process_name))
+        reply = self._link.call(Display(object_type=object_type.name, name=name))
         return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
 
 

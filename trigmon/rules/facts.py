@@ -209,6 +209,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     """An open unit of work: what it put and got, by queue and counted priority, and which get was marked.
 
     ``places`` are the places that handles had before their first put or get in it; its backout gives them back.
+    ``triggers`` are the trigger messages that it got, whoever put them: the first of them, if they are very many.
     """
 
     unit_id: int
@@ -222,6 +223,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     held: tuple[HeldTrigger, ...] = ()
     places: dict[tuple[int, Side], Place | None] = {}
     marked: Marked | None = None
+    triggers: tuple[StoredMessage, ...] = ()
 
 
 class Decided(msgspec.Struct, frozen=True):

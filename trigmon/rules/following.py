@@ -26,6 +26,7 @@ from trigmon.rules.facts import (
 )
 from trigmon.rules.records import is_being_cancelled, line_of
 from trigmon.rules.reserved import Reservation
+from trigmon.rules.run_program import is_trigger
 
 if TYPE_CHECKING:
     from trigmon.rules.world import Standing
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
 _EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
 _OUTPUT = OpenOption.OUTPUT.value
+_MOST_TRIGGERS = 256
+"""So many trigger messages a unit of work remembers, many more than a monitor takes at a time."""
 
 
 def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 0, gets: int = 0) -> None:
@@ -96,8 +99,13 @@ def _take_message(standing: Standing, change: c.TakeMessage) -> None:
             is_durable=unit.is_durable or message.is_persistent,
             gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
             marked=change.marked or unit.marked,
+            triggers=(*unit.triggers, message) if _is_remembered(message, unit) else unit.triggers,
         ),
     )
+
+
+def _is_remembered(message: StoredMessage, unit: UnitFacts) -> bool:
+    return is_trigger(message) and len(unit.triggers) < _MOST_TRIGGERS
 
 
 def _remove_message(standing: Standing, change: c.RemoveMessage | c.SetAside) -> None:

@@ -7,7 +7,6 @@ monitor of ours starts. Attributes of ours mean one thing, and are held to it wh
 
 from __future__ import annotations
 
-import posixpath
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator
@@ -16,20 +15,17 @@ from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ApplType, ObjectType
 from trigmon.mq.errors import AttrValueError
 from trigmon.rules import spark_programs
+from trigmon.rules.code_words import PLACEHOLDER, code_from_outside
 from trigmon.rules.spark_programs import SECRET_NAME
-
-PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
 
 # As useradd(8) allows, and directories on a network: capitals, dots, a realm. No number: 0 would be root.
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]*\$?")
-_SHELLS = {"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "csh", "tcsh", "fish"}
-_OPTIONS_WITH_A_WORD = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
 _MQTMC2 = "{tmc}"
-SCRIPT_FROM_OUTSIDE = (
-    "no shell whose options or script hold a placeholder or the MQTMC2: a shell would run what comes from outside; "
-    "write its script here and give it the value behind it, as in sh -c 'load \"$1\"' sh {trigdata}"
+NOT_FROM_OUTSIDE = (
+    "words in which no placeholder, and not the MQTMC2, is a program, its options or its script, also behind a wrapper "
+    "such as timeout, env or sudo: it would run what comes from outside; write the script here and give it the value "
+    "behind it, as in sh -c 'load \"$1\"' sh {trigdata}"
 )
-"""What a fault of :func:`script_from_outside` is told as."""
 
 
 def split_words(text: str) -> list[str]:
@@ -70,20 +66,13 @@ def template(program: list[str], after: list[str]) -> list[str]:
     return whole if has_placeholder(whole) else [*program, _MQTMC2, *after]
 
 
-def script_from_outside(words: list[str]) -> int:
-    """The number of the word that would have a shell run what came from outside the definition; 0 for none.
+def run_from_outside(words: list[str]) -> str:
+    """What is wrong with a program's words, as :func:`template` makes them, by which what came from outside would run.
 
-    ``words`` as :func:`template` makes them. Of a shell's words all up to its script (``-c``, or a file's name) are
-    the definition's own; what stands behind them reaches the script as ``"$1"`` and is run by nobody.
+    "" where nothing is. It names the word, and the remedy.
     """
-    if posixpath.basename(words[0]) not in _SHELLS:
-        return 0
-    for number, word in enumerate(words[1:], 1):
-        if PLACEHOLDER.search(word):
-            return number
-        if not word.startswith(("-", "+")) and words[number - 1] not in _OPTIONS_WITH_A_WORD:
-            return 0
-    return 0
+    number = code_from_outside(words)
+    return f"{NOT_FROM_OUTSIDE}, not {words[number]!r} behind {words[number - 1]!r}" if number else ""
 
 
 def faults(process: Process) -> Iterator[tuple[str, str]]:
@@ -98,7 +87,7 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             wanted = f"words as a shell splits them ({str(error).lower()})"
         if not wanted and name in ("appl_id", "env_data"):
-            wanted = _shell(process, name)
+            wanted = _run(process, name)
         if wanted:
             found.append(name)
             yield name, wanted
@@ -106,18 +95,18 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
         yield from spark_programs.contradictions(process)
 
 
-def _shell(process: Process, name: str) -> str:
-    """What is wrong with a shell's script, where it is this attribute that spoils it."""
+def _run(process: Process, name: str) -> str:
+    """What is wrong with a program's words, where it is this attribute that spoils them."""
     if process.appl_type != ApplType.UNIX:
         return ""
     try:
         program, after = split_words(process.appl_id), environment_words(process.env_data)
     except ValueError:
         return ""  # told already
-    if not program or not (number := script_from_outside(template(program, after))):
+    if not program or not (number := code_from_outside(whole := template(program, after))):
         return ""
     is_its = (number < len(program) or not has_placeholder(program + after)) == (name == "appl_id")
-    return SCRIPT_FROM_OUTSIDE if is_its else ""
+    return run_from_outside(whole) if is_its else ""
 
 
 def check_process(process: Process, named: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import Call, CancelRun, ChangeRun, Commit, Controls, RecordRun, RecordRuns, RetryRun, Runs
 from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import ApplType, Coalesce, MsgType, Persistence
+from trigmon.mq.enums import Coalesce, Persistence
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRecorded
@@ -26,6 +26,13 @@ from trigmon.rules.errands import Deliver, JudgeRun, Prune
 from trigmon.rules.facts import SLICE, Cause, Facts, Found
 from trigmon.rules.pausing import checked_reason, paused, rows, who
 from trigmon.rules.records import has_ended, is_being_cancelled, slot_of, written
+from trigmon.rules.run_program import (
+    as_defined,
+    check_unchanged,
+    is_the_queue_managers,
+    not_of_its_queue,
+    with_known_program,
+)
 from trigmon.rules.serving import counts
 from trigmon.rules.starting import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.triggers.effects import trigger_descriptor
@@ -35,6 +42,7 @@ WAITS = "waits for its turn"
 """Why a run is held that was paused; while it is, the listing says who paused it instead."""
 
 MOST_RECORDS = 64
+_UNSTARTED = (DUE, HELD, "")
 _SAME = ("q_name", "process_name", "trigger_data", "appl_type", "appl_id", "env_data", "user_data")
 
 NOT_STARTED = "its trigger message was not started"
@@ -49,7 +57,7 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
     """A new run, committed together with the get of the trigger message that caused it."""
     if facts.run is not None:
         raise ObjectAlreadyExists(f"run {call.run_id}")
-    record = {**_checked_record(call.record), "run_id": call.run_id}
+    record = with_known_program(call.run_id, {**_checked_record(call.record), "run_id": call.run_id}, facts)
     record.setdefault("recorded_ms", now)
     record["process"] = as_recorded(facts.process)
     record["verdict"] = list(facts.fired)
@@ -86,6 +94,9 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
         raise UnknownObjectName(f"run {call.run_id}")
     before: _Record = facts.run
     fields = _checked_record(call.fields)
+    check_unchanged(call.run_id, before, fields, facts)
+    if "state" in fields and fields["state"] in _UNSTARTED and before.get("state") not in _UNSTARTED:
+        return Decision(_recorded(before))  # it has a program, or had: none is started for it again
     if has_ended(before) and fields.get("state") in OPEN:
         return Decision(_recorded(before))  # cancelled, while its monitor was about to start it
     if fields.get("state") == STARTED and before.get("state") in (SERVING, DRAINED):
@@ -150,7 +161,10 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
 
 
 def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The same trigger message on the same initiation queue: any monitor there takes it, as it takes every other."""
+    """Its trigger message on the same initiation queue: any monitor there takes it, as it takes every other.
+
+    What is executed is the definition of today: the record of a run that never started is its monitor's word.
+    """
     run = _found(call.run_id, facts)
     if not has_ended(run):
         raise CommandFailed(f"RUN({call.run_id}) has not ended: {run['state']}")
@@ -158,11 +172,16 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     correl_id = (REPEATS + call.run_id.encode()).ljust(ID_LENGTH, b"\0")
     try:
         again = msgspec.convert(fields, _Again)
-        data = pack_tm(msgspec.convert(fields, TriggerMessage))
+        trigger = msgspec.convert(fields, TriggerMessage)
+        pack_tm(trigger)
     except Exception:  # a record is what its monitor wrote, and may hold anything
-        again, data = _Again(), b""
+        again, trigger = _Again(), TriggerMessage(q_name="")
     if not again.initiation_q or len(correl_id) > ID_LENGTH:
         raise CommandFailed(f"RUN({call.run_id}): its record does not hold what it was started by")
+    why = not_of_its_queue(trigger, facts)
+    if why or facts.process is None:
+        raise CommandFailed(f"RUN({call.run_id}) cannot be repeated: {why}")
+    data = pack_tm(as_defined(trigger, facts.process))
     by = who(facts.connection)
     descriptor = trigger_descriptor(0, facts.q_mgr.name, ids.msg_id(ids.message()), now, again.occasion)
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
@@ -189,8 +208,7 @@ def repeated(descriptor: MessageDescriptor) -> str:
 
     A report is ours as well, but its CorrelId is what a sender chose.
     """
-    is_ours = descriptor.put_appl_type == ApplType.QMGR and descriptor.msg_type == MsgType.DATAGRAM
-    if not is_ours or not descriptor.correl_id.startswith(REPEATS):
+    if not is_the_queue_managers(descriptor) or not descriptor.correl_id.startswith(REPEATS):
         return ""
     return descriptor.correl_id.removeprefix(REPEATS).rstrip(b"\0").decode(errors="replace")
 

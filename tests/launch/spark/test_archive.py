@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -186,24 +184,3 @@ def test_the_process_makes_one_and_says_in_its_log_why_not(archives, home, java)
     assert make_archive.begin(archives, home, java(ENDS_BADLY, name="bad")).wait(60) == 1
     assert "it did not like that" in (archives.directory / "log").read_text()
     assert len(archives.notes()) == 2
-
-
-@pytest.fixture
-def data():
-    """A directory of data where every user may go: a test's own is closed to others."""
-    with tempfile.TemporaryDirectory() as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
-
-
-def test_the_first_directory_that_keeps_a_user_out_is_told(data):
-    archives, mine = Archives(data / "java"), data.stat()
-    archives.directory.mkdir()
-    data.chmod(0o700)
-    assert archive.closed_to(archives.directory, mine.st_uid + 1, []) == data
-    assert archive.closed_to(archives.directory, mine.st_uid, []) is None
-    data.chmod(0o710)
-    assert archive.closed_to(archives.directory, mine.st_uid + 1, [mine.st_gid]) is None
-    assert archive.closed_to(archives.directory, mine.st_uid + 1, []) == data
-    data.chmod(0o701)
-    assert archive.closed_to(archives.directory, mine.st_uid + 1, [mine.st_gid + 1]) is None

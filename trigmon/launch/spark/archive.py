@@ -19,9 +19,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,19 +34,6 @@ AGAIN_AFTER_S = 86_400
 
 _SUFFIX = ".archive"
 _FORMAT = 1
-
-
-def closed_to(directory: Path, uid: int, groups: Collection[int]) -> Path | None:
-    """The first directory on the way there, itself among them, that a user may not enter by its mode. Raises OSError.
-
-    It is not opened by itself: whoever may enter a queue manager's directory reaches all in it whose mode lets him.
-    """
-    for each in (*reversed(directory.absolute().parents), directory.absolute()):
-        its = each.stat()
-        bit = stat.S_IXUSR if its.st_uid == uid else stat.S_IXGRP if its.st_gid in groups else stat.S_IXOTH
-        if not its.st_mode & bit:
-            return each
-    return None
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):

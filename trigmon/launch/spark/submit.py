@@ -60,7 +60,6 @@ class SparkSubmitLauncher:
         self._grants = grants
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
-        self._told_closed: set[str] = set()
         self.maker: subprocess.Popen[bytes] | None = None
 
     def plan(self, order: Order) -> LaunchPlan:
@@ -72,6 +71,8 @@ class SparkSubmitLauncher:
         environ = os.environ | variables
         home = spark_home(environ)
         java = find_java(self.archives.directory, environ)
+        if is_of_another(process):
+            java = replace(java, home=java.image_home, image=Path())
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
@@ -94,15 +95,18 @@ class SparkSubmitLauncher:
         settings = command.settings(process)
         given = {**environ, **self._grants.variables()}  # the administrator has every program given those
         if direct.why_not(home, process, settings, given):
+            if is_of_another(process) and not java.has_vector_module:
+                raise LaunchError(
+                    f"RUNAS({process.run_as}): spark-submit itself needs a Java with jdk.incubator.vector, which "
+                    f"{java.home} lacks; install one, or name it as JAVA_HOME in SPKENV"
+                )
             is_short = process.spark_short == SparkShort.YES
             return [str(home / "bin" / "spark-submit")], direct.short_variables(settings, given) if is_short else {}
         key = archive.key(home, java)
-        file = self.archives.usable(key)
-        if file is None and self._makes_archives:
+        file = None if is_of_another(process) else self.archives.usable(key)
+        if file is None and self._makes_archives and not is_of_another(process):
             self._wanted = home, java
         using = archive.using(file, java) if file else ()
-        if file:
-            self._tell_where_it_is_closed(process)
         argv = [*direct.command(home, java, process, settings, using), *direct.ports(settings)]
         return argv, direct.environment(home) | self._compiled(home, order, settings, given)
 
@@ -114,28 +118,13 @@ class SparkSubmitLauncher:
         YARN is sent the zip itself.
         """
         is_python = command.program(order).endswith(".py") and not order.process.spark_master.startswith("yarn")
-        if not is_python or not compiled.is_of_use(home, settings, given):
+        if not is_python or is_of_another(order.process) or not compiled.is_of_use(home, settings, given):
             return {}
         try:
-            there = compiled.linked(self.archives.directory, home)
-            return {} if self._closed(order.process) else {"SPARK_HOME": str(there)}
+            return {"SPARK_HOME": str(compiled.linked(self.archives.directory, home))}
         except OSError as error:
             log.warning("no links to a compiled PySpark can be made", error=str(error))
             return {}
-
-    def _tell_where_it_is_closed(self, process: Process) -> None:
-        """A Java machine that cannot read its archive says nothing and starts without: so it is told here, once."""
-        closed = self._closed(process)
-        if closed is not None and process.run_as not in self._told_closed:
-            self._told_closed.add(process.run_as)
-            log.warning("a user cannot read the archive of classes", user=process.run_as, chmod_o_x=str(closed))
-
-    def _closed(self, process: Process) -> Path | None:
-        """The directory that keeps the user whom the job runs as out of what lies here; None: he may enter."""
-        if not process.run_as:
-            return None
-        user = account(process.run_as)
-        return archive.closed_to(self.archives.directory, user.uid, user.groups)
 
     def tend(self) -> None:
         """Begins to make the archive that a run would have liked, once that run has ended; one at a time."""
@@ -163,6 +152,14 @@ class SparkSubmitLauncher:
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
         """A driver ends with its process, and spark-submit of a driver elsewhere knows nothing to go on with."""
         return None
+
+
+def is_of_another(process: Process) -> bool:
+    """Whether a job runs as another user than the monitor's. Raises LaunchError.
+
+    What lies in the monitor's directory it does not execute or load: every program of the monitor's user may change it.
+    """
+    return bool(process.run_as) and account(process.run_as).uid != os.geteuid()
 
 
 def _log(directory: Path) -> str:
