@@ -202,9 +202,11 @@ def queue_managers(make_home) -> Iterator[object]:
         made.append(one := Daemon(home or make_home(), name, **named))
         return one.start() if start else one
 
-    yield make
-    for one in made:
-        one.end()
+    try:
+        yield make
+    finally:
+        for one in made:
+            one.end()
     for one in made:
         bugs = one.events("a call failed by a bug") if one.log.exists() else []
         assert not bugs, bugs

@@ -1,4 +1,4 @@
-"""The installation of the README, followed where a real systemd can be booted in namespaces.
+"""The installation of docs/how-to/run-as-a-service.md, followed where a real systemd can be booted in namespaces.
 
 Of its steps only pip's is replaced: there is no network, so the packages of this Python are mounted where the virtual
 environment would be.
@@ -175,8 +175,8 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
     assert "without RUNAS" in newest["why"]
 
 
-def test_the_readme_says_the_commands_that_are_followed_here():
-    text = (HERE / "README.md").read_text()
+def test_the_documentation_has_the_commands_that_are_followed_here():
+    text = (HERE / "docs" / "how-to" / "run-as-a-service.md").read_text()
     block = text.split("From a Debian 12", 1)[1].split("```bash\n", 1)[1].split("```", 1)[0]
     said = [part.strip() for line in block.replace("\\\n", "").splitlines() for part in line.split("#")[0].split("&&")]
     followed = [line.strip() for line in (INSTALL + FIRST_JOB).replace("\\\n", "").splitlines()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import tempfile
@@ -23,6 +24,7 @@ from trigmon.demo.house import DemoFailed, House, house, queue_row, runs
 from trigmon.demo.screen import Screen
 from trigmon.launch.port import LaunchError
 from trigmon.launch.spark.java import find_java
+from trigmon.launch.spark.submit import spark_home
 from trigmon.mq.calls import Display
 from trigmon.mq.replies import Explained, Listing
 
@@ -76,9 +78,10 @@ def run(screen: Screen, output: Path | None = None) -> Report:
 
 
 def _java() -> str:
-    """Which Java the job will run on, known before anything is started. Raises DemoFailed."""
+    """Which Java the job will run on, known before anything is started. Raises DemoFailed, also without a Spark."""
     with tempfile.TemporaryDirectory(prefix="trigmon-java-") as scratch:
         try:
+            spark_home(os.environ)
             java = find_java(Path(scratch))
         except LaunchError as error:
             raise DemoFailed(str(error)) from None

@@ -10,6 +10,11 @@
 - :mod:`trigmon.spark.load` is a job by options alone: a queue into Parquet, JSON or a database.
 """
 
+from importlib.util import find_spec
+
+if find_spec("pyspark") is None:
+    raise ImportError("trigmon.spark needs PySpark: pip install 'trigmon[spark]'")
+
 from trigmon.spark.batching import Batch, Batches, Rejected, batches
 from trigmon.spark.draining import Drained, drain
 from trigmon.spark.table import refuse_batch, write_batch

@@ -34,7 +34,10 @@ def spark_home(environ: Mapping[str, str]) -> Path:
         return Path(given)
     found = importlib.util.find_spec("pyspark")  # located, not imported: a monitor need not pay for it
     if found is None or found.origin is None:
-        raise LaunchError("no Spark was found: SPARK_HOME has no bin/spark-submit, and pyspark is not installed")
+        raise LaunchError(
+            "no Spark was found: SPARK_HOME has no bin/spark-submit, and pyspark is not installed; "
+            "pip install 'trigmon[spark]'"
+        )
     return Path(found.origin).parent
 
 

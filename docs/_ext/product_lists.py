@@ -1,0 +1,81 @@
+"""Make reference pages from the product's own lists, so that a list stands once.
+
+``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{package-page}`` a
+Markdown page that lies in the package beside the code that it describes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from trigmon.mq.attributes import ATTRIBUTES, Attribute
+from trigmon.mq.enums import ObjectType, word
+
+ROOT = Path(__file__).parents[2]
+_LINK_TO_SOURCE = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
+_SECTION = re.compile(r"^(?=\w+:\n)", re.MULTILINE)
+
+
+class Settings(SphinxDirective):
+    """Show each section of config/trigmon.yaml under a heading of its own."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections; the file is a dependency of the page."""
+        path = ROOT / "config" / "trigmon.yaml"
+        self.env.note_dependency(str(path))
+        introduction, *sections = _SECTION.split(path.read_text())
+        text = re.sub("^# ?", "", introduction, flags=re.MULTILINE)
+        for section in sections:
+            text += f"\n## `{section.partition(':')[0]}`\n\n```yaml\n{section.rstrip()}\n```\n"
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+class Attributes(SphinxDirective):
+    """Show the attributes of one object type: ``{attributes} qlocal``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return one table, in the order of the attribute table. Raises KeyError for an unknown object type."""
+        rows = [_row(attribute) for attribute in ATTRIBUTES[ObjectType[self.arguments[0].upper()]].values()]
+        head = ["| attribute | MQSC | allowed | default |", "|---|---|---|---|"]
+        return self.parse_text_to_nodes("\n".join([*head, *rows]))
+
+
+class PackagePage(SphinxDirective):
+    """Show a Markdown page of the package: ``{package-page} trigmon/rules/LINT.md``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the page without its title. A link to a source file becomes its name: the site has no source."""
+        path = ROOT / self.arguments[0]
+        self.env.note_dependency(str(path))
+        _, _, body = path.read_text().partition("\n")
+        return self.parse_text_to_nodes(_LINK_TO_SOURCE.sub(r"`\1`", body), allow_section_headings=True)
+
+
+def _row(attribute: Attribute) -> str:
+    marks = [mark for mark, holds in (("ours", attribute.ours), ("read only", attribute.read_only)) if holds]
+    mqsc = f"`{attribute.mqsc}`" if attribute.mqsc else ""
+    notes = f" ({', '.join(marks)})" if marks else ""
+    return f"| `{attribute.name}` | {mqsc}{notes} | {attribute.allowed} | {_shown(attribute)} |"
+
+
+def _shown(attribute: Attribute) -> str:
+    if attribute.default in ("", None):
+        return "blank"
+    return f"`{word(attribute.default) if hasattr(attribute.default, 'name') else attribute.default}`"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("settings", Settings)
+    app.add_directive("attributes", Attributes)
+    app.add_directive("package-page", PackagePage)
+    return {"parallel_read_safe": True}
