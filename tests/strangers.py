@@ -1,4 +1,4 @@
-"""Another user of this machine, whom the kernel knows as that."""
+"""Other users of this machine, whom the kernel knows as that."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ NOBODY = 65534
 
 
 def as_nobody(work):
-    """What ``work()`` returns or raises in a process of the user nobody.
+    """What ``work()`` returns or raises in a process of the user nobody."""
+    return as_user(NOBODY, work)
 
-    Nobody may be barred from this checkout, so what ``work`` needs has been imported before.
+
+def as_user(number, work):
+    """What ``work()`` returns or raises in a process of the user with this number, and of the group with the same.
+
+    That user may be barred from this checkout, so what ``work`` needs has been imported before.
     """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            os.setgid(number)
+            os.setuid(number)
             try:
                 said = (work(), None)
             except Exception as error:

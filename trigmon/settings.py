@@ -75,6 +75,7 @@ class ServerSettings(_Section):
     socket_mode: Mode
     administrators: list[User]
     monitors: list[User]
+    setters: list[User]
     tcp: Address | None
     max_connections: Annotated[int, Field(ge=1, le=100_000)]
     hello_timeout_s: Seconds

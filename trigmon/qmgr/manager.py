@@ -130,6 +130,7 @@ class QueueManager:
             identity.pid,
             identity.run_id,
             is_administrator=identity.administrator,
+            is_setter=identity.setter,
         )
         self._store.apply([c.Connect(facts)], False)
         self._sessions[number] = session

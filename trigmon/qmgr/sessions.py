@@ -12,7 +12,8 @@ from trigmon.mq.calls import Get, GetMany
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Who connects: what hello says, and what the socket knows of the peer.
 
-    ``administrator`` may change objects, ``monitor`` may write the run ledger; an administrator may too.
+    ``administrator`` may change objects, ``monitor`` may write the run ledger, ``setter`` may use MQSET; an
+    administrator may both.
     """
 
     client_id: str
@@ -23,6 +24,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str = ""
     administrator: bool = False
     monitor: bool = False
+    setter: bool = False
 
 
 class Parked(msgspec.Struct):

@@ -263,6 +263,7 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     unit_id: int = 0
     unit_number: int = 0
     is_administrator: bool = False
+    is_setter: bool = False
     reservations: tuple[int, ...] = ()
 
 

@@ -20,6 +20,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Opened
+from trigmon.rules.authority import check_may_set
 from trigmon.rules.changes import AnyChange, OpenHandle, SetDefinition
 from trigmon.rules.context import check_opened
 from trigmon.rules.decision import Decision, Ids
@@ -48,6 +49,8 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     if options & ~KNOWN_OPTIONS or not options & _ANY or inputs & (inputs - 1):
         raise OptionsError(f"open options {options:#x}: one way of input at most, and at least one use")
     check_opened(options, facts)
+    if options & OpenOption.SET.value:
+        check_may_set(call.object_name, facts.connection)
     if call.object_type == "queue":
         return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)

@@ -37,6 +37,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import matches
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Done, Listing, Refused, Reply, Reserved, Settled, WereReserved
+from trigmon.rules.authority import check_may_end
 from trigmon.rules.changes import (
     AnyChange,
     ReserveMessages,
@@ -272,7 +273,7 @@ def _offered(own: Reservation, facts: Facts) -> Decision:
 def _held_by(reservation: Reservation, facts: Facts) -> Reservation:
     connection = facts.connection.connection
     who = f"{facts.connection.application or 'an application'} (pid {facts.connection.pid})"
-    return replace(without(reservation, connection), holder=connection, by=who)
+    return replace(without(reservation, connection), holder=connection, by=who, user=facts.connection.user)
 
 
 def _new(call: Reserve, facts: Facts, number: int, now: int) -> Reservation:
@@ -397,6 +398,7 @@ def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
 def decide_settle(call: Settle, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """All of it is settled when this is answered; its rows go behind it, with the reports that senders asked for."""
     reservation = _asked_for(call, facts)
+    check_may_end(reservation, named(reservation), facts.connection)
     if reservation.outcome is UnitOutcome.COMMITTED:
         return Decision(Settled(count=0, already=True))
     if reservation.outcome is UnitOutcome.BACKED_OUT:

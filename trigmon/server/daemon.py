@@ -73,7 +73,7 @@ class Daemon:
         self._with_monitor = with_monitor
         self._log = log.logger(qmgr=settings.qmgr.name)
         self._service = ServiceManager()
-        self._authority = Authority(settings.server.administrators, settings.server.monitors)
+        self._authority = Authority(settings.server.administrators, settings.server.monitors, settings.server.setters)
         self._over: asyncio.Future[int]
         self._seldom = log.Seldom(self._log)
         self._arriving: set[asyncio.Task[Any]] = set()

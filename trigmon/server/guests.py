@@ -96,6 +96,7 @@ class Guests:
             run_id=hello.run_id,
             administrator=peer.administrator,
             monitor=peer.monitor,
+            setter=peer.setter,
         )
 
     def enter(self, identity: Identity) -> Session | Refused:
