@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import signal
 import traceback
 
 NOBODY = 65534
@@ -41,3 +43,23 @@ def as_user(number, work):
     if error:
         raise error
     return value
+
+
+@contextlib.contextmanager
+def meanwhile_as_user(number, work):
+    """Has ``work()`` done by a process of the user with this number as long as the block lasts."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(number)
+            os.setuid(number)
+            work()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
