@@ -1,12 +1,12 @@
-"""Who may do what to whose: MQSET, and what ends another's reservation.
+"""Who may do what to whose: MQSET, what ends another's reservation, and a user's share of what all have.
 
 What a verb asks of everybody stands in the table of verbs; here is what depends on the object.
 """
 
 from __future__ import annotations
 
-from trigmon.mq.errors import NotAuthorized
-from trigmon.rules.facts import ConnectionFacts
+from trigmon.mq.errors import HandleNotAvailable, NotAuthorized, ResourceProblem
+from trigmon.rules.facts import ConnectionFacts, Facts
 from trigmon.rules.reserved import Reservation
 
 _SYSTEM = "SYSTEM."
@@ -37,3 +37,29 @@ def check_may_end(reservation: Reservation, named: str, connection: ConnectionFa
             f"{named} is of {reservation.user or 'a user that is not known'}: its holder, that user and an "
             "administrator may settle it and reject messages of it"
         )
+
+
+def check_handles(facts: Facts) -> None:
+    """One object more, of the connection and of its user over all connections. Raises HandleNotAvailable (2017)."""
+    connection = facts.connection
+    if len(connection.handles) >= facts.q_mgr.max_handles:
+        raise HandleNotAvailable(f"MAXHANDS({facts.q_mgr.max_handles})")
+    if 0 < connection.max_handles <= facts.handles_of_user:
+        raise HandleNotAvailable(
+            f"{_user(connection)} has {facts.handles_of_user} objects open: close some, or raise "
+            "server.max_handles_per_user"
+        )
+
+
+def check_dynamic_queues(facts: Facts) -> None:
+    """One dynamic queue more. Raises ResourceProblem (2102)."""
+    connection = facts.connection
+    if 0 < connection.max_dynamic_queues <= facts.dynamic_of_user:
+        raise ResourceProblem(
+            f"{_user(connection)} has {facts.dynamic_of_user} dynamic queues: delete some, or raise "
+            "server.max_dynamic_queues_per_user"
+        )
+
+
+def _user(connection: ConnectionFacts) -> str:
+    return connection.user or "all who come over TCP together"
