@@ -90,6 +90,42 @@ def test_who_takes_all_the_places_there_are_keeps_no_other_user_out(passable, fr
         assert qm.ask(Status(), Values).values["connections"] <= share + 2
 
 
+def half_frames(one, count, ready):
+    """Begins a call of 4 MiB on each of so many connections, ends none, and comes again when they are cut."""
+    while True:
+        links = [one.plain_socket() for _ in range(count)]
+        for number, link in enumerate(links):
+            link.sendall(encode_hello(Hello(protocol=PROTOCOL_VERSION, client_id=f"{os.getpid()}-{number}")))
+            assert b"welcome" in link.recv(4096)
+            link.sendall((4 << 20).to_bytes(4, "big") + b"x")
+        os.write(ready, b"x")
+        for link in links:
+            with contextlib.suppress(OSError):
+                link.recv(4096)
+            link.close()
+
+
+def test_who_begins_long_calls_and_does_not_end_them_keeps_no_other_users_waiting(passable):
+    more = {"server.socket_mode": "0666", "server.frame_timeout_s": 60, "server.max_connections": 100}
+    one = passable(settings=more)
+    with one.connect() as qm:
+        define(qm, "Q")
+    heard, ready = os.pipe()
+
+    def work():
+        with one.connect() as qm:
+            for _ in range(3):
+                qm.put("Q", bytes(4 << 20))
+
+    began = time.monotonic()
+    with meanwhile_as_user(ALICE, lambda: half_frames(one, 40, ready)):
+        os.read(heard, 1)
+        as_user(BOB, work)
+    os.close(heard)
+    os.close(ready)
+    assert time.monotonic() - began < 60
+
+
 def test_who_has_a_users_share_is_told_so_and_by_which_setting(passable):
     one = passable(settings={"server.socket_mode": "0666", "server.max_connections_per_user": 2})
 
