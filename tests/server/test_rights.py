@@ -130,3 +130,33 @@ def test_while_the_holder_lives_another_user_settles_nothing_of_it(passable):
         number = reserved(qm)
         assert as_user(BOB, lambda: ended(one, Settle(reservation=number))) == 2035
         assert qm.settle(number)
+
+
+def test_what_another_user_left_is_not_taken_by_its_consumers_name_nor_kept_from_being_waited_for(passable):
+    one = passable(settings={"server.socket_mode": "0666"})
+    with one.connect() as qm:
+        define(qm, "Q")
+        qm.call(Put(q_name="Q", data=b"0"))
+
+    def reserved_or_why():
+        with one.connect() as qm:
+            try:
+                return reserved(qm)
+            except trigmon.NotAuthorized as error:
+                return error.about
+
+    def depth():
+        with one.connect() as qm, qm.open("Q", "inquire") as q:
+            return q.inquire("current_q_depth")["current_q_depth"]
+
+    number = as_user(ALICE, reserved_or_why)
+    assert "trigmon spark reservations release" in as_user(BOB, reserved_or_why)
+
+    def look():
+        with one.connect() as qm:
+            qm.call(ReadReserved(reservation=number))
+            return depth()
+
+    assert as_user(BOB, look) == 1  # it waits, as far as triggering goes
+    assert as_user(ALICE, look) == 0
+    assert as_user(ALICE, reserved_or_why) == number

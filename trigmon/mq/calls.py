@@ -419,7 +419,8 @@ class Reserve(Call, frozen=True, array_like=True, kw_only=True, tag="reserve"):
     anything of it is left, it is that which is answered, with the ``token`` it was made with, whatever is asked for
     here. While the answer says ``more`` it is still being made, slice by slice, and the call is made again. With
     ``whole_groups`` there are only whole groups in it, each in its order; a first one that is too large comes all the
-    same, as a first message does. 2033 when there is nothing; 2042 while another connection holds the consumer's.
+    same, as a first message does. 2033 when there is nothing; 2042 while another connection holds the consumer's, 2035
+    where another user made it.
     """
 
     handle: int

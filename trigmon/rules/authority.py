@@ -26,17 +26,23 @@ def check_may_set(name: str, connection: ConnectionFacts) -> None:
 
 
 def check_may_end(reservation: Reservation, named: str, connection: ConnectionFacts) -> None:
-    """What takes messages out of a reservation: its holder, its user, an administrator. Raises NotAuthorized (2035).
+    """What takes a reservation, or messages out of it: its holder, its user, an administrator. Raises NotAuthorized.
 
     Over TCP nobody proves which user he is: there all are one, without a name.
     """
-    if connection.is_administrator or reservation.holder == connection.connection:
-        return
-    if reservation.user not in (None, connection.user):
+    if not is_of(reservation, connection):
         raise NotAuthorized(
             f"{named} is of {reservation.user or 'a user that is not known'}: its holder, that user and an "
-            "administrator may settle it and reject messages of it"
+            "administrator may take it again, settle it and reject messages of it; an administrator gives it back by "
+            "trigmon spark reservations release"
         )
+
+
+def is_of(reservation: Reservation, connection: ConnectionFacts) -> bool:
+    """Whether the connection is the holder, of the same user, or an administrator's."""
+    if connection.is_administrator or reservation.holder == connection.connection:
+        return True
+    return reservation.user in (None, connection.user)
 
 
 def check_handles(facts: Facts) -> None:
