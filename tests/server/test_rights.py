@@ -7,13 +7,13 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.strangers import as_user
-from trigmon.mq.calls import Open, Put, PutMany, ReadReserved, Reject, Reserve, Set, Settle
-from trigmon.mq.enums import OpenOption
+from trigmon.mq.calls import Close, Open, Put, PutMany, ReadReserved, Reject, Reserve, Set, Settle
+from trigmon.mq.enums import CloseOption, OpenOption
 from trigmon.mq.replies import Opened, Reserved, Settled, WereReserved
 
 ALICE, BOB = 5001, 5002
 INITIATION = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-SET = int(OpenOption.SET)
+OUT, SET = int(OpenOption.OUTPUT), int(OpenOption.SET)
 
 
 @pytest.fixture
@@ -160,3 +160,27 @@ def test_what_another_user_left_is_not_taken_by_its_consumers_name_nor_kept_from
     assert as_user(BOB, look) == 1  # it waits, as far as triggering goes
     assert as_user(ALICE, look) == 0
     assert as_user(ALICE, reserved_or_why) == number
+
+
+def test_a_dynamic_queue_is_deleted_by_a_close_of_the_user_who_made_it_or_of_an_administrator(passable):
+    one = passable(settings={"server.socket_mode": "0666"})
+    with one.connect() as qm:
+        define(qm, "M", "QMODEL", definition_type="permanent_dynamic")
+
+    def make():
+        with one.connect() as qm:
+            return [qm.ask(Open(object_name="M", options=OUT), Opened).q_name for _ in range(3)]
+
+    def delete(name):
+        with one.connect() as qm:
+            handle = qm.ask(Open(object_name=name, options=OUT), Opened).handle
+            try:
+                qm.call(Close(handle=handle, options=int(CloseOption.DELETE)))
+            except trigmon.NotAuthorized as error:
+                return error.about
+        return ""
+
+    first, second, third = as_user(ALICE, make)
+    assert f"{first} was made by {ALICE}" in as_user(BOB, lambda: delete(first))
+    assert as_user(ALICE, lambda: delete(second)) == ""
+    assert delete(third) == ""

@@ -1,10 +1,11 @@
-"""Who may do what to whose: MQSET, what ends another's reservation, and a user's share of what all have.
+"""Who may do what to whose: MQSET, another's reservation or dynamic queue, a user's share.
 
 What a verb asks of everybody stands in the table of verbs; here is what depends on the object.
 """
 
 from __future__ import annotations
 
+from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.errors import HandleNotAvailable, NotAuthorized, ResourceProblem
 from trigmon.rules.facts import ConnectionFacts, Facts
 from trigmon.rules.reserved import Reservation
@@ -43,6 +44,17 @@ def is_of(reservation: Reservation, connection: ConnectionFacts) -> bool:
     if connection.is_administrator or reservation.holder == connection.connection:
         return True
     return reservation.user in (None, connection.user)
+
+
+def check_may_delete(definition: LocalQueue, connection: ConnectionFacts) -> None:
+    """A dynamic queue, by a handle that did not make it: its user and administrators. Raises NotAuthorized (2035).
+
+    One that was made over TCP, or before its user was recorded, may be deleted by anybody.
+    """
+    if definition.made_by not in ("", connection.user) and not connection.is_administrator:
+        raise NotAuthorized(
+            f"{definition.name} was made by {definition.made_by}: that user or an administrator deletes it"
+        )
 
 
 def check_handles(facts: Facts) -> None:
