@@ -1,26 +1,33 @@
-"""Another user of this machine, whom the kernel knows as that."""
+"""Other users of this machine, whom the kernel knows as that."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import signal
 import traceback
 
 NOBODY = 65534
 
 
 def as_nobody(work):
-    """What ``work()`` returns or raises in a process of the user nobody.
+    """What ``work()`` returns or raises in a process of the user nobody."""
+    return as_user(NOBODY, work)
 
-    Nobody may be barred from this checkout, so what ``work`` needs has been imported before.
+
+def as_user(number, work):
+    """What ``work()`` returns or raises in a process of the user with this number, and of the group with the same.
+
+    That user may be barred from this checkout, so what ``work`` needs has been imported before.
     """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            os.setgid(number)
+            os.setuid(number)
             try:
                 said = (work(), None)
             except Exception as error:
@@ -36,3 +43,23 @@ def as_nobody(work):
     if error:
         raise error
     return value
+
+
+@contextlib.contextmanager
+def meanwhile_as_user(number, work):
+    """Has ``work()`` done by a process of the user with this number as long as the block lasts."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(number)
+            os.setuid(number)
+            work()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -75,8 +75,13 @@ class ServerSettings(_Section):
     socket_mode: Mode
     administrators: list[User]
     monitors: list[User]
+    setters: list[User]
     tcp: Address | None
     max_connections: Annotated[int, Field(ge=1, le=100_000)]
+    max_connections_per_user: Annotated[int, Field(ge=1, le=100_000)] | None
+    max_connections_over_tcp: Annotated[int, Field(ge=1, le=100_000)] | None
+    max_handles_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
+    max_dynamic_queues_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
     hello_timeout_s: Seconds
     frame_timeout_s: Seconds
     reply_timeout_s: Seconds

@@ -11,11 +11,13 @@ import trigmon
 from tests.client.conftest import WELCOME
 from tests.daemons import define
 from trigmon import places
-from trigmon.client.connecting import default_address, host_and_port
+from trigmon.client.connecting import default_address, tcp_address
 from trigmon.mq.calls import DisplayHandles
 from trigmon.mq.replies import Refused
 from trigmon.settings import SettingsError
 from trigmon.wire import codec
+
+WRONG = ["tcp://there:1414/a b", "tcp://there:1414?user", "tcp://there:1414/QM1?user=", "tcp://there?group=x"]
 
 
 @pytest.fixture
@@ -68,13 +70,19 @@ def test_a_queue_manager_is_found_at_a_tcp_address(daemon):
         ("tcp://there", ("there", 1414)),
         ("tcp://[::1]:1415", ("::1", 1415)),
         ("tcp://[::1]", ("::1", 1414)),
+        ("tcp://there:1415/", ("there", 1415)),
+        ("tcp://there/QM/1", ("there", 1414, "QM/1")),
+        ("tcp://there:1415/QM1?user=alice", ("there", 1415, "QM1", "alice")),
+        ("tcp://there:1415?user=1000", ("there", 1415, "", "1000")),
     ],
 )
-def test_a_tcp_address_says_host_and_port(address, meant):
-    assert host_and_port(address) == meant
+def test_a_tcp_address_says_host_and_port_and_who_is_meant(address, meant):
+    assert tcp_address(address) == (*meant, *["", ""][len(meant) - 2 :])
 
 
-@pytest.mark.parametrize("address", ["tcp://", "tcp://:1414", "tcp://there:0", "tcp://there:70000", "tcp://there:mq"])
+@pytest.mark.parametrize(
+    "address", ["tcp://", "tcp://:1414", "tcp://there:0", "tcp://there:70000", "tcp://there:mq", *WRONG]
+)
 def test_a_tcp_address_without_host_or_port_is_refused(address):
     with pytest.raises(trigmon.QMgrNameError, match="is not tcp://host:port"):
         trigmon.connect(address)

@@ -9,6 +9,7 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply
+from trigmon.qmgr.sessions import Identity
 
 STORIES = Stories()
 IN, OUT, INQUIRE = OpenOption.INPUT_SHARED.value, OpenOption.OUTPUT.value, OpenOption.INQUIRE.value
@@ -176,3 +177,12 @@ def the_default_transmission_queue_is_an_ordinary_one(world: World) -> Reply | N
 def a_message_without_a_transmission_header_is_put_to_a_transmission_queue(world: World) -> Reply | None:
     world.define("X", usage="transmission")
     return world.do(Put(q_name="X", data=b"m"))
+
+
+@STORIES.of(Reason.RESOURCE_PROBLEM)
+def one_more_dynamic_queue_is_made_than_a_user_may_have(world: World) -> Reply | None:
+    world.define("M", "QMODEL")
+    identity = Identity(client_id="guest", application="guest", user="nobody", max_dynamic_queues=1)
+    world.sessions["guest"] = world.qm.connect(identity)
+    world.did(Open(object_name="M", options=OUT), "guest")
+    return world.do(Open(object_name="M", options=OUT), "guest")

@@ -25,6 +25,7 @@ def crowded(daemon):
         with socket.create_server(("127.0.0.1", 0)) as free:
             address = free.getsockname()
         where = f"{address[0]}:{address[1]}"
+        settings.setdefault("max_connections_over_tcp", places)
         more = {f"server.{name}": value for name, value in settings.items()}
         return daemon(settings={"server.max_connections": places, "server.tcp": where} | more), address
 

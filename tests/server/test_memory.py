@@ -14,7 +14,8 @@ MIB = 1024 * 1024
 class Sender:
     """A connection that brings frames of a length; ``allowed`` says whether it may read on."""
 
-    def __init__(self, intake):
+    def __init__(self, intake, user=0):
+        self.user = user
         self.inbox = Inbox(intake, self)
         self.reader = FrameReader(100 * MIB)
         self.number = 0
@@ -54,13 +55,13 @@ def intake():
 
 
 def test_half_frames_of_all_connections_together_stay_within_the_budget(intake):
-    senders = [Sender(intake) for _ in range(400)]
+    senders = [Sender(intake, user) for user in range(400)]
     assert sum(sender.begins(4 * MIB) for sender in senders) == intake.budget // (4 * MIB)
     assert intake.held <= intake.budget
 
 
 def test_who_waits_for_room_goes_on_in_turn_when_a_frame_was_performed_or_its_sender_went(intake):
-    senders = [Sender(intake) for _ in range(20)]
+    senders = [Sender(intake, user) for user in range(20)]
     inside = [sender for sender in senders if sender.begins(4 * MIB)]
     outside = [sender for sender in senders if not sender.allowed]
     inside[0].ends(4 * MIB)
@@ -69,6 +70,28 @@ def test_who_waits_for_room_goes_on_in_turn_when_a_frame_was_performed_or_its_se
     assert [sender.allowed for sender in outside] == [True] + [False] * (len(outside) - 1)
     inside[1].inbox.clear()
     assert outside[1].allowed
+
+
+def test_one_user_who_begins_long_frames_leaves_room_for_those_of_others_who_need_not_wait_for_an_end(intake):
+    flood = [Sender(intake, user=1) for _ in range(400)]
+    assert sum(sender.begins(4 * MIB) for sender in flood) == intake.budget // (8 * MIB)
+    other = Sender(intake, user=2)
+    assert other.begins(4 * MIB)
+    other.ends(4 * MIB)
+    other.is_performed()
+    assert sum(sender.allowed for sender in flood) == intake.budget // (8 * MIB)
+
+
+def test_who_waits_behind_a_user_with_too_much_is_not_kept_waiting(intake):
+    others = [Sender(intake, user) for user in range(8)]
+    assert all(sender.begins(4 * MIB) for sender in others)
+    flood = [Sender(intake, user=99) for _ in range(20)]
+    assert sum(sender.begins(4 * MIB) for sender in flood) == 8
+    last = Sender(intake, user=100)
+    assert not last.begins(4 * MIB)
+    others[0].inbox.clear()
+    assert last.allowed
+    assert sum(sender.allowed for sender in flood) == 8
 
 
 def test_calls_that_lie_behind_waiting_gets_leave_half_of_the_budget_to_those_that_are_performed(intake):
@@ -113,7 +136,7 @@ def test_all_that_was_counted_is_given_back(intake):
     for sender in senders:
         sender.inbox.clear()
     assert intake.held == 0
-    assert intake._promised == 0
+    assert not intake._promised
 
 
 def test_a_call_counts_as_the_messages_it_is_about():
@@ -141,7 +164,8 @@ def test_a_turn_is_full_when_any_part_of_it_is(part):
 
 
 class Slow:
-    def __init__(self, since, size):
+    def __init__(self, since, size, user=0):
+        self.user = user
         self.unread_since, self.unread_bytes = since, size
 
 
@@ -151,3 +175,10 @@ def test_of_those_who_do_not_read_the_slowest_are_cut_until_the_rest_fits():
     assert to_be_cut(slow, 119) == [slow[1]]
     assert to_be_cut(slow, 70) == [slow[1], slow[2]]
     assert to_be_cut([], memory.UNREAD_BYTES) == []
+
+
+def test_it_is_the_user_for_whom_most_lies_unread_who_is_cut():
+    patient, *hoarders = [Slow(1.0, 10, user=1), *(Slow(2.0 + n, 30, user=2) for n in range(4))]
+    assert to_be_cut([patient, *hoarders], 100) == hoarders[:1]
+    assert to_be_cut([patient, *hoarders], 39) == hoarders[:4]
+    assert to_be_cut([patient, *hoarders], 9) == [*hoarders, patient]

@@ -64,6 +64,8 @@ def _show() -> None:
     if invocation().is_json:
         output.one(values)
         return
+    for warning in values.pop("warnings", []):
+        output.note(f"warning: {warning}")
     queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)

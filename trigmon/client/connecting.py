@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from trigmon import places
 from trigmon.client import driver
@@ -27,7 +28,12 @@ def connect(
     run_id: str | None = None,
     timeout_s: float = 10.0,
 ) -> Connection:
-    """A connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port``.
+    """A connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
+
+    An address of TCP may name the queue manager: what answers and is another one is refused. Where it is on this
+    machine, it must be served by root, by this program's user, or by the owner of the runtime directory of that queue
+    manager; ``tcp://host:port/NAME?user=USER`` says that it is another user, as behind a forwarded port. That is
+    looked at when it has said its name, and before anything is put.
 
     Without an address: ``$TRIGMON_QMGR``, then the configuration, then the only one running. ``application`` is
     the name others see (default: the program's), ``run_id`` the run this program is (default ``$TRIGMON_RUN``),
@@ -43,7 +49,14 @@ def connect(
         run_id=os.environ.get("TRIGMON_RUN", "") if run_id is None else run_id,
     )
     driver.end_with_it()
-    transport = Transport(_open(where, timeout_s), where, hello, timeout_s)
+    link = _open(where, timeout_s)
+    transport = Transport(link, where, hello, timeout_s)
+    if where.startswith("tcp:"):
+        try:
+            _check_peer(link, where, transport.welcome.q_mgr_name)
+        except BaseException:
+            transport.close()
+            raise
     return Connection(transport, hello.client_id)
 
 
@@ -78,20 +91,45 @@ def _open(where: str, timeout_s: float) -> socket.socket:
     if where.startswith("unix:"):
         return open_unix(where.removeprefix("unix:").removeprefix("//"), timeout_s)
     if where.startswith("tcp:"):
-        host, port = host_and_port(where)
-        return open_tcp(host, port, timeout_s)
+        address = tcp_address(where)
+        return open_tcp(address.host, address.port, timeout_s)
     if not is_object_name(where):
-        raise QMgrNameError(f"{where!r} is neither a queue manager's name nor unix:/path nor tcp://host:port")
+        raise QMgrNameError(f"{where!r} is neither a queue manager's name nor unix:/path nor tcp://host:port/NAME")
     return open_unix(str(places.find_socket(where)), timeout_s)
 
 
-def host_and_port(address: str) -> tuple[str, int]:
-    """What ``tcp://host:port`` says; the port may be left out, and an IPv6 host stands in brackets."""
-    rest = address.removeprefix("tcp:").removeprefix("//").rstrip("/")
+class TcpAddress(NamedTuple):
+    """What an address of TCP says; ``q_mgr_name`` and ``user`` are empty where it does not."""
+
+    host: str
+    port: int
+    q_mgr_name: str = ""
+    user: str = ""
+
+
+def tcp_address(address: str) -> TcpAddress:
+    """What ``tcp://host:port/NAME?user=USER`` says; all behind the host may be left out, IPv6 stands in brackets.
+
+    Raises QMgrNameError.
+    """
+    rest, _, query = address.removeprefix("tcp:").removeprefix("//").partition("?")
+    rest, _, name = rest.partition("/")
     host, _, port = rest.rpartition(":") if _has_port(rest) else (rest, "", str(DEFAULT_PORT))
-    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise QMgrNameError(f"{address!r} is not tcp://host:port")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    key, _, user = query.partition("=")
+    is_sound = port.isdecimal() and 0 < int(port) < 65_536 and (not name or is_object_name(name))
+    if not host or not is_sound or (query and (key != "user" or not user)):
+        raise QMgrNameError(f"{address!r} is not tcp://host:port, /NAME and ?user=USER if you like")
+    return TcpAddress(host.removeprefix("[").removesuffix("]"), int(port), name, user)
+
+
+def _check_peer(link: socket.socket, where: str, answers: str) -> None:
+    """Checks that what answers is what the address names. Raises QMgrNameError (2058)."""
+    from trigmon.client import peer  # only programs that come over TCP pay for it
+
+    address = tcp_address(where)
+    if address.q_mgr_name not in ("", answers):
+        raise QMgrNameError(f"{where}: the queue manager {answers} answers there, not {address.q_mgr_name}")
+    peer.check_served_by(link, where, address.q_mgr_name or answers, address.user)
 
 
 def _has_port(rest: str) -> bool:

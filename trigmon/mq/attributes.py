@@ -253,7 +253,8 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
 class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE QLOCAL: a queue that holds messages. Opening a model queue makes one that is dynamic.
 
-    Two are no attributes. ``is_disarmed``: control is off because DEPTH fired, and REARM(AUTO) is to turn it on again.
+    Three are no attributes. ``made_by`` is the user who made a dynamic queue. ``is_disarmed``: control is off because
+    DEPTH fired, and REARM(AUTO) is to turn it on again.
     ``is_drained``: since then its last reader has closed and left only what he could not see, since it was not
     committed.
     """
@@ -264,6 +265,12 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     qsg_disp: Annotated[QsgDisp, Attribute("QSGDISP", 63, words=QSG_DISPS)] = QsgDisp.Q_MGR
     is_disarmed: bool = False
     is_drained: bool = False
+    made_by: str = ""
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether it was made from a model queue."""
+        return self.definition_type is not DefinitionType.PREDEFINED
 
     @property
     def is_shared(self) -> bool:

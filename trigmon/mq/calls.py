@@ -419,7 +419,8 @@ class Reserve(Call, frozen=True, array_like=True, kw_only=True, tag="reserve"):
     anything of it is left, it is that which is answered, with the ``token`` it was made with, whatever is asked for
     here. While the answer says ``more`` it is still being made, slice by slice, and the call is made again. With
     ``whole_groups`` there are only whole groups in it, each in its order; a first one that is too large comes all the
-    same, as a first message does. 2033 when there is nothing; 2042 while another connection holds the consumer's.
+    same, as a first message does. 2033 when there is nothing; 2042 while another connection holds the consumer's, 2035
+    where another user made it.
     """
 
     handle: int
@@ -444,7 +445,8 @@ class ReadReserved(Call, frozen=True, array_like=True, kw_only=True, tag="read_r
 class Settle(Call, frozen=True, array_like=True, kw_only=True, tag="settle"):
     """What is left of ``count`` ordinals from ``ordinal`` on (-1: all) is done with, at once. Answered by Settled.
 
-    A second time is as good as the first. 2003 when the reservation was given back.
+    A second time is as good as the first. The connection that holds it may ask, one of the same user, and an
+    administrator. 2003 when the reservation was given back.
     """
 
     reservation: int
@@ -480,8 +482,8 @@ class Attempt(Call, frozen=True, array_like=True, kw_only=True, tag="attempt"):
 class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
     """One message of a reservation goes onto BOQNAME, else onto the dead-letter queue. Answered by Settled.
 
-    ``why`` stands before its data there (:mod:`trigmon.mq.rejection`) and in the log. 3008 where neither takes it: then
-    it stays in the reservation.
+    The same may ask as may settle it. ``why`` stands before the data (:mod:`trigmon.mq.rejection`) and in the log.
+    3008 where neither takes it: then it stays in the reservation.
     """
 
     reservation: int

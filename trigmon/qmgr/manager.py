@@ -93,6 +93,8 @@ class QueueManager:
         self.name = name
         self.clock = clock
         self.started_ms = clock.now()
+        self.warnings: list[str] = []
+        """What an operator should know of how it is run; status says it."""
         self._store = store
         self._telling = telling or Telling()
         self._puts_allowed = puts_allowed
@@ -130,6 +132,9 @@ class QueueManager:
             identity.pid,
             identity.run_id,
             is_administrator=identity.administrator,
+            is_setter=identity.setter,
+            max_handles=identity.max_handles,
+            max_dynamic_queues=identity.max_dynamic_queues,
         )
         self._store.apply([c.Connect(facts)], False)
         self._sessions[number] = session
@@ -295,7 +300,7 @@ class QueueManager:
             if decision.judged or decision.told:
                 self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
-            more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count}
+            more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count, "warnings": self.warnings}
             reply = replace(reply, values={**reply.values, **more})
         elif isinstance(call, Controls) and isinstance(reply, Values):
             session.heeds_news = True

@@ -12,7 +12,9 @@ from trigmon.mq.calls import Get, GetMany
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Who connects: what hello says, and what the socket knows of the peer.
 
-    ``administrator`` may change objects, ``monitor`` may write the run ledger; an administrator may too.
+    ``administrator`` may change objects, ``monitor`` may write the run ledger, ``setter`` may use MQSET; an
+    administrator may both. ``max_handles`` and ``max_dynamic_queues`` are for its user, over all connections; 0 is any
+    number.
     """
 
     client_id: str
@@ -23,6 +25,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str = ""
     administrator: bool = False
     monitor: bool = False
+    setter: bool = False
+    max_handles: int = 0
+    max_dynamic_queues: int = 0
 
 
 class Parked(msgspec.Struct):

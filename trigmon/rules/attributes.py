@@ -32,6 +32,7 @@ from trigmon.mq.names import NAME_LENGTH
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Done, Values
 from trigmon.rules.altering import altered
+from trigmon.rules.authority import check_may_set
 from trigmon.rules.changes import SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts
@@ -115,6 +116,7 @@ def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids)
     definition = facts.named
     if not isinstance(definition, LocalQueue | AliasQueue | RemoteQueue):
         raise HobjError(f"handle {call.handle}")
+    check_may_set(definition.name, facts.connection)
     _check_count(len(call.attributes))
     kind = OBJECT_TYPES[type(definition)]
     values = dict(_settable(kind, name, value, definition.name) for name, value in call.attributes.items())

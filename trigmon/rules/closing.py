@@ -12,10 +12,11 @@ from trigmon.mq.enums import CloseOption, DefinitionType, ObjectType, OpenOption
 from trigmon.mq.errors import HobjError, OptionNotValidForType, OptionsError, QNotEmpty
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Done
+from trigmon.rules.authority import check_may_delete
 from trigmon.rules.changes import AnyChange, CloseHandle, DeleteLogically, DropConnection, DropDefinition, SetDefinition
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Abandon, Forget, LetGo, Reap
-from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.facts import ConnectionFacts, Facts, Found, HandleFacts, QueueFacts
 from trigmon.rules.locking import released
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, left_by_readers, rearmed
@@ -34,7 +35,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     changes: list[AnyChange] = [*released(handle), CloseHandle(handle.handle)]
     reply = Done(warning=_left_unfinished(handle))
     queue = facts.queue
-    if _deletes(call, handle, queue) or (queue is not None and queue.is_deleted):
+    if _deletes(call, handle, queue, facts.connection) or (queue is not None and queue.is_deleted):
         return Decision(reply, [*changes, *_deleted(queue)])
     if queue is None or not handle.options & _INPUT:
         return Decision(reply, changes)
@@ -75,11 +76,11 @@ def _left_unfinished(handle: HandleFacts) -> int:
     return Reason.INCOMPLETE_GROUP.value if any(place.in_group for place in places) else 0
 
 
-def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None) -> bool:
+def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None, connection: ConnectionFacts) -> bool:
     """Whether this close deletes the queue: a temporary dynamic one with its creating handle, a permanent one if told.
 
     Raises OptionNotValidForType (2045) where nothing can be deleted so, QNotEmpty (2055) for a permanent queue with
-    messages (unless purged) or uncommitted work.
+    messages (unless purged) or uncommitted work, NotAuthorized (2035) for another user's.
     """
     is_own = queue is not None and handle.object_name == queue.definition.name
     kind = queue.definition.definition_type if queue is not None and is_own else DefinitionType.PREDEFINED
@@ -91,6 +92,8 @@ def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None) -> bool
         return False
     if queue is None or kind is not DefinitionType.PERMANENT_DYNAMIC:
         raise OptionNotValidForType(f"{handle.object_name} cannot be deleted by closing this handle")
+    if not handle.is_creator:
+        check_may_delete(queue.definition, connection)
     if queue.uncommitted_puts or queue.uncommitted_gets or queue.reserved:
         raise QNotEmpty(f"{handle.object_name} has uncommitted or reserved messages")
     if queue.depth and call.options == CloseOption.DELETE:

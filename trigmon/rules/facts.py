@@ -252,7 +252,8 @@ NOTHING_MOVED = Moved()
 class ConnectionFacts(msgspec.Struct, frozen=True):
     """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used.
 
-    ``reservations`` are those it stands behind.
+    ``reservations`` are those it stands behind. ``max_handles`` and ``max_dynamic_queues`` are for its user, over all
+    connections; 0 is any number.
     """
 
     connection: int
@@ -265,6 +266,9 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     unit_id: int = 0
     unit_number: int = 0
     is_administrator: bool = False
+    is_setter: bool = False
+    max_handles: int = 0
+    max_dynamic_queues: int = 0
     reservations: tuple[int, ...] = ()
 
 
@@ -540,7 +544,9 @@ class Facts(msgspec.Struct, frozen=True):
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
     many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
-    and what held when its queue ``fired``. ``unread`` are initiation queues of the listed ``runs`` that nobody reads.
+    and what held when its queue ``fired``. ``handles_of_user`` and ``dynamic_of_user`` are the objects that the
+    connection's user has open and the dynamic queues of that user, where there is a limit. ``unread`` are
+    initiation queues of the listed ``runs`` that nobody reads.
     """
 
     q_mgr: QueueManagerDefinition
@@ -585,4 +591,6 @@ class Facts(msgspec.Struct, frozen=True):
     judged: QueueFacts | None = None
     is_ambiguous: bool = False
     of_group: AnyDefinition | None = None
+    handles_of_user: int = 0
+    dynamic_of_user: int = 0
     members: Group | None = None

@@ -240,6 +240,9 @@ def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
         facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
         if queue is None or queue.definition.initiation_q_name != definition.initiation_q_name:
             standing.serving = None
+        if queue is not None:
+            standing.count_dynamic(queue.definition, -1)
+        standing.count_dynamic(definition, 1)
         standing.write(standing.queues, definition.name, facts)
     else:
         standing.define(definition, standing.write)
@@ -247,6 +250,8 @@ def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
 
 def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
     standing.serving = None
+    if change.object_type is ObjectType.QLOCAL:
+        standing.count_dynamic(standing.queues[change.name].definition, -1)
     standing.drop(standing.tables()[change.object_type], change.name)
     if change.object_type is ObjectType.QLOCAL and change.name in standing.deleted:
         standing.drop(standing.deleted, change.name)

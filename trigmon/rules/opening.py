@@ -9,7 +9,6 @@ from trigmon.mq.calls import Open
 from trigmon.mq.enums import ObjectType, OpenOption, Shareability
 from trigmon.mq.errors import (
     DynamicQNameError,
-    HandleNotAvailable,
     NameInUse,
     NameNotValidForType,
     ObjectAlreadyExists,
@@ -20,6 +19,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Opened
+from trigmon.rules.authority import check_dynamic_queues, check_handles, check_may_set
 from trigmon.rules.changes import AnyChange, OpenHandle, SetDefinition
 from trigmon.rules.context import check_opened
 from trigmon.rules.decision import Decision, Ids
@@ -41,13 +41,14 @@ _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
 
 def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """MQOPEN of a queue, or of a process or the queue manager for inquire."""
-    if len(facts.connection.handles) >= facts.q_mgr.max_handles:
-        raise HandleNotAvailable(f"MAXHANDS({facts.q_mgr.max_handles})")
+    check_handles(facts)
     options = int(call.options)
     inputs = options & _INPUT
     if options & ~KNOWN_OPTIONS or not options & _ANY or inputs & (inputs - 1):
         raise OptionsError(f"open options {options:#x}: one way of input at most, and at least one use")
     check_opened(options, facts)
+    if options & OpenOption.SET.value:
+        check_may_set(call.object_name, facts.connection)
     if call.object_type == "queue":
         return _open_queue(call, options, facts, now, ids)
     object_type = object_type_of(call.object_type)
@@ -66,7 +67,8 @@ def _open_queue(call: Open, options: int, facts: Facts, now: int, ids: Ids) -> D
     """A queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
     if facts.model is not None and facts.alias is None:
-        return _make(call, options, facts.model, now, ids)
+        check_dynamic_queues(facts)
+        return _make(call, options, facts.model, facts.connection.user, now, ids)
     itself = facts.alias or facts.remote
     if itself is not None and not options & _MESSAGES:
         handle = HandleFacts(ids.handle(), connection, OBJECT_TYPES[type(itself)], itself.name, "", options)
@@ -103,13 +105,12 @@ def _opened(
     )
 
 
-def _make(call: Open, options: int, model: ModelQueue, now: int, ids: Ids) -> Decision:
+def _make(call: Open, options: int, model: ModelQueue, user: str, now: int, ids: Ids) -> Decision:
     """Opening a model queue makes a local queue like it; that one is opened, by an errand that knows its name."""
     like = {field: getattr(model, field) for field in MessageQueue.__struct_fields__}
     name = dynamic_name(call.dynamic_q_name, ids)
-    definition = LocalQueue(
-        **{**like, "name": name, "created_ms": now, "altered_ms": now, "definition_type": model.definition_type}
-    )
+    own = {"name": name, "created_ms": now, "altered_ms": now, "made_by": user}
+    definition = LocalQueue(**{**like, **own, "definition_type": model.definition_type})
     return Decision(errands=[MakeQueue(definition=definition, options=options)], gather=lambda replies: replies[0])
 
 

@@ -18,6 +18,7 @@ from trigmon.mq.errors import AttrValueError, CommandFailed, MQError, OptionsErr
 from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, with_rejection
 from trigmon.mq.replies import Reply, Settled
+from trigmon.rules.authority import check_may_end
 from trigmon.rules.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
 from trigmon.rules.dead_letter import dead_descriptor, ends_here, header, why_not
 from trigmon.rules.decision import Aside, Decision, Ids
@@ -37,6 +38,7 @@ _DISCARD = ReportOption.DISCARD_MSG.value
 def look_for_reject(call: Reject, facts: Facts, now: int) -> Selection:
     """The message of this ordinal. Raises what says why there is none."""
     reservation = open_one(facts, call.reservation)
+    check_may_end(reservation, named(reservation), facts.connection)
     if len(call.why) > LONGEST_TEXT:
         raise AttrValueError(f"what is said of a message has at most {LONGEST_TEXT} characters")
     if not reservation.is_sealed or not any(a <= call.ordinal < b for a, b in reservation.stretches):

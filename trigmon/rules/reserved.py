@@ -42,7 +42,8 @@ class Reservation(msgspec.Struct, frozen=True):
     ``attempt`` is what the holder said that it works on alone, ``deaths`` what earlier ones did when they were gone.
 
     ``holder`` is the connection that made it or took it again, ``readers`` are others that read from it: they stand
-    behind it. A restart forgets them.
+    behind it. A restart forgets them. ``user`` is the holder's, or the last one's, None in records
+    older than this field.
     """
 
     number: int
@@ -67,6 +68,7 @@ class Reservation(msgspec.Struct, frozen=True):
     deaths: tuple[Death, ...] = ()
     holder: int = 0
     readers: tuple[int, ...] = ()
+    user: str | None = None
 
     @property
     def count(self) -> int:

@@ -37,6 +37,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import matches
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Done, Listing, Refused, Reply, Reserved, Settled, WereReserved
+from trigmon.rules.authority import check_may_end, is_of
 from trigmon.rules.changes import (
     AnyChange,
     ReserveMessages,
@@ -72,7 +73,8 @@ _MOST_OF_A_GROUP = 64 << 20
 def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     """Checks the call, and says which messages come next, where the consumer's reservation is still to be made.
 
-    Raises ObjectInUse (2042) while another connection holds it, and what a get raises.
+    Raises ObjectInUse (2042) while another connection holds it, NotAuthorized (2035) where it is another user's, and
+    what a get raises.
     """
     handle = _checked(call, facts)
     if facts.queue is not None and facts.queue.shared is not None:
@@ -84,6 +86,8 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     own = _own(call, facts)
     if own is not None and own.holder not in (0, facts.connection.connection):
         raise ObjectInUse(f"{own.q_name}: a reservation of {own.consumer} is held by another connection of {own.by}")
+    if own is not None:
+        check_may_end(own, named(own), facts.connection)
     if own is not None and own.is_sealed:
         return None
     wanted = own or _new(call, facts, 0, now)
@@ -272,7 +276,7 @@ def _offered(own: Reservation, facts: Facts) -> Decision:
 def _held_by(reservation: Reservation, facts: Facts) -> Reservation:
     connection = facts.connection.connection
     who = f"{facts.connection.application or 'an application'} (pid {facts.connection.pid})"
-    return replace(without(reservation, connection), holder=connection, by=who)
+    return replace(without(reservation, connection), holder=connection, by=who, user=facts.connection.user)
 
 
 def _new(call: Reserve, facts: Facts, number: int, now: int) -> Reservation:
@@ -360,7 +364,8 @@ def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, 
     reservation = open_one(facts, call.reservation)
     stands: list[AnyChange] = []
     connection = facts.connection.connection
-    if connection not in reservation.behind:
+    if connection not in reservation.behind and is_of(reservation, facts.connection):
+        # Who is behind it keeps its job from being started again: another user only looks.
         read = replace(reservation, readers=(*reservation.readers, connection))
         stands.append(SetReservation(read, is_stored=False))
     if found is None:
@@ -397,6 +402,7 @@ def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
 def decide_settle(call: Settle, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """All of it is settled when this is answered; its rows go behind it, with the reports that senders asked for."""
     reservation = _asked_for(call, facts)
+    check_may_end(reservation, named(reservation), facts.connection)
     if reservation.outcome is UnitOutcome.COMMITTED:
         return Decision(Settled(count=0, already=True))
     if reservation.outcome is UnitOutcome.BACKED_OUT:

@@ -17,6 +17,7 @@ from trigmon.mq.attributes import (
     OBJECT_TYPES,
     AliasQueue,
     AnyDefinition,
+    LocalQueue,
     ModelQueue,
     Process,
     QueueManagerDefinition,
@@ -76,6 +77,8 @@ class Standing:
         self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
         # Which queues name which initiation queue; None when definitions have changed since it was looked up.
         self.serving: dict[str, list[str]] | None = None
+        # How many dynamic queues each user has made that are there; None when that has to be counted anew.
+        self.dynamic: Counter[str] | None = None
 
     # -- taking back ------------------------------------------------------------------------------------
 
@@ -85,7 +88,7 @@ class Standing:
 
     def undo(self) -> None:
         """Puts everything back to the last mark."""
-        self.serving = None
+        self.serving = self.dynamic = None
         for table, key, before in reversed(self._notes):
             if before is _GONE:
                 del table[key]
@@ -205,7 +208,26 @@ class Standing:
             causes=tuple(self.causes.values()) if wants.everything else (),
             serves=tuple(self.running.values()) if wants.everything else (),
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
+            handles_of_user=self._handles_of(facts.connection),
+            dynamic_of_user=self._dynamic_of(facts.connection),
         )
+
+    def _handles_of(self, connection: ConnectionFacts) -> int:
+        if not connection.max_handles:
+            return 0
+        return sum(len(each.handles) for each in self.connections.values() if each.user == connection.user)
+
+    def _dynamic_of(self, connection: ConnectionFacts) -> int:
+        if not connection.max_dynamic_queues:
+            return 0
+        if self.dynamic is None:
+            self.dynamic = Counter(q.definition.made_by for q in self.queues.values() if q.definition.is_dynamic)
+        return self.dynamic[connection.user]
+
+    def count_dynamic(self, definition: LocalQueue, by: int) -> None:
+        """A queue came or went."""
+        if self.dynamic is not None and definition.is_dynamic:
+            self.dynamic[definition.made_by] += by
 
     def about_run(self, facts: Facts, run: dict[str, object] | None, wants: Wants) -> Facts:
         """The same, with what concerns a run: one on record, or one that is to be written."""

@@ -4,9 +4,10 @@ On the Unix socket the kernel says who is there (SO_PEERCRED, unix(7)), whatever
 there at all is the socket's mode. Putting and getting is for all who come in. Defining, altering, deleting, clearing
 and moving is for root, for the daemon's own user, and for those the settings name; so are pausing, resuming, and
 ending or repeating runs, giving back what a connected job has reserved, and setting a message's context, by which it
-seems another's. A monitor runs programs by what the ledger of runs says, so writing there is for those too, and for the
-accounts the settings name as monitors'. Over TCP nobody proves who he is, so nobody there is an administrator or a
-monitor.
+seems another's. MQSET, which can switch triggering off, is for those too, and for those whom the settings name for it
+(MQ's authority ``+set``, which ``+put +get`` does not include). A monitor runs programs by what the ledger of runs
+says, so writing there is for administrators, and for the accounts the settings name as monitors'. Over TCP nobody
+proves who he is, so nobody there is an administrator, a monitor, or has MQSET.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Peer:
     user: str = ""
     administrator: bool = False
     monitor: bool = False
+    setter: bool = False
     address: str = ""
 
     def __str__(self) -> str:
@@ -56,14 +58,19 @@ class Named:
 class Authority:
     """The rule for administrators and monitors; see :class:`Named` for what their lists hold.
 
-    Raises CannotStart for an administrator that this machine does not have. A monitor's account may come later.
+    Raises CannotStart for an administrator or a setter that this machine does not have. A monitor's account may come
+    later.
     """
 
-    def __init__(self, administrators: list[str], monitors: list[str] | None = None) -> None:
-        for name in administrators:
-            _check_known(name)
+    def __init__(
+        self, administrators: list[str], monitors: list[str] | None = None, setters: list[str] | None = None
+    ) -> None:
+        for key, names in (("administrators", administrators), ("setters", setters or [])):
+            for name in names:
+                _check_known(f"server.{key}", name)
         self._administrators = Named(administrators)
         self._monitors = Named(monitors or [])
+        self._setters = Named(setters or [])
 
     def peer(self, connection: socket.socket) -> Peer:
         """Who is at the other end of an accepted connection."""
@@ -76,7 +83,15 @@ class Authority:
             # The peer's user has no number in our user namespace: a stranger, whoever it is.
             return Peer(pid=pid)
         user = user_name(uid)
-        return Peer(pid, uid, gid, user, self.administers(uid, gid, user), self.monitors(uid, gid, user))
+        return Peer(
+            pid,
+            uid,
+            gid,
+            user,
+            administrator=self.administers(uid, gid, user),
+            monitor=self.monitors(uid, gid, user),
+            setter=self.sets(uid, gid, user),
+        )
 
     def administers(self, uid: int, gid: int, user: str) -> bool:
         """Whether this user may change objects."""
@@ -86,8 +101,12 @@ class Authority:
         """Whether this user may write the run ledger."""
         return self.administers(uid, gid, user) or self._monitors.has(uid, gid, user)
 
+    def sets(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user may set attributes by MQSET."""
+        return self.administers(uid, gid, user) or self._setters.has(uid, gid, user)
 
-def _check_known(name: str) -> None:
+
+def _check_known(key: str, name: str) -> None:
     """Raises CannotStart. A user's number needs no name: in a container many have none."""
     try:
         if name.startswith("%"):
@@ -96,7 +115,7 @@ def _check_known(name: str) -> None:
             pwd.getpwnam(name)
     except KeyError:
         what = f"group {name[1:]!r}" if name.startswith("%") else f"user {name!r}"
-        raise CannotStart(f"server.administrators: there is no {what} on this machine") from None
+        raise CannotStart(f"{key}: there is no {what} on this machine") from None
 
 
 def user_name(uid: int) -> str:

@@ -171,6 +171,11 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     @property
+    def user(self) -> int:
+        """The number of its user; -1 over TCP, where all are one."""
+        return self.peer.uid
+
+    @property
     def is_idle(self) -> bool:
         """Whether what it brings would be performed as soon as it is there."""
         return not self._inbox and self._awaited is None

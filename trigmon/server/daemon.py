@@ -28,8 +28,8 @@ from trigmon.server.child import MonitorChild
 from trigmon.server.chores import Bell, Chore
 from trigmon.server.connection import Connection
 from trigmon.server.foundation import Foundation
-from trigmon.server.guests import KEPT, ON_THE_STEP, Guests
-from trigmon.server.listeners import Acceptor, UnixDoor, is_local, tcp_door
+from trigmon.server.guests import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.listeners import Acceptor, UnixDoor, is_local, open_to_all, tcp_door
 from trigmon.server.listeners import where as door_at
 from trigmon.server.membership import Duties
 from trigmon.server.opening import where
@@ -73,7 +73,7 @@ class Daemon:
         self._with_monitor = with_monitor
         self._log = log.logger(qmgr=settings.qmgr.name)
         self._service = ServiceManager()
-        self._authority = Authority(settings.server.administrators, settings.server.monitors)
+        self._authority = Authority(settings.server.administrators, settings.server.monitors, settings.server.setters)
         self._over: asyncio.Future[int]
         self._seldom = log.Seldom(self._log)
         self._arriving: set[asyncio.Task[Any]] = set()
@@ -204,7 +204,9 @@ class Daemon:
     # -- the start ----------------------------------------------------------------------------------------
 
     def _make_turns(self, manager: QueueManager) -> Turns:
-        self._guests = Guests(manager, _room(self._settings.server.max_connections), version("trigmon"))
+        server = self._settings.server
+        self._guests = Guests(manager, _room(server.max_connections), version("trigmon"), Shares.of(server))
+        self._manager = manager
         self._worker = self._make_worker()
         return Turns(
             manager,
@@ -257,6 +259,9 @@ class Daemon:
     def _say_ready(self) -> None:
         listens = [door_at(door) for door in self._acceptor.sockets]
         of_group = {"group": self._settings.group.name} if self._settings.group.name else {}
+        self._manager.warnings = [open_to_all(door) for door in self._acceptor.sockets if door.family != socket.AF_UNIX]
+        for why in self._manager.warnings:
+            self._log.warning("TCP is open to every local user", why=why)
         self._log.info("ready", listens=listens, data=where(self._settings), pid=os.getpid(), **of_group)
         self._service.ready()
         self._say_status()
@@ -288,8 +293,9 @@ class Daemon:
                 return
             peer = self._authority.peer(accepted)
             if not self._guests.may_enter(peer):
-                self._seldom.warning("no room for more connections", connections=self._guests.room)
-                _turn_away(accepted, self._guests.no_room())
+                refusal = self._guests.no_room(peer)
+                self._seldom.warning("no room for more connections", connections=self._guests.room, why=refusal.about)
+                _turn_away(accepted, refusal)
                 return
         except OSError:
             # It went before it was looked at.

@@ -90,7 +90,7 @@ class Inbox:
         """The frame that had its room kept is here, and counted as a call."""
         if self._reserved:
             reserved, self._reserved = self._reserved, 0
-            self._intake.came(reserved)
+            self._intake.came(self._sender, reserved)
 
     def clear(self) -> None:
         """Nothing of it will be performed, and nothing more comes."""

@@ -136,6 +136,14 @@ def where(door: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def open_to_all(door: socket.socket) -> str:
+    """What follows from listening on TCP, for an operator."""
+    return (
+        f"{where(door)} has neither TLS nor authentication: any local user can put, get and browse messages of every "
+        "queue there and read definitions and runs; unset server.tcp where the Unix socket will do"
+    )
+
+
 def is_local(door: socket.socket) -> bool:
     """Whether only this machine can reach a listening socket."""
     return door.family == socket.AF_UNIX or ipaddress.ip_address(door.getsockname()[0]).is_loopback

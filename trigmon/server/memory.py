@@ -5,6 +5,7 @@ A turn's own load is a matter of what its calls may bring, for the length of a m
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
@@ -62,6 +63,10 @@ class Sender(Protocol):
     """A connection, as one that brings bytes."""
 
     @property
+    def user(self) -> int:
+        """The number of its user, by whom memory is shared out."""
+
+    @property
     def is_idle(self) -> bool:
         """Whether what it brings would be performed as soon as it is there."""
 
@@ -74,13 +79,14 @@ class Intake:
 
     One half is anybody's. The other is for long frames of those who have nothing else in hand: such a frame ends or is
     cut for being late, and then is performed, so this half becomes free again whatever clients do. One such frame
-    finds room always.
+    finds room always. What is on its way of one user's frames is half of the budget at most, so that a user who sends
+    long frames slowly keeps no other user's waiting.
     """
 
     def __init__(self, longest_frame: int) -> None:
         self.held = 0
-        self._promised = 0
-        self._waiting: dict[Sender, None] = {}
+        self._promised: Counter[int] = Counter()  # by user; who has none is not in it
+        self._waiting: dict[Sender, int] = {}  # and how much each asks for
         self.suit(longest_frame)
 
     def suit(self, longest_frame: int) -> None:
@@ -99,28 +105,38 @@ class Intake:
     def admit(self, sender: Sender, size: int) -> bool:
         """Counts what is about to come; without room the sender waits its turn and is told to go on."""
         if not self._has_room(sender, size):
-            self._waiting.setdefault(sender)
+            self._waiting[sender] = size
             return False
         self._waiting.pop(sender, None)
-        self._promised += size
+        self._promised[sender.user] += size
         self.held += size
         return True
 
     def _has_room(self, sender: Sender, size: int) -> bool:
+        if self._is_over_share(sender.user, size):
+            return False
         if not sender.is_idle:
             return self.held + size <= self.budget // 2
         return self.held + size <= self.budget or not self._promised
 
-    def came(self, size: int) -> None:
+    def _is_over_share(self, user: int, size: int) -> bool:
+        promised = self._promised.get(user, 0)
+        return promised > 0 and promised + size > self.budget // 2
+
+    def came(self, sender: Sender, size: int) -> None:
         """What was admitted has come and is counted as kept, or never will."""
-        self._promised -= size
+        self._promised[sender.user] -= size
+        if not self._promised[sender.user]:
+            del self._promised[sender.user]
         self.give_back(size)
 
     def give_back(self, size: int) -> None:
         """What was performed, or never will be; whoever waits for room may go on, the first first."""
         self.held -= size
-        for sender in list(self._waiting):
-            if sender in self._waiting and not sender.go_on() and sender.is_idle:
+        for sender, wanted in list(self._waiting.items()):
+            if sender not in self._waiting or self._is_over_share(sender.user, wanted):
+                continue
+            if not sender.go_on() and sender.is_idle:
                 return
 
     def forget(self, sender: Sender) -> None:
@@ -130,6 +146,10 @@ class Intake:
 
 class Reader(Protocol):
     """A connection, as one that is owed replies."""
+
+    @property
+    def user(self) -> int:
+        """The number of its user, by whom memory is shared out."""
 
     @property
     def unread_since(self) -> float:
@@ -144,13 +164,23 @@ R = TypeVar("R", bound=Reader)
 
 
 def to_be_cut(readers: Iterable[R], most_bytes: int = UNREAD_BYTES) -> list[R]:
-    """Of those who do not keep up: who must go so that no more than ``most_bytes`` lie unread."""
-    slowest = sorted(readers, key=lambda reader: reader.unread_since)
-    over = sum(reader.unread_bytes for reader in slowest) - most_bytes
+    """Of those who do not keep up: who must go so that no more than ``most_bytes`` lie unread.
+
+    It is always the slowest of the user for whom most lies unread.
+    """
+    slowest: dict[int, deque[R]] = {}
+    unread: Counter[int] = Counter()
+    for reader in sorted(readers, key=lambda reader: reader.unread_since):
+        slowest.setdefault(reader.user, deque()).append(reader)
+        unread[reader.user] += reader.unread_bytes
+    over = unread.total() - most_bytes
     cut = []
-    for reader in slowest:
-        if over <= 0:
-            break
+    while over > 0 and slowest:
+        user = max(slowest, key=lambda user: unread[user])
+        reader = slowest[user].popleft()
         cut.append(reader)
         over -= reader.unread_bytes
+        unread[user] -= reader.unread_bytes
+        if not slowest[user]:
+            del slowest[user]
     return cut
