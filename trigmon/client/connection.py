@@ -111,7 +111,7 @@ class Connection:
         if self._batches:
             self.give_up_unit()
         try:
-            self.call(Disconnect())
+            self.call(Disconnect(unit=self._unit if self._in_unit else 0))
         finally:
             self.drop()
 

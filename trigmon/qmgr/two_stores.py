@@ -213,6 +213,10 @@ class TwoStores:
             self._own.prepare()
         self._own.end()
 
+    def forget_outcomes(self, before_ms: int) -> None:
+        """Of the member's own clients."""
+        self._own.forget_outcomes(before_ms)
+
     def idle(self) -> None:
         """The member's own upkeep."""
         self._own.idle()

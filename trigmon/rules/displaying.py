@@ -142,7 +142,7 @@ def outcome_of(recorded: dict[int, UnitOutcome], unit: int) -> UnitOutcome:
     """What became of a client's unit, from the last outcomes on record for that client.
 
     Only the last two are kept. A unit just above the last one on record ended without a word: it was cut off and
-    backed out, since a commit is on record before it is answered.
+    backed out, since a commit is on record before it is answered, also that of a unit in which nothing was done.
     """
     if unit in recorded:
         return recorded[unit]

@@ -250,7 +250,7 @@ NOTHING_MOVED = Moved()
 class ConnectionFacts(msgspec.Struct, frozen=True):
     """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used.
 
-    ``reservations`` are those it stands behind.
+    ``reservations`` are those it stands behind; ``refused_unit`` is the last in which a put was refused.
     """
 
     connection: int
@@ -263,6 +263,7 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     unit_id: int = 0
     unit_number: int = 0
     is_administrator: bool = False
+    refused_unit: int = 0
     reservations: tuple[int, ...] = ()
 
 

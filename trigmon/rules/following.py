@@ -128,6 +128,12 @@ def _skip_unit(standing: Standing, change: c.SkipUnit) -> None:
     standing.write(standing.connections, change.connection, replace(connection, unit_number=change.number))
 
 
+def _note_refused(standing: Standing, change: c.NoteRefused) -> None:
+    connection = standing.connections.get(change.connection)
+    if connection is not None:
+        standing.write(standing.connections, change.connection, replace(connection, refused_unit=change.number))
+
+
 def _end_unit(standing: Standing, change: c.EndUnit) -> None:
     unit = change.unit
     committed = change.outcome is UnitOutcome.COMMITTED
@@ -434,6 +440,7 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.BeginUnit: _begin_unit,
     c.CarryOver: _carry_over,
     c.SkipUnit: _skip_unit,
+    c.NoteRefused: _note_refused,
     c.EndUnit: _end_unit,
     c.OpenHandle: _open_handle,
     c.CloseHandle: _close_handle,

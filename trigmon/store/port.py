@@ -118,6 +118,12 @@ class Store(Protocol):
     def end(self) -> None:
         """The turn is durable when this returns."""
 
+    def forget_outcomes(self, before_ms: int) -> None:
+        """In a turn: forgets outcomes of clients that are gone and had no unit of work since; a slice of them.
+
+        The next time it goes on behind that, and from the start again when it has been through.
+        """
+
     def idle(self) -> None:
         """Nothing is going on: time for upkeep."""
 

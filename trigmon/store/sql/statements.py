@@ -107,7 +107,9 @@ INSERT INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, 0, ?)
 ON CONFLICT (client_id, number) DO NOTHING"""
 FORGET_OUTCOMES = "DELETE FROM outcome WHERE client_id = ? AND number < ?"
 OUTCOMES = "SELECT number, outcome FROM outcome WHERE client_id = ?"
-FORGET_OLD_OUTCOMES = "DELETE FROM outcome WHERE at_ms < ?"
+CLIENTS_WITH_OUTCOMES = """
+SELECT client_id, max(at_ms) FROM outcome WHERE client_id > ? GROUP BY client_id ORDER BY client_id LIMIT ?"""
+FORGET_CLIENT = "DELETE FROM outcome WHERE client_id = ?"
 
 SET_OBJECT = """
 INSERT INTO object (kind, name, definition) VALUES (?, ?, ?)
