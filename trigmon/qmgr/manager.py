@@ -210,12 +210,16 @@ class QueueManager:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be looked through, or reservations to be swept: then :meth:`scan` goes on."""
-        return self._scan.is_under_way
+        """Whether queues are still to be looked through, or rows to be removed: then :meth:`scan` goes on."""
+        return self._scan.is_under_way or self._store.has_leftovers
 
     def scan(self) -> list[Answer]:
-        """Discards a slice of expired messages, from the queues to be looked through, and of what was reserved."""
-        return self._scan.go_on(self, self.connect(_ITSELF))
+        """Discards a slice of expired messages, from the queues to be looked through, and of what is to be removed."""
+        if self._store.has_leftovers:
+            self._store.begin()
+            self._store.remove_leftovers()
+            self._store.end()
+        return self._scan.go_on(self, self.connect(_ITSELF)) if self._scan.is_under_way else []
 
     def expire(self) -> list[Answer]:
         """Begins to look for expired messages when EXPRYINT has passed since it last did."""

@@ -124,6 +124,13 @@ class Store(Protocol):
         The next time it goes on behind that, and from the start again when it has been through.
         """
 
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether rows are still to be removed that no call can meet any more."""
+
+    def remove_leftovers(self) -> None:
+        """In a turn: removes a slice of them."""
+
     def idle(self) -> None:
         """Nothing is going on: time for upkeep."""
 

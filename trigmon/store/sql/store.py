@@ -26,6 +26,8 @@ from trigmon.store.sql.looking import Look
 from trigmon.store.sql.messages import Messages
 
 WEEK_MS = 7 * 86_400_000
+LEFTOVERS = 1000
+"""Rows that go at a time: a few milliseconds' work."""
 
 Execute = Callable[..., Any]
 
@@ -47,6 +49,7 @@ class RowStore(BaseStore):
         self._ledger = Ledger(execute, self._rows, self._open_rows)
         self._numbers: dict[str, int] = {}
         self._block_end = 0
+        self._dropped: set[int] = set()
         self._looked_to = ""
 
     # -- what a database does ---------------------------------------------------------------------------
@@ -81,8 +84,7 @@ class RowStore(BaseStore):
             definition = _definition(kind, text)
             if isinstance(definition, LocalQueue) and definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
                 self._execute(sql.DROP_OBJECT, (kind, definition.name))
-        self._execute(sql.CLEAR_DELETED)
-        self._execute(sql.DROP_DELETED)
+        self._execute(sql.SET_DELETED_DROPPED)
         self._execute(sql.DROP_PAUSES_OF_NOTHING)
         self._execute(sql.FORGET_OLD_RESERVATIONS, (now - WEEK_MS,))
         self._execute(sql.DROP_RESERVATIONS_OF_NOTHING)
@@ -93,8 +95,7 @@ class RowStore(BaseStore):
 
     def _load(self) -> None:
         """What stands, from the rows that are there."""
-        names = dict(self._rows(sql.QUEUES))
-        self._numbers = {name: number for number, name in names.items()}
+        names = self._read_numbers()
         depths: dict[str, list[int]] = {}
         for number, priority, count in chain.from_iterable(map(self._rows, sql.DEPTHS.values())):
             if number not in names:
@@ -114,6 +115,13 @@ class RowStore(BaseStore):
         for (text,) in self._rows(sql.RESERVATIONS_LEFT):
             standing.follow(c.SetReservation(_reservation(text)))
         standing.mark()
+
+    def _read_numbers(self) -> dict[int, str]:
+        """The queues by their numbers, those included that are dropped and have rows left."""
+        names: dict[int, str] = dict(self._rows(sql.QUEUES))
+        self._dropped = {number for number, name in names.items() if name.startswith(sql.DROPPED)}
+        self._numbers = {name: number for number, name in names.items() if number not in self._dropped}
+        return names
 
     def is_new(self) -> bool:
         """Whether no queue manager had it before. Asked before :meth:`open`."""
@@ -141,7 +149,7 @@ class RowStore(BaseStore):
 
     def _forget_call(self) -> None:
         """A call was taken back of which something was written: what is known of the rows is read again."""
-        self._numbers = {name: number for number, name in self._rows(sql.QUEUES)}
+        self._read_numbers()
         # That numbers up to the block's end are in use may have been taken back as well.
         self._block_end = 0
 
@@ -295,6 +303,19 @@ class RowStore(BaseStore):
         for client in old:
             self._run_sql(sql.FORGET_CLIENT, (client,))
 
+    @property
+    def has_leftovers(self) -> bool:
+        """See the port."""
+        return bool(self._dropped)
+
+    def remove_leftovers(self) -> None:
+        """See the port."""
+        number = next(iter(self._dropped))
+        self._will_write()
+        if len(self._rows(sql.CLEAR_SLICE, (number, LEFTOVERS))) < LEFTOVERS:
+            self._run_sql(sql.DROP_QUEUE, (number,))
+            self._dropped.discard(number)
+
     def _will_write(self) -> None:
         """The turn writes, and what no call asked for need not last."""
 
@@ -312,9 +333,13 @@ class RowStore(BaseStore):
             self._execute(sql.DROP_CAUSE, cause)
         if change.object_type is ObjectType.QLOCAL:
             number = self._numbers.pop(change.name)
-            self._execute(sql.CLEAR_QUEUE, (number,))
             self._execute(sql.DROP_RESERVATIONS, (number,))
-            self._execute(sql.DROP_QUEUE, (number,))
+            if self.standing.queues[change.name].depth > SLICE:
+                self._execute(sql.SET_DROPPED, (number,))
+                self._dropped.add(number)
+            else:
+                self._execute(sql.CLEAR_QUEUE, (number,))
+                self._execute(sql.DROP_QUEUE, (number,))
 
     def _delete_logically(self, change: c.DeleteLogically) -> None:
         """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
