@@ -236,15 +236,17 @@ def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
     if isinstance(definition, LocalQueue):
         queue = standing.queues.get(definition.name)
         facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
-        if queue is None or queue.definition.initiation_q_name != definition.initiation_q_name:
-            standing.serving = None
+        before = None if queue is None else queue.definition.initiation_q_name
+        if before != definition.initiation_q_name:
+            standing.serve(definition.name, before, definition.initiation_q_name)
         standing.write(standing.queues, definition.name, facts)
     else:
         standing.define(definition, standing.write)
 
 
 def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
-    standing.serving = None
+    if change.object_type is ObjectType.QLOCAL:
+        standing.serve(change.name, standing.queues[change.name].definition.initiation_q_name, None)
     standing.drop(standing.tables()[change.object_type], change.name)
     if change.object_type is ObjectType.QLOCAL and change.name in standing.deleted:
         standing.drop(standing.deleted, change.name)
