@@ -295,8 +295,9 @@ def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[str, _Found]:
     found = {}
     name = environ.get("TRIGMON_QMGR", "")
-    if name and ":" not in name:
-        # With a colon it is a client's address (unix:/path, tcp://host:port), which says nothing of a name.
+    if name and not {":", ","} & set(name):
+        # With a colon it is a client's address (unix:/path, tcp://host:port), which says nothing of a name; with a
+        # comma it is several.
         found["qmgr.name"] = _Found(name, "environment TRIGMON_QMGR")
     for name, text in environ.items():
         if key := VARIABLES.get(name):

@@ -269,6 +269,26 @@ def test_apply_says_how_far_it_came_when_it_is_refused(trigmon: Trigmon, tmp_pat
     assert "then delete QLOCAL OB.FULL was refused" in result.stderr
 
 
+def test_apply_names_each_that_is_refused_and_makes_the_others(daemon, tmp_path: Path):
+    one = daemon()
+    file = tmp_path / "q.yaml"
+    file.write_text("".join(f"- qlocal: OB.{number:03}\n" for number in range(300)))
+    with one.connect() as qm:
+        for name in ("A.EMPTY", "B.FULL", "C.EMPTY", "D.FULL"):
+            one.trigmon("queue", "define", name)
+            if name.endswith("FULL"):
+                qm.put(name, b"m")
+    result = one.trigmon("apply", "--prune", str(file))
+    assert result.returncode == 5
+    assert "302 of 304 changes were made" in result.stderr
+    assert "delete QLOCAL B.FULL, delete QLOCAL D.FULL was refused" in result.stderr
+    assert "D.FULL) holds 1 messages" in result.stderr
+    made = [line for line in result.stdout.splitlines() if line[0] in "+-~"]
+    assert made[:2] == ["+ QLOCAL OB.000 defined", "+ QLOCAL OB.001 defined"]
+    assert made[-2:] == ["- QLOCAL A.EMPTY deleted", "- QLOCAL C.EMPTY deleted"]
+    assert len(made) == 302
+
+
 def test_prune_needs_no_file_to_name_a_system_object(daemon, tmp_path: Path):
     one = daemon()
     file = tmp_path / "q.yaml"

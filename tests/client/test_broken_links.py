@@ -9,6 +9,8 @@ import pytest
 
 import trigmon
 from tests.client.conftest import WELCOME
+from tests.daemons import define
+from trigmon.client import connecting
 from trigmon.mq.calls import Ping, Put
 from trigmon.mq.replies import Done, Opened, Refused
 from trigmon.wire import codec
@@ -134,3 +136,54 @@ def test_a_killed_queue_manager_breaks_the_link_of_a_waiting_get(daemon):
             began = time.monotonic()
             queue.get(wait=True)
     assert time.monotonic() - began < 10
+
+
+class TestACallHasALimit:
+    def test_no_answer_in_time_is_a_broken_link_and_names_the_time(self, daemon):
+        one = daemon()
+        with one.connect(call_timeout_s=0.5) as qm:
+            one.process.send_signal(signal.SIGSTOP)
+            with pytest.raises(trigmon.ConnectionBroken, match=r"no answer within 0\.5 seconds") as caught:
+                qm.call(Ping())
+            one.process.send_signal(signal.SIGCONT)
+            assert caught.value.reason == 2009
+            assert not qm.alive
+            qm.drop()
+
+    def test_what_a_get_may_wait_comes_on_top(self, daemon):
+        one = daemon()
+        with one.connect(call_timeout_s=3) as qm:
+            define(qm, "Q")
+            with qm.open("Q", "input_shared") as q, pytest.raises(trigmon.NoMsgAvailable):
+                q.get(wait_interval_ms=4000)
+            qm.call(Ping())
+
+    def test_a_call_that_is_too_large_for_who_does_not_read_ends_as_well(self, daemon):
+        one = daemon()
+        with one.connect(call_timeout_s=0.5) as qm:
+            define(qm, "Q")
+            one.process.send_signal(signal.SIGSTOP)
+            with pytest.raises(trigmon.ConnectionBroken, match="no answer within"):
+                qm.put("Q", bytes(4_000_000))
+            one.process.send_signal(signal.SIGCONT)
+            qm.drop()
+
+    def test_the_environment_may_say_it(self, monkeypatch, qm):
+        monkeypatch.setenv("TRIGMON_CALL_TIMEOUT", "soon")
+        with pytest.raises(ValueError, match="TRIGMON_CALL_TIMEOUT=soon: it is a number of seconds"):
+            trigmon.connect("unix:/nowhere")
+        monkeypatch.setenv("TRIGMON_CALL_TIMEOUT", "0")
+        assert connecting._call_timeout_s() == 0
+        monkeypatch.delenv("TRIGMON_CALL_TIMEOUT")
+        assert connecting._call_timeout_s() == 60
+
+
+class TestSeveralAddresses:
+    def test_the_first_that_serves_is_taken(self, daemon):
+        one = daemon()
+        with trigmon.connect(f"unix:/nowhere, {one.address}") as qm:
+            assert qm.q_mgr_name == one.name
+
+    def test_where_none_serves_each_is_named(self):
+        with pytest.raises(trigmon.QMgrNotAvailable, match=r"/nowhere.*; .*/elsewhere"):
+            trigmon.connect("unix:/nowhere,unix:/elsewhere")

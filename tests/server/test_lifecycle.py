@@ -227,3 +227,39 @@ def test_tcp_on_loopback_serves_and_makes_nobody_an_administrator(daemon):
         with pytest.raises(trigmon.NotAuthorized):
             define(qm, "NOT.MINE")
     assert one.events("not authorized")[0]["user"] == "nobody (TCP)"
+
+
+class TestOneDirectory:
+    """The runtime directory is where the data is: the socket lies beside the store."""
+
+    @pytest.fixture
+    def one(self, daemon):
+        made = daemon(start=False)
+        made.socket = made.data / places.SOCKET_NAME
+        return made
+
+    def start(self, one, **settings):
+        one.settings.update(settings)
+        return one.launch(env=one.env | {"TRIGMON_RUNTIME": str(one.home)})
+
+    def test_it_runs_and_goes_on_after_a_kill(self, one):
+        for how in ("kill", "stop"):
+            self.start(one).wait_until_ready()
+            with one.connect() as qm:
+                define(qm, how)
+            getattr(one, how)()
+        self.start(one).wait_until_ready()
+        with one.connect() as qm:
+            assert len(qm.call(Display(object_type="QLOCAL", name="kill")).rows) == 1
+        assert one.data.stat().st_mode & 0o007 == 0
+
+    def test_a_second_one_is_refused_still(self, one):
+        self.start(one).wait_until_ready()
+        first, second = one.process, self.start(one).process
+        assert second.wait(60) == 5
+        one.process = first
+
+    def test_a_socket_for_others_would_open_the_data_to_them(self, one):
+        self.start(one, **{"server.socket_mode": "0666"})
+        assert one.wait() == 2
+        assert f"the socket's directory {one.data} is the data directory" in one.log.read_text()

@@ -7,11 +7,13 @@ import signal
 
 import pytest
 
+import trigmon
 from tests.daemons import Raw, define
 from tests.postgres import Server, shared
 from tests.server.discarding import depths_while_it_discards
 from trigmon.mq.calls import Put
-from trigmon.mq.errors import MQError, NoMsgAvailable
+from trigmon.mq.enums import UnitOutcome
+from trigmon.mq.errors import ConnectionBroken, MQError, NoMsgAvailable
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
 
@@ -70,6 +72,25 @@ def test_the_second_says_whom_it_waits_for_and_stops_when_it_is_told_to(pair):
     assert second.events("standing by")[0]["why"] == f"process {first.process.pid} on {os.uname().nodename} serves"
     assert second.stop() == 0
     assert second.events("ready") == []
+
+
+def test_clients_of_one_that_stands_still_find_the_other_and_ask_it(pair):
+    first, second = pair
+    both = f"{first.address},{second.address}"
+    qm = trigmon.connect(both, application="test", call_timeout_s=1)
+    define(qm, "Q")
+    qm.put("Q", b"kept", persistence="persistent", syncpoint=True)
+    qm.commit()
+    qm.put("Q", b"cut off", persistence="persistent", syncpoint=True)
+    first.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(ConnectionBroken, match="no answer within 1 seconds"):
+        qm.commit()
+    serves(second)
+    with trigmon.connect(both, application="test", timeout_s=10) as again:
+        assert [again.outcome(unit, qm.client_id) for unit in (1, 2)] == [UnitOutcome.COMMITTED, UnitOutcome.BACKED_OUT]
+    assert bodies(second) == [b"kept"]
+    first.process.send_signal(signal.SIGCONT)
+    assert first.wait() == 70
 
 
 def test_it_takes_over_when_the_first_ends_in_order(pair):

@@ -9,9 +9,9 @@ import trigmon.store.sqlite
 from trigmon.store.sql import statements
 
 SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
-FRAGMENTS = {"COLUMNS"}
+FRAGMENTS = {"COLUMNS", "DROPPED"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
-ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "FORGET_OLD_OUTCOMES", "CLEAR_DELETED", "DROP_DELETED"}
+ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "SET_DELETED_DROPPED"}
 ONCE |= {"QUEUES_WITH_GROUPS", "GROUPS_TO_RECOVER", "PAUSES", "HELD_LINES", "SERVING", "CAUSES"}
 ONCE |= {"RESERVATIONS_LEFT", "FORGET_OLD_RESERVATIONS", "DROP_RESERVATIONS_OF_NOTHING"}
 STATEMENTS = {

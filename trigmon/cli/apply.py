@@ -11,9 +11,12 @@ import click
 from trigmon.cli.command import command, invocation
 
 if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
     from trigmon.definitions.plan import Step
     from trigmon.definitions.read import Wanted
 
+AT_ONCE = 256
+"""Calls on their way at once: as many as a turn takes."""
 _SIGNS = {"define": ("+", "green"), "alter": ("~", "yellow"), "delete": ("-", "red")}
 _DONE = {"define": "defined", "alter": "altered", "delete": "deleted"}
 
@@ -33,7 +36,6 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
     from trigmon.cli.objects import rows
     from trigmon.definitions.plan import plan
     from trigmon.definitions.read import read_files
-    from trigmon.mq.errors import MQError
 
     wanted = read_files(paths)
     with invocation().connected() as qm:
@@ -41,18 +43,44 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
         steps = plan(wanted, existing, prune=prune)
         for warning in _warnings(wanted, existing):
             output.note(f"trigmon: {warning}")
-        for number, step in enumerate(steps):
-            try:
-                if not dry_run:
-                    qm.call(step.call)
-            except MQError:
-                output.note(f"trigmon: {number} of {len(steps)} changes were made, then {_what(step)} was refused")
-                raise
+        for step in steps if dry_run else _made(qm, steps):
             _print(step, dry_run=dry_run)
     if not steps:
         output.note(f"nothing to do: {len(wanted)} objects are as the files want them")
     elif dry_run:
         output.note(f"{len(steps)} changes; nothing was changed (--dry-run)")
+
+
+def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
+    """The steps, so many on their way at once that they share turns, and each as soon as it was made.
+
+    Raises the first refusal, behind what was sent with it: each of those was made or is named.
+    """
+    from trigmon.cli import output
+    from trigmon.mq.errors import MQError
+    from trigmon.mq.replies import Refused
+
+    made = 0
+    for start in range(0, len(steps), AT_ONCE):
+        some = steps[start : start + AT_ONCE]
+        refused: list[tuple[Step, MQError]] = []
+        try:
+            replies = qm.answers([step.call for step in some], AT_ONCE)
+        except MQError:
+            output.note(f"trigmon: {made} of {len(steps)} changes were made, and of the next {len(some)} perhaps some")
+            raise
+        for step, reply in zip(some, replies, strict=True):
+            if isinstance(reply, Refused):
+                refused.append((step, MQError.of(reply.reason, reply.about)))
+                continue
+            made += 1
+            yield step
+        if refused:
+            names = ", ".join(_what(step) for step, _ in refused)
+            output.note(f"trigmon: {made} of {len(steps)} changes were made, then {names} was refused")
+            for _, error in refused[1:]:
+                output.note(f"trigmon: {error}")
+            raise refused[0][1]
 
 
 def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:

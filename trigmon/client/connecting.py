@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +13,13 @@ from trigmon import places
 from trigmon.client import driver
 from trigmon.client.connection import Connection
 from trigmon.client.transport import Transport, open_tcp, open_unix
-from trigmon.mq.errors import QMgrNameError
+from trigmon.mq.errors import CfNotAvailable, QMgrNameError, QMgrNotAvailable, QMgrStopping
 from trigmon.mq.names import is_object_name
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello
 
 DEFAULT_PORT = 1414
+CALL_TIMEOUT = "TRIGMON_CALL_TIMEOUT"
+DEFAULT_CALL_TIMEOUT_S = 60.0
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
 APPL_NAME_LENGTH = 28  # PutApplName's
 
@@ -27,6 +30,7 @@ def connect(
     application: str | None = None,
     run_id: str | None = None,
     timeout_s: float = 10.0,
+    call_timeout_s: float | None = None,
 ) -> Connection:
     """A connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
 
@@ -35,10 +39,15 @@ def connect(
     manager; ``tcp://host:port/NAME?user=USER`` says that it is another user, as behind a forwarded port. That is
     looked at when it has said its name, and before anything is put.
 
+    Several of these with commas between them are tried in their order, as where another may serve in its place.
+
     Without an address: ``$TRIGMON_QMGR``, then the configuration, then the only one running. ``application`` is
     the name others see (default: the program's), ``run_id`` the run this program is (default ``$TRIGMON_RUN``),
-    ``timeout_s`` how long connecting may take. Raises QMgrNotAvailable, QMgrNameError, NotAuthorized; and the
-    ValueError SettingsError when nobody names a queue manager and a configuration file there is cannot be used.
+    ``timeout_s`` how long connecting may take, each of several its part of it. ``call_timeout_s`` is how long the
+    answer to a call may take besides what its get may wait: default ``$TRIGMON_CALL_TIMEOUT``, else 60; 0 is any time.
+    Behind it the call raises ConnectionBroken, and what became of it is not known: a new connection may ask.
+    Raises QMgrNotAvailable, QMgrNameError, NotAuthorized; and the ValueError SettingsError when nobody names a queue
+    manager and a configuration file there is cannot be used.
     """
     where = address or default_address()
     hello = Hello(
@@ -49,15 +58,45 @@ def connect(
         run_id=os.environ.get("TRIGMON_RUN", "") if run_id is None else run_id,
     )
     driver.end_with_it()
-    link = _open(where, timeout_s)
-    transport = Transport(link, where, hello, timeout_s)
-    if where.startswith("tcp:"):
+    patience_s = _call_timeout_s() if call_timeout_s is None else call_timeout_s
+    addresses = [part for part in map(str.strip, where.split(",")) if part]
+    each_s = timeout_s / max(1, len(addresses))
+    refusals: list[str] = []
+    for address in addresses:
         try:
-            _check_peer(link, where, transport.welcome.q_mgr_name)
+            return Connection(_transport(address, hello, each_s, patience_s), hello.client_id)
+        except (QMgrNotAvailable, QMgrStopping, CfNotAvailable) as error:
+            if len(addresses) == 1:
+                raise
+            refusals.append(error.about)
+    if not addresses:
+        raise QMgrNameError(f"{where!r} names no queue manager")
+    raise QMgrNotAvailable("; ".join(refusals))
+
+
+def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
+    """Opens one address and greets. What answers over TCP is checked before anything is put."""
+    link = _open(address, timeout_s)
+    transport = Transport(link, address, hello, timeout_s, patience_s)
+    if address.startswith("tcp:"):
+        try:
+            _check_peer(link, address, transport.welcome.q_mgr_name)
         except BaseException:
             transport.close()
             raise
-    return Connection(transport, hello.client_id)
+    return transport
+
+
+def _call_timeout_s() -> float:
+    """What ``$TRIGMON_CALL_TIMEOUT`` says. Raises ValueError for what is no number of seconds."""
+    said = os.environ.get(CALL_TIMEOUT, "")
+    try:
+        seconds = float(said or DEFAULT_CALL_TIMEOUT_S)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < threading.TIMEOUT_MAX:
+        raise ValueError(f"{CALL_TIMEOUT}={said}: it is a number of seconds, 0 for any time")
+    return seconds
 
 
 def default_address() -> str:

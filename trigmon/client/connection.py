@@ -111,7 +111,7 @@ class Connection:
         if self._batches:
             self.give_up_unit()
         try:
-            self.call(Disconnect())
+            self.call(Disconnect(unit=self._unit if self._in_unit else 0))
         finally:
             self.drop()
 
@@ -152,6 +152,14 @@ class Connection:
         the calls may wait, nor end the unit of work. ``calls`` may make calls of its own on this connection, as
         a browse does: those on their way are heard first.
         """
+        replies = self.answers(calls, window)
+        for reply in replies:
+            if isinstance(reply, Refused):
+                raise MQError.of(reply.reason, reply.about)
+        return replies
+
+    def answers(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
+        """As :meth:`pipeline`, but a refusal is one of the replies; as many as calls were sent."""
         self._check()
         replies: list[Reply] = []
         try:
@@ -163,9 +171,6 @@ class Connection:
                 self._hear(all_but=window - 1)
         finally:  # an exception from ``calls`` must not leave replies for the next call to find
             self._hear(all_but=0)
-        for reply in replies:
-            if isinstance(reply, Refused):
-                raise MQError.of(reply.reason, reply.about)
         return replies
 
     def _hear(self, all_but: int) -> None:

@@ -49,12 +49,21 @@ class Link(Protocol):
 
 
 class Transport:
-    """A greeted link. ``where`` is its address as people write it."""
+    """A greeted link. ``where`` is its address as people write it.
 
-    def __init__(self, link: socket.socket, where: str, hello: codec.Hello, timeout_s: float) -> None:
+    ``timeout_s`` is for the greeting. A reply may take ``call_timeout_s`` (0: any time) besides what its get may wait.
+    """
+
+    def __init__(
+        self, link: socket.socket, where: str, hello: codec.Hello, timeout_s: float, call_timeout_s: float = 0
+    ) -> None:
         self.where = where
         self.broken = ""
         self._link = link
+        self._call_timeout_s = call_timeout_s or None
+        self._timeout_s: float | None = timeout_s
+        # How long the replies that are due may take, where that is not the time that any may take.
+        self._longer: dict[int, float | None] = {}
         self._reader = FrameReader(HELLO_LIMIT)
         self._bodies: deque[bytes | bytearray | memoryview] = deque()
         self._sequence = 0
@@ -79,7 +88,7 @@ class Transport:
             raise QMgrNotAvailable(f"{self.where}: what answers is no queue manager: {error}") from None
         if isinstance(greeting, Refused):
             raise MQError.of(greeting.reason, greeting.about)
-        self._link.settimeout(None)  # a waiting get waits as long as it was told to; a dead link says so itself
+        self._be_patient(self._call_timeout_s)
         self._reader.limit = MAX_LENGTH  # what it was asked for, it may bring
         return greeting
 
@@ -97,8 +106,13 @@ class Transport:
             limit = self.welcome.frame_limit
             raise MsgTooBigForQMgr(f"a call of {len(data) - 4} bytes, where {self.where} reads at most {limit}")
         self._sequence += 1
+        wait_ms = getattr(call, "wait_interval_ms", 0)
+        if wait_ms and self._call_timeout_s is not None:
+            self._longer[self._sequence] = self._call_timeout_s + wait_ms / 1000 if wait_ms > 0 else None
         try:
             self._link.sendall(data)
+        except TimeoutError:
+            raise self._no_answer() from None
         except OSError as error:
             raise self._last_word(error) from None
         except BaseException:
@@ -111,7 +125,13 @@ class Transport:
         if self.broken:
             raise ConnectionBroken(self.broken)
         try:
+            if self._longer:
+                self._be_patient(self._longer.pop(sequence, self._call_timeout_s))
             number, reply = codec.decode_response(self._next_body())
+            if self._timeout_s != self._call_timeout_s:
+                self._be_patient(self._call_timeout_s)
+        except TimeoutError:
+            raise self._no_answer() from None
         except (OSError, EOFError) as error:
             raise self._break(f"{self.where}: {_why(error)}") from None
         except ProtocolError as error:
@@ -129,6 +149,14 @@ class Transport:
         """Ends the link; the queue manager sees a lost connection unless a Disconnect was answered before."""
         self.broken = self.broken or f"the connection to {self.where} has ended"
         self._link.close()
+
+    def _be_patient(self, timeout_s: float | None) -> None:
+        """From now on the other side may be silent for so long; a dead link says so itself."""
+        self._timeout_s = timeout_s
+        self._link.settimeout(timeout_s)
+
+    def _no_answer(self) -> ConnectionBroken:
+        return self._break(f"{self.where}: no answer within {self._timeout_s:g} seconds; what was asked may be done")
 
     def _next_body(self) -> bytes | bytearray | memoryview:
         while not self._bodies:

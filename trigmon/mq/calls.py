@@ -122,7 +122,12 @@ class Backout(Call, frozen=True, array_like=True, kw_only=True, tag="backout"):
 
 
 class Disconnect(Call, frozen=True, array_like=True, kw_only=True, tag="disconnect"):
-    """MQDISC: commits, then closes in the order of opening. Answered by Done."""
+    """MQDISC: commits, then closes in the order of opening. Answered by Done.
+
+    ``unit`` is the client's unit of work, 0 where no call has named it: so one without effect has an outcome too.
+    """
+
+    unit: int = 0
 
 
 class LostConnection(Call, frozen=True, array_like=True, kw_only=True, tag="lost_connection"):

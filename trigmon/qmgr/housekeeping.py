@@ -26,6 +26,7 @@ JOBS: tuple[Job, ...] = (
     Job("what time brings to queues", 1000, QueueManager.tend),
     Job("expired messages", 1000, QueueManager.expire),
     Job("old runs", 1000, QueueManager.prune),
+    Job("old outcomes", 1000, QueueManager.forget_outcomes),
 )
 
 

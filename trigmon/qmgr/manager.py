@@ -53,6 +53,8 @@ DEEPEST_ERRAND = 5
 
 KEEP_TIME_MS = 1000
 FOR_EVER = 2**62
+OUTCOMES_KEPT_MS = 7 * 86_400_000
+"""So long an outcome can be asked for when its client is gone."""
 SLICES_AT_ONCE = 4
 """So many slices of old runs go at a time: the ledger loses a thousand a second, and nobody waits long."""
 
@@ -213,12 +215,16 @@ class QueueManager:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be looked through, or reservations to be swept: then :meth:`scan` goes on."""
-        return self._scan.is_under_way
+        """Whether queues are still to be looked through, or rows to be removed: then :meth:`scan` goes on."""
+        return self._scan.is_under_way or self._store.has_leftovers
 
     def scan(self) -> list[Answer]:
-        """Discards a slice of expired messages, from the queues to be looked through, and of what was reserved."""
-        return self._scan.go_on(self, self.connect(_ITSELF))
+        """Discards a slice of expired messages, from the queues to be looked through, and of what is to be removed."""
+        if self._store.has_leftovers:
+            self._store.begin()
+            self._store.remove_leftovers()
+            self._store.end()
+        return self._scan.go_on(self, self.connect(_ITSELF)) if self._scan.is_under_way else []
 
     def expire(self) -> list[Answer]:
         """Begins to look for expired messages when EXPRYINT has passed since it last did."""
@@ -231,6 +237,13 @@ class QueueManager:
         """The look at all queues; at the group's too where no other member does that, who ended or lets it rest."""
         now = self.clock.now()
         return LookThrough(shared=self._store.takes_role("EXPIRY", now, now + 2 * self._scan.interval_ms))
+
+    def forget_outcomes(self) -> list[Answer]:
+        """Forgets what became of the units of work of clients that have long been gone, a slice of them."""
+        self._store.begin()
+        self._store.forget_outcomes(self.clock.now() - OUTCOMES_KEPT_MS)
+        self._store.end()
+        return []
 
     def prune(self) -> list[Answer]:
         """Forgets runs that ended long ago or are too many, a few slices of them, each in a turn of its own."""
@@ -285,10 +298,7 @@ class QueueManager:
             session.is_asked = was_asked
             return self._answer(session, call, now)
         except MQError as error:
-            self._store.undo()
-            if isinstance(error, NotAuthorized):
-                self._notes.told.append(partial(self._telling.refused, session, call, error))
-            return Refused(reason=int(error.reason), about=error.about)
+            return self._refuse(session, call, error)
         except StoreBroken:
             raise
         except Exception as error:  # a bug must not take the house down: this call is taken back, the rest stands
@@ -309,6 +319,14 @@ class QueueManager:
             values = {**reply.values, "started_ms": self.started_ms}
             reply = replace(reply, values=values, last=self._looks.of(reply.q_name))
         return reply
+
+    def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
+        self._store.undo()
+        if isinstance(call, Put | PutMany) and call.unit:
+            self._store.apply([c.NoteRefused(session.connection, call.unit)], False)
+        if isinstance(error, NotAuthorized):
+            self._notes.told.append(partial(self._telling.refused, session, call, error))
+        return Refused(reason=int(error.reason), about=error.about)
 
     def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
         """Read once, decide once, write once; then the errands, on the same road."""

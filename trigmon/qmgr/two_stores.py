@@ -213,6 +213,19 @@ class TwoStores:
             self._own.prepare()
         self._own.end()
 
+    def forget_outcomes(self, before_ms: int) -> None:
+        """Of the member's own clients."""
+        self._own.forget_outcomes(before_ms)
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Of the member's own."""
+        return self._own.has_leftovers
+
+    def remove_leftovers(self) -> None:
+        """Of the member's own."""
+        self._own.remove_leftovers()
+
     def idle(self) -> None:
         """The member's own upkeep."""
         self._own.idle()

@@ -98,7 +98,17 @@ class CarryOver(Change, frozen=True):
 
 
 class SkipUnit(Change, frozen=True):
-    """A unit of work ended in which nothing was done; its number is used up."""
+    """A unit of work ended in which nothing was done; its number is used up, and its outcome goes on record."""
+
+    connection: int
+    number: int
+    client_id: str
+    outcome: UnitOutcome
+    now: int
+
+
+class NoteRefused(Change, frozen=True):
+    """A put in a unit of work was refused: if nothing else is done in that unit, it did not commit what it was for."""
 
     connection: int
     number: int
@@ -333,6 +343,7 @@ AnyChange = (
     | BeginUnit
     | CarryOver
     | SkipUnit
+    | NoteRefused
     | EndUnit
     | OpenHandle
     | CloseHandle

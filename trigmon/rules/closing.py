@@ -18,6 +18,7 @@ from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import Abandon, Forget, LetGo, Reap
 from trigmon.rules.facts import ConnectionFacts, Facts, Found, HandleFacts, QueueFacts
 from trigmon.rules.locking import released
+from trigmon.rules.skipping import LARGEST_UNIT
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, left_by_readers, rearmed
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -126,7 +127,11 @@ def decide_reap(call: Reap, facts: Facts, found: Found | None, now: int, ids: Id
 
 def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """MQDISC: a commit, then a close of every handle in the order of opening."""
-    ends: list[Call] = [Commit(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
+    connection = facts.connection
+    # The unit that the client says it is in may be one in which nothing was done, of which nothing stands here.
+    unit = connection.unit_number if connection.unit_id else call.unit
+    is_new = connection.unit_number < unit <= LARGEST_UNIT
+    ends: list[Call] = [Commit(unit=unit)] if connection.unit_id or is_new else []
     return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
 
 

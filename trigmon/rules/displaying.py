@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from heapq import nsmallest
+from operator import itemgetter
 from typing import Any
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
@@ -23,27 +26,35 @@ def decide_display(call: Display, facts: Facts, found: Found | None, now: int, i
     """Objects by generic name, in the order of their names, a slice at a time."""
     world = _world(facts)
     wanted = QUEUE_KINDS if call.object_type == "queue" else (object_type_of(call.object_type),)
-    objects: list[tuple[str, ObjectType, Definition, QueueFacts | None]] = []
-    if ObjectType.QLOCAL in wanted:
-        objects += [(q.definition.name, ObjectType.QLOCAL, q.definition, q) for q in world.queues]
-    if ObjectType.QALIAS in wanted:
-        objects += [(a.name, ObjectType.QALIAS, a, None) for a in world.aliases]
-    if ObjectType.QREMOTE in wanted:
-        objects += [(r.name, ObjectType.QREMOTE, r, None) for r in world.remotes]
-    if ObjectType.QMODEL in wanted:
-        objects += [(m.name, ObjectType.QMODEL, m, None) for m in world.models]
-    if ObjectType.PROCESS in wanted:
-        objects += [(p.name, ObjectType.PROCESS, p, None) for p in world.processes]
-    objects = [o for o in objects if matches(o[0], call.name)]
-    if ObjectType.QMGR in wanted:
-        objects.append((facts.q_mgr.name, ObjectType.QMGR, facts.q_mgr, None))
-    behind = sorted((o for o in objects if o[0] > call.after), key=lambda o: o[0])
+    objects = (
+        each
+        for each in _objects(world, facts.q_mgr)
+        if each[1] in wanted
+        and each[0] > call.after
+        and (each[1] is ObjectType.QMGR or matches(each[0], call.name))  # there is one
+    )
     limit = max(1, min(call.limit, SLICE))
+    behind = nsmallest(limit + 1, objects, key=itemgetter(0))
     rows = [
         {**shown(kind, definition, queue), **_paused(kind, definition, facts)}
         for _, kind, definition, queue in behind[:limit]
     ]
     return Decision(Listing(rows=rows, more=len(behind) > limit))
+
+
+_Object = tuple[str, ObjectType, Definition, QueueFacts | None]
+
+
+def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
+    yield from ((queue.definition.name, ObjectType.QLOCAL, queue.definition, queue) for queue in world.queues)
+    for kind, definitions in (
+        (ObjectType.QALIAS, world.aliases),
+        (ObjectType.QREMOTE, world.remotes),
+        (ObjectType.QMODEL, world.models),
+        (ObjectType.PROCESS, world.processes),
+        (ObjectType.QMGR, (q_mgr,)),
+    ):
+        yield from ((definition.name, kind, definition, None) for definition in definitions)
 
 
 def _paused(kind: ObjectType, definition: Any, facts: Facts) -> dict[str, str]:
@@ -142,7 +153,7 @@ def outcome_of(recorded: dict[int, UnitOutcome], unit: int) -> UnitOutcome:
     """What became of a client's unit, from the last outcomes on record for that client.
 
     Only the last two are kept. A unit just above the last one on record ended without a word: it was cut off and
-    backed out, since a commit is on record before it is answered.
+    backed out, since a commit is on record before it is answered, also that of a unit in which nothing was done.
     """
     if unit in recorded:
         return recorded[unit]

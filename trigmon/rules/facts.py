@@ -252,8 +252,8 @@ NOTHING_MOVED = Moved()
 class ConnectionFacts(msgspec.Struct, frozen=True):
     """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used.
 
-    ``reservations`` are those it stands behind. ``max_handles`` and ``max_dynamic_queues`` are for its user, over all
-    connections; 0 is any number.
+    ``reservations`` are those it stands behind; ``refused_unit`` is the last in which a put was refused.
+    ``max_handles`` and ``max_dynamic_queues`` are for its user, over all connections; 0 is any number.
     """
 
     connection: int
@@ -269,6 +269,7 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     is_setter: bool = False
     max_handles: int = 0
     max_dynamic_queues: int = 0
+    refused_unit: int = 0
     reservations: tuple[int, ...] = ()
 
 

@@ -136,6 +136,12 @@ def _skip_unit(standing: Standing, change: c.SkipUnit) -> None:
     standing.write(standing.connections, change.connection, replace(connection, unit_number=change.number))
 
 
+def _note_refused(standing: Standing, change: c.NoteRefused) -> None:
+    connection = standing.connections.get(change.connection)
+    if connection is not None:
+        standing.write(standing.connections, change.connection, replace(connection, refused_unit=change.number))
+
+
 def _end_unit(standing: Standing, change: c.EndUnit) -> None:
     unit = change.unit
     committed = change.outcome is UnitOutcome.COMMITTED
@@ -238,8 +244,9 @@ def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
     if isinstance(definition, LocalQueue):
         queue = standing.queues.get(definition.name)
         facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
-        if queue is None or queue.definition.initiation_q_name != definition.initiation_q_name:
-            standing.serving = None
+        before = None if queue is None else queue.definition.initiation_q_name
+        if before != definition.initiation_q_name:
+            standing.serve(definition.name, before, definition.initiation_q_name)
         if queue is not None:
             standing.count_dynamic(queue.definition, -1)
         standing.count_dynamic(definition, 1)
@@ -249,9 +256,10 @@ def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
 
 
 def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
-    standing.serving = None
     if change.object_type is ObjectType.QLOCAL:
-        standing.count_dynamic(standing.queues[change.name].definition, -1)
+        gone = standing.queues[change.name].definition
+        standing.serve(change.name, gone.initiation_q_name, None)
+        standing.count_dynamic(gone, -1)
     standing.drop(standing.tables()[change.object_type], change.name)
     if change.object_type is ObjectType.QLOCAL and change.name in standing.deleted:
         standing.drop(standing.deleted, change.name)
@@ -447,6 +455,7 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.BeginUnit: _begin_unit,
     c.CarryOver: _carry_over,
     c.SkipUnit: _skip_unit,
+    c.NoteRefused: _note_refused,
     c.EndUnit: _end_unit,
     c.OpenHandle: _open_handle,
     c.CloseHandle: _close_handle,

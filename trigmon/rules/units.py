@@ -85,7 +85,10 @@ def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
         return Decision(Done(), [EndUnit(facts.unit, outcome, now, facts.deleted)], reaps)
     if connection.unit_id or not connection.unit_number < unit <= LARGEST_UNIT:
         raise _ended(unit, connection.unit_number + (0 if connection.unit_id else 1))
-    return Decision(Done(), [SkipUnit(connection.connection, unit)])
+    if unit == connection.refused_unit:
+        # Who sent its commit behind its puts, and was cut off before any answer, asks whether the puts are there.
+        outcome = UnitOutcome.BACKED_OUT
+    return Decision(Done(), [SkipUnit(connection.connection, unit, connection.client_id, outcome, now)])
 
 
 def decide_outcome(call: Outcome, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

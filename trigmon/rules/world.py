@@ -6,6 +6,7 @@ Messages themselves are the store's. Each change is noted, so that :meth:`Standi
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
@@ -291,6 +292,15 @@ class Standing:
             for queue in queues
             if not queue.is_deleted
         )
+
+    def serve(self, q_name: str, before: str | None, initiation_q: str | None) -> None:
+        """A queue names another initiation queue than before; None where it is new, or goes."""
+        if self.serving is None:
+            return
+        if before is not None:
+            self.serving[before].remove(q_name)
+        if initiation_q is not None:
+            insort(self.serving.setdefault(initiation_q, []), q_name)
 
     def _reservations_of(self, queue: QueueFacts | None) -> tuple[Reservation, ...]:
         name = queue.definition.name if queue is not None else ""

@@ -234,7 +234,7 @@ class Daemon:
                 raise CannotStart(f"the socket unit listens on {door_at(door)}, and nobody proves who he is there")
         if not any(door.family == socket.AF_UNIX for door in doors):
             path = places.socket_path(self._settings.qmgr.name)
-            self._unix = UnixDoor(path, server.socket_mode, server.socket_group)
+            self._unix = UnixDoor(path, server.socket_mode, server.socket_group, self._settings.qmgr.directory)
             doors.append(self._unix.socket)
         if server.tcp_address:
             doors.append(tcp_door(server.tcp_address))

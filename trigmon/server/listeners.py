@@ -40,12 +40,18 @@ class UnixDoor:
     daemon is replaced and a living one's never is.
     """
 
-    def __init__(self, path: Path, mode: int, group: str | None) -> None:
+    def __init__(self, path: Path, mode: int, group: str | None, data: Path | None = None) -> None:
         length = len(os.fsencode(path))
         if length > places.MAX_SOCKET_PATH:
             raise CannotStart(
                 f"the socket's path {path} has {length} bytes and the system allows {places.MAX_SOCKET_PATH}: "
                 "set TRIGMON_RUNTIME to a shorter directory"
+            )
+        if path.parent == data and (group is not None or mode & 0o006):
+            raise CannotStart(
+                f"the socket's directory {data} is the data directory, and whoever may use the socket could read the "
+                "messages there: set TRIGMON_RUNTIME to another directory, or leave server.socket_group and "
+                "server.socket_mode as they are shipped"
             )
         self.path = path
         try:
@@ -54,7 +60,7 @@ class UnixDoor:
             raise CannotStart(f"server.socket_group: there is no group {group!r} on this machine") from None
         try:
             self._prepare(path.parent, mode, number)
-            self._lock = self._claim(path.parent / "lock")
+            self._lock = self._claim(path.with_name(f"{path.name}.lock"))
             self.socket = self._bind(mode, number)
         except OSError as error:
             raise CannotStart(

@@ -13,6 +13,7 @@ from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
+from trigmon.rules.facts import SLICE
 from trigmon.server.authority import user_name
 from trigmon.server.problems import CannotStart
 
@@ -66,9 +67,10 @@ def apply_definitions(manager: QueueManager, paths: Sequence[str], *, is_new: bo
     try:
         wanted = read_files(Path(path) for path in paths)
         existing = [row for kind in ("queue", "PROCESS", "QMGR") for row in rows(manager, kind)]
-        for step in plan(wanted, existing, create=not is_new):
-            perform(manager, [step.call])
-            made.append(f"{step.object_type} {step.name}")
+        steps = plan(wanted, existing, create=not is_new)
+        for start in range(0, len(steps), SLICE):
+            perform(manager, [step.call for step in steps[start : start + SLICE]])
+        made = [f"{step.object_type} {step.name}" for step in steps]
     except (DefinitionError, MQError) as error:
         raise CannotStart(f"the definitions cannot be applied: {error}") from error
     return made

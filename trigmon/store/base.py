@@ -122,7 +122,8 @@ def can_wait(change: AnyChange) -> bool:
 
     A unit's puts are backed out, volatile messages go, and so do temporary queues; that a unit is committed which the
     group's store has decided is told again at the next start. A get's mark may not wait: it raises the backout count.
-    Nor do the rows of a reservation wait, which are many: one slice a commit, without a sync.
+    Nor do the rows of a reservation wait, which are many: one slice a commit, without a sync. Nor does the outcome of a
+    unit in which nothing was done: it is on record before it is answered.
     """
     if isinstance(change, c.AddMessage):
         return bool(change.unit_id) or not change.is_persistent
@@ -146,7 +147,7 @@ def is_of_temporary_queue(change: AnyChange) -> bool:
 
 
 _STANDS_ONLY = (
-    *(c.BeginUnit, c.SkipUnit, c.OpenHandle, c.CloseHandle, c.SaveContext),
+    *(c.BeginUnit, c.NoteRefused, c.OpenHandle, c.CloseHandle, c.SaveContext),
     *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
     *(c.StampTrigger, c.NoteTriggered, c.NoteJudged, c.Connect, c.DropConnection),
     # What a program has done is written with what it did: its commits are.

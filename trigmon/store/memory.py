@@ -29,6 +29,7 @@ class MemoryStore(BaseStore):
         super().__init__()
         self._rows = Rows(self.standing.locks)
         self._outcomes: dict[str, dict[int, UnitOutcome]] = {}
+        self._recorded_ms: dict[str, int] = {}
         self._run_records: dict[str, dict[str, object]] = {}
         self._ended_ms: dict[str, int] = {}
         self._reservations: dict[int, Reservation] = {}
@@ -49,7 +50,7 @@ class MemoryStore(BaseStore):
         self.standing.cancelling = dict(before.cancelling)
         self.standing.running = {run_id: after_restart(doing) for run_id, doing in before.running.items()}
         self.standing.causes, self.standing.held = dict(before.causes), dict(before.held)
-        self._recover()
+        self._recover(now)
         for name, queue in before.queues.items():
             if queue.shared is not None:
                 continue  # the group's, of which there was but a picture here
@@ -71,11 +72,12 @@ class MemoryStore(BaseStore):
         self._next += ID_BLOCK
         return first
 
-    def _recover(self) -> None:
+    def _recover(self, now: int) -> None:
         for each in self.decided:
             for row in self._rows.of_unit(each.unit_id, list(self._rows.of)):
                 self._rows.settle(row, each.unit_id, UnitOutcome.COMMITTED)
             self._outcomes.setdefault(each.client_id, {})[each.number] = UnitOutcome.COMMITTED
+            self._recorded_ms[each.client_id] = now
         for row in list(self._rows.all()):
             if row.message.ordinal >= 0:
                 continue
@@ -127,6 +129,21 @@ class MemoryStore(BaseStore):
     def end(self) -> None:
         """See the port."""
 
+    def forget_outcomes(self, before_ms: int) -> None:
+        """See the port."""
+        there = {connection.client_id for connection in self.standing.connections.values()}
+        old = [c for c, at_ms in self._recorded_ms.items() if at_ms < before_ms and c not in there]
+        for client_id in old[:SLICE]:
+            del self._outcomes[client_id], self._recorded_ms[client_id]
+
+    @property
+    def has_leftovers(self) -> bool:
+        """See the port. What goes is gone at once here."""
+        return False
+
+    def remove_leftovers(self) -> None:
+        """See the port."""
+
     def idle(self) -> None:
         """See the port."""
 
@@ -156,14 +173,22 @@ class MemoryStore(BaseStore):
         unit = change.unit
         for row in self._rows.of_unit(unit.unit_id, {name for name, _ in (*unit.puts, *unit.gets)}):
             self._rows.settle(row, unit.unit_id, change.outcome)
-        recorded = self._outcomes.get(unit.client_id, {})
-        kept = {number: outcome for number, outcome in recorded.items() if number >= unit.number - 1}
-        self._write_key(self._outcomes, unit.client_id, {**kept, unit.number: change.outcome})
+        self._record(unit.client_id, unit.number, change.outcome, change.now)
+
+    def _skip_unit(self, change: c.SkipUnit) -> None:
+        self._record(change.client_id, change.number, change.outcome, change.now)
+
+    def _record(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
+        recorded = self._outcomes.get(client_id, {})
+        kept = {each: ended for each, ended in recorded.items() if each >= number - 1}
+        self._write_key(self._outcomes, client_id, {**kept, number: outcome})
+        self._write_key(self._recorded_ms, client_id, now)
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         recorded = self._outcomes.get(change.client_id, {})
         first = {change.number - 1: UnitOutcome.UNKNOWN}
         self._write_key(self._outcomes, change.client_id, {**first, **recorded})
+        self._write_key(self._recorded_ms, change.client_id, change.now)
 
     def _drop_definition(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
@@ -257,6 +282,7 @@ _WRITE: dict[type[c.Change], Any] = {
     c.RemoveMessage: MemoryStore._remove,
     c.BeginUnit: MemoryStore._begin_unit,
     c.EndUnit: MemoryStore._end_unit,
+    c.SkipUnit: MemoryStore._skip_unit,
     c.DropDefinition: MemoryStore._drop_definition,
     c.WriteRun: MemoryStore._write_run,
     c.DropRun: MemoryStore._drop_run,

@@ -118,6 +118,19 @@ class Store(Protocol):
     def end(self) -> None:
         """The turn is durable when this returns."""
 
+    def forget_outcomes(self, before_ms: int) -> None:
+        """In a turn: forgets outcomes of clients that are gone and had no unit of work since; a slice of them.
+
+        The next time it goes on behind that, and from the start again when it has been through.
+        """
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether rows are still to be removed that no call can meet any more."""
+
+    def remove_leftovers(self) -> None:
+        """In a turn: removes a slice of them."""
+
     def idle(self) -> None:
         """Nothing is going on: time for upkeep."""
 

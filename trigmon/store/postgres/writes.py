@@ -51,6 +51,7 @@ FROM unnest(?::int8[], ?::int8[], ?::int8[]) AS f (number, ordinal, id) WHERE m.
         4, "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ANY (?::int8[])", ("int8",), (0,)
     ),
     sql.REMOVE_MESSAGE: Bulk(5, "DELETE FROM message WHERE id = ANY (?::int8[])", ("int8",), (0,)),
+    sql.FORGET_CLIENT: Bulk(5, "DELETE FROM outcome WHERE client_id = ANY (?::text[])", ("text",), (0,)),
     sql.RECORD_BEFORE_FIRST: Bulk(
         6,
         """

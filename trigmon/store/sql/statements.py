@@ -107,7 +107,9 @@ INSERT INTO outcome (client_id, number, outcome, at_ms) VALUES (?, ?, 0, ?)
 ON CONFLICT (client_id, number) DO NOTHING"""
 FORGET_OUTCOMES = "DELETE FROM outcome WHERE client_id = ? AND number < ?"
 OUTCOMES = "SELECT number, outcome FROM outcome WHERE client_id = ?"
-FORGET_OLD_OUTCOMES = "DELETE FROM outcome WHERE at_ms < ?"
+CLIENTS_WITH_OUTCOMES = """
+SELECT client_id, max(at_ms) FROM outcome WHERE client_id > ? GROUP BY client_id ORDER BY client_id LIMIT ?"""
+FORGET_CLIENT = "DELETE FROM outcome WHERE client_id = ?"
 
 SET_OBJECT = """
 INSERT INTO object (kind, name, definition) VALUES (?, ?, ?)
@@ -118,9 +120,15 @@ ADD_QUEUE = "INSERT INTO queue (name) VALUES (?) RETURNING number"
 DROP_QUEUE = "DELETE FROM queue WHERE number = ?"
 QUEUES = "SELECT number, name FROM queue"
 # A queue whose definition is gone was deleted while somebody still used it.
-_DELETED = "number NOT IN (SELECT q.number FROM queue q JOIN object o ON o.kind = 'QLOCAL' AND o.name = q.name)"
-CLEAR_DELETED = f"DELETE FROM message WHERE queue IN (SELECT number FROM queue WHERE {_DELETED})"
-DROP_DELETED = f"DELETE FROM queue WHERE {_DELETED}"
+_DEFINED = "(SELECT q.number FROM queue q JOIN object o ON o.kind = 'QLOCAL' AND o.name = q.name)"
+_DELETED = f"number NOT IN {_DEFINED}"
+# No queue is called so: its rows go a slice at a time, and it when there are none left.
+DROPPED = "(dropped) "
+SET_DROPPED = f"UPDATE queue SET name = '{DROPPED}' || number WHERE number = ?"
+SET_DELETED_DROPPED = f"UPDATE queue SET name = '{DROPPED}' || number WHERE {_DELETED}"
+CLEAR_SLICE = (
+    "DELETE FROM message WHERE id IN (SELECT id FROM message WHERE queue = ? ORDER BY msg_id LIMIT ?) RETURNING id"
+)
 
 RECOVER_PUTS = "DELETE FROM message WHERE put_by IS NOT NULL"
 RECOVER_VOLATILE = "DELETE FROM message WHERE persistent = 0 AND ordinal IS NULL"
@@ -153,7 +161,7 @@ DELETE FROM reservation WHERE queue = ? AND consumer = ? AND ended_ms > 0 AND nu
     SELECT number FROM reservation WHERE queue = ? AND consumer = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"""
 FORGET_OLD_RESERVATIONS = "DELETE FROM reservation WHERE ended_ms < ?"
 DROP_RESERVATIONS = "DELETE FROM reservation WHERE queue = ?"
-DROP_RESERVATIONS_OF_NOTHING = "DELETE FROM reservation WHERE queue NOT IN (SELECT number FROM queue)"
+DROP_RESERVATIONS_OF_NOTHING = f"DELETE FROM reservation WHERE queue NOT IN {_DEFINED}"
 
 WRITE_RUN = """
 INSERT INTO run (run_id, state, q_name, record, ended_ms) VALUES (?, ?, ?, ?, ?)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, Paused, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage
 from trigmon.rules.following import causes_of, pause_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -26,7 +26,8 @@ from trigmon.store.sql.looking import Look
 from trigmon.store.sql.messages import Messages
 
 WEEK_MS = 7 * 86_400_000
-ENOUGH_CLIENTS = 10_000
+LEFTOVERS = 1000
+"""Rows that go at a time: a few milliseconds' work."""
 
 Execute = Callable[..., Any]
 
@@ -47,8 +48,9 @@ class RowStore(BaseStore):
         self._messages = Messages(execute)
         self._ledger = Ledger(execute, self._rows, self._open_rows)
         self._numbers: dict[str, int] = {}
-        self._begun: dict[str, int] = {}
         self._block_end = 0
+        self._dropped: set[int] = set()
+        self._looked_to = ""
 
     # -- what a database does ---------------------------------------------------------------------------
 
@@ -82,10 +84,8 @@ class RowStore(BaseStore):
             definition = _definition(kind, text)
             if isinstance(definition, LocalQueue) and definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
                 self._execute(sql.DROP_OBJECT, (kind, definition.name))
-        self._execute(sql.CLEAR_DELETED)
-        self._execute(sql.DROP_DELETED)
+        self._execute(sql.SET_DELETED_DROPPED)
         self._execute(sql.DROP_PAUSES_OF_NOTHING)
-        self._execute(sql.FORGET_OLD_OUTCOMES, (now - WEEK_MS,))
         self._execute(sql.FORGET_OLD_RESERVATIONS, (now - WEEK_MS,))
         self._execute(sql.DROP_RESERVATIONS_OF_NOTHING)
         first = int(self._meta("next_id") or 1)
@@ -95,8 +95,7 @@ class RowStore(BaseStore):
 
     def _load(self) -> None:
         """What stands, from the rows that are there."""
-        names = dict(self._rows(sql.QUEUES))
-        self._numbers = {name: number for number, name in names.items()}
+        names = self._read_numbers()
         depths: dict[str, list[int]] = {}
         for number, priority, count in chain.from_iterable(map(self._rows, sql.DEPTHS.values())):
             if number not in names:
@@ -116,6 +115,13 @@ class RowStore(BaseStore):
         for (text,) in self._rows(sql.RESERVATIONS_LEFT):
             standing.follow(c.SetReservation(_reservation(text)))
         standing.mark()
+
+    def _read_numbers(self) -> dict[int, str]:
+        """The queues by their numbers, those included that are dropped and have rows left."""
+        names: dict[int, str] = dict(self._rows(sql.QUEUES))
+        self._dropped = {number for number, name in names.items() if name.startswith(sql.DROPPED)}
+        self._numbers = {name: number for number, name in names.items() if number not in self._dropped}
+        return names
 
     def is_new(self) -> bool:
         """Whether no queue manager had it before. Asked before :meth:`open`."""
@@ -143,8 +149,7 @@ class RowStore(BaseStore):
 
     def _forget_call(self) -> None:
         """A call was taken back of which something was written: what is known of the rows is read again."""
-        self._numbers = {name: number for number, name in self._rows(sql.QUEUES)}
-        self._begun.clear()
+        self._read_numbers()
         # That numbers up to the block's end are in use may have been taken back as well.
         self._block_end = 0
 
@@ -267,10 +272,10 @@ class RowStore(BaseStore):
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         self._keep_ids_behind(change.unit_id)
-        if len(self._begun) > ENOUGH_CLIENTS:
-            self._begun.clear()
-        last = self._begun.get(change.client_id)
-        if last != change.number - 1:
+        # Each unit that this connection has ended is on record. Before its first, or behind a gap, that is missing by
+        # which a unit that was cut off is known.
+        before = self.standing.connections[change.connection].unit_number
+        if not before or before != change.number - 1:
             self._execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
             self._must_commit = True
 
@@ -278,9 +283,41 @@ class RowStore(BaseStore):
         unit = change.unit
         if not change.is_decided:
             self._messages.end_unit(unit, unit.unit_id, is_commit=change.outcome is UnitOutcome.COMMITTED)
-        self._execute(sql.RECORD_OUTCOME, (unit.client_id, unit.number, int(change.outcome), change.now))
-        self._execute(sql.FORGET_OUTCOMES, (unit.client_id, unit.number - 1))
-        self._begun[unit.client_id] = unit.number
+        self._record(unit.client_id, unit.number, change.outcome, change.now)
+
+    def _skip_unit(self, change: c.SkipUnit) -> None:
+        self._record(change.client_id, change.number, change.outcome, change.now)
+
+    def _record(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
+        self._execute(sql.RECORD_OUTCOME, (client_id, number, int(outcome), now))
+        self._execute(sql.FORGET_OUTCOMES, (client_id, number - 1))
+
+    def forget_outcomes(self, before_ms: int) -> None:
+        """See the port. A client that is there keeps its own, however long ago they were."""
+        clients = self._rows(sql.CLIENTS_WITH_OUTCOMES, (self._looked_to, SLICE))
+        self._looked_to = clients[-1][0] if len(clients) == SLICE else ""
+        there = {connection.client_id for connection in self.standing.connections.values()}
+        old = [client for client, at_ms in clients if at_ms < before_ms and client not in there]
+        if old:
+            self._will_write()
+        for client in old:
+            self._run_sql(sql.FORGET_CLIENT, (client,))
+
+    @property
+    def has_leftovers(self) -> bool:
+        """See the port."""
+        return bool(self._dropped)
+
+    def remove_leftovers(self) -> None:
+        """See the port."""
+        number = next(iter(self._dropped))
+        self._will_write()
+        if len(self._rows(sql.CLEAR_SLICE, (number, LEFTOVERS))) < LEFTOVERS:
+            self._run_sql(sql.DROP_QUEUE, (number,))
+            self._dropped.discard(number)
+
+    def _will_write(self) -> None:
+        """The turn writes, and what no call asked for need not last."""
 
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
@@ -296,9 +333,13 @@ class RowStore(BaseStore):
             self._execute(sql.DROP_CAUSE, cause)
         if change.object_type is ObjectType.QLOCAL:
             number = self._numbers.pop(change.name)
-            self._execute(sql.CLEAR_QUEUE, (number,))
             self._execute(sql.DROP_RESERVATIONS, (number,))
-            self._execute(sql.DROP_QUEUE, (number,))
+            if self.standing.queues[change.name].depth > SLICE:
+                self._execute(sql.SET_DROPPED, (number,))
+                self._dropped.add(number)
+            else:
+                self._execute(sql.CLEAR_QUEUE, (number,))
+                self._execute(sql.DROP_QUEUE, (number,))
 
     def _delete_logically(self, change: c.DeleteLogically) -> None:
         """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
@@ -323,6 +364,7 @@ _WRITE: dict[type[c.Change], Any] = {
     c.SetAside: RowStore._set_aside,
     c.BeginUnit: RowStore._begin_unit,
     c.EndUnit: RowStore._end_unit,
+    c.SkipUnit: RowStore._skip_unit,
     c.SetDefinition: RowStore._set_definition,
     c.DropDefinition: RowStore._drop_definition,
     c.DeleteLogically: RowStore._delete_logically,

@@ -207,6 +207,14 @@ class SqliteStore(RowStore):
                 raise  # what was written of this call is taken back
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
+    def _will_write(self) -> None:
+        self._must_commit = True
+        try:
+            if not self._in_turn:
+                self._begin_turn(is_full=False)
+        except apsw.Error as error:
+            raise StoreBroken(str(error)) from error
+
     def _keep_block(self, number: int) -> None:
         self._must_sync = self._must_commit = True
         if not self._in_turn:
