@@ -14,7 +14,7 @@ from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.server.authority import user_name
-from trigmon.server.problems import CannotStart
+from trigmon.server.problems import MISCONFIGURED, STORE_BROKEN, CannotStart
 
 _OWN = "trigmon"
 
@@ -70,5 +70,6 @@ def apply_definitions(manager: QueueManager, paths: Sequence[str], *, is_new: bo
             perform(manager, [step.call])
             made.append(f"{step.object_type} {step.name}")
     except (DefinitionError, MQError) as error:
-        raise CannotStart(f"the definitions cannot be applied: {error}") from error
+        status = STORE_BROKEN if getattr(error, "can_pass", False) else MISCONFIGURED
+        raise CannotStart(f"the definitions cannot be applied: {error}", status) from error
     return made
