@@ -17,7 +17,7 @@ def _size(value: Any) -> Any:
     """Bytes of ``64 MiB``, ``1GB``, ``4096``; what is no text passes on to the model."""
     if not isinstance(value, str):
         return value
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)[bB]?\s*", value)
+    found = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([kKMGT]?)(i?)[bB]?\s*", value)
     if not found:
         raise ValueError(f"{value!r} is no size such as 64 MiB or 1 GB")
     number, prefix, binary = found.groups()

@@ -24,7 +24,8 @@ from pydantic import (
     ValidationError,
 )
 
-from trigmon import places, yaml12
+from trigmon import files, places, yaml12
+from trigmon.mq.shortening import shortened
 from trigmon.setting_values import (
     Address,
     Bytes,
@@ -43,11 +44,15 @@ COMMAND_LINE = "command line"
 
 
 class SettingsError(ValueError):
-    """The settings cannot be used. ``problems`` are sentences, each beginning with the place it is about."""
+    """The settings cannot be used. ``problems`` are sentences, each beginning with the place it is about.
 
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
+    ``can_pass``: a file could not be read, and may be later, as it stands.
+    """
+
+    def __init__(self, problems: list[str], *, can_pass: bool = False) -> None:
+        self.problems = list(map(shortened, problems))
+        super().__init__("\n".join(self.problems))
+        self.can_pass = can_pass
 
 
 class _Section(BaseModel):
@@ -238,13 +243,15 @@ def load(
     environ = os.environ if environ is None else environ
     problems: list[str] = []
     found: dict[str, _Found] = {}
+    can_pass = False
     for layer in _layers(overrides or {}, config, environ):
         try:
             found.update(layer(problems))
         except (OSError, yaml12.YamlError) as error:
             problems.append(_unreadable(error))
+            can_pass = can_pass or (isinstance(error, OSError) and files.can_pass(error))
     if problems:
-        raise SettingsError(problems)
+        raise SettingsError(problems, can_pass=can_pass)
     return _settings(found)
 
 

@@ -21,6 +21,12 @@ from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import BaseResolver
 
+from trigmon import files
+from trigmon.mq.shortening import shortened
+
+MOST_DIGITS = 1000
+"""What has more is a word and no number: Python reads and writes no number of some thousands of digits."""
+
 Step = str | int
 """One step into a document: a mapping's key or a sequence's index from 0."""
 
@@ -29,9 +35,9 @@ class YamlError(ValueError):
     """The text is no YAML 1.2 we take. ``where`` is ``FILE:LINE``, ``str()`` is one line for a person."""
 
     def __init__(self, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}")
+        self.problem = shortened(problem)
+        super().__init__(f"{where}: {self.problem}")
         self.where = where
-        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -132,13 +138,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def read(path: Path) -> Document:
-    """The only document of a file; OSError as opening it raises it."""
-    return load(path.read_bytes(), str(path))
+    """The only document of a file, as :func:`trigmon.files.read` reads it. Raises OSError."""
+    return load(files.read(path), str(path))
 
 
 def read_all(path: Path) -> list[Document]:
     """Every document of a file."""
-    return load_all(path.read_bytes(), str(path))
+    return load_all(files.read(path), str(path))
 
 
 def scalar(text: str) -> Any:
@@ -224,7 +230,9 @@ def _float(text: str) -> float:
     return special[text.lower()] if text.lower() in special else float(text)
 
 
-def _int(text: str) -> int:
+def _int(text: str) -> int | str:
+    if len(text) > MOST_DIGITS:
+        return text
     # int(text, 0) would refuse 012, which a person reads as twelve.
     bases = {"0o": 8, "0x": 16}
     return int(text[2:], bases[text[:2]]) if text[:2] in bases else int(text)

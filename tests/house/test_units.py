@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from trigmon import places
+from trigmon.server.problems import EXITS, MISCONFIGURED, STOPPED
 
 ANALYZE = shutil.which("systemd-analyze")
 UNITS = ["trigmon@.service", "trigmon@.socket", "trigmon-monitor@.service"]
@@ -30,7 +31,26 @@ def installed(tmp_path):
 def test_systemd_finds_no_fault_with_the_units(installed):
     units = [installed / name.replace("@", "@QM1") for name in UNITS]
     said = subprocess.run([ANALYZE, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stdout + said.stderr) == (0, "")
+    version = int(subprocess.run([ANALYZE, "--version"], capture_output=True, text=True, check=True).stdout.split()[1])
+    of_later = [] if version >= 254 else ["RestartSteps", "RestartMaxDelaySec"]
+    ignored = [f"Unknown key '{key}' in section [Service], ignoring." for key in of_later]
+    left = [line for line in (said.stdout + said.stderr).splitlines() if not line.endswith(tuple(ignored))]
+    assert (said.returncode, left) == (0, [])
+
+
+@pytest.mark.parametrize(("program", "name"), [("run", "trigmon@.service"), ("monitor", "trigmon-monitor@.service")])
+def test_a_unit_is_tried_again_for_ever_after_every_end_that_can_pass(program, name):
+    said = dict(
+        re.findall(r"^(Start\w+|Restart\w*)=(.*)$", (places.shipped("systemd") / name).read_text(), re.MULTILINE)
+    )
+    assert said.pop("RestartPreventExitStatus") == str(MISCONFIGURED)
+    assert (said["Restart"], said["StartLimitIntervalSec"]) == ("on-failure", "0")
+    assert "StartLimitBurst" not in said
+    assert float(said["RestartSec"]) < float(said["RestartMaxDelaySec"]) <= 60
+    ends = [each for each in EXITS if each.program == program]
+    assert {each.status: each.is_tried_again for each in ends} == {
+        status: status not in (STOPPED, MISCONFIGURED) for status in (each.status for each in ends)
+    }
 
 
 @needs_systemd

@@ -54,8 +54,27 @@ class TestAsAnotherUser:
         assert fields["Uid"].split() == [str(nobody.pw_uid)] * 4
         assert fields["Gid"].split() == [str(nobody.pw_gid)] * 4
         assert sorted(map(int, fields["Groups"].split())) == sorted(os.getgrouplist("nobody", nobody.pw_gid))
-        assert {int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
+        assert {int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")} == {0}
         assert "0077" in status
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    def test_it_keeps_no_right_of_a_monitor_that_may_bound_nothing(self):
+        """A monitor in its unit has four rights, also inheritable and ambient ones."""
+        rights = "+setuid,+setgid,+kill,+chown"
+        starts = (
+            "import os, sys\n"
+            "from trigmon.launch import forked\n"
+            "user = {'name': 'nobody', 'uid': 65534, 'gid': 65534, 'groups': [65534]}\n"
+            "argv = ['/bin/cat', '/proc/self/status']\n"
+            "sys.exit(forked.start(argv, {}, '/', (0, 1, 2), user=user, limits={}, credentials='').wait())\n"
+        )
+        kept = [f"--{of}=-all,{rights}" for of in ("inh-caps", "ambient-caps", "bounding-set")]
+        dropped = ["setpriv", *kept, sys.executable, "-c", starts]
+        ran = subprocess.run(dropped, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        fields = dict(line.split(":", 1) for line in ran.stdout.splitlines() if ":" in line)
+        assert fields["Uid"].split()[0] == "65534"
+        assert {int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
 
     def test_it_leads_its_session_has_three_descriptors_and_is_deaf_to_no_signal(self, open_house):
         text = "awk '{print $6}' /proc/$$/stat; ls /proc/$$/fd; grep SigIgn /proc/$$/status | cut -f2"

@@ -146,6 +146,18 @@ BROKEN = {
         ("ALTER PROCESS(P) ENVRDATA('say ''it is'' &  ')", "PROCESS P", "ENVRDATA('say ''it is'' &')"),
         ("ALTER PROCESS(P) APPLICID('run &') ENVRDATA('&')", "PROCESS P", "APPLICID('run &') ENVRDATA('&')"),
     ],
+    "placeholder-in-a-path": [
+        (
+            "ALTER PROCESS(P) APPLICID('load --to=/srv/{queue}.csv -v') ENVRDATA('{trigdata}/x {queue} /srv/{run}')",
+            "PROCESS P",
+            "APPLICID('load ''--to=/srv/{queue}.csv'' -v') ENVRDATA('''{trigdata}/x'' ''{queue}'' ''/srv/{run}''')",
+        ),
+        (
+            "DEFINE PROCESS(J) APPLTYPE(SPARK) APPLICID('job.py') SPKARGS('/srv//{queue}') INSTANCES(1)",
+            "PROCESS J",
+            "SPKARGS('''/srv//{queue}''')",
+        ),
+    ],
 }
 CASES = [(rule, *case) for rule, cases in BROKEN.items() for case in cases]
 

@@ -1,5 +1,6 @@
 """A disk that is nearly full refuses puts in good time, and everything else goes on."""
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -8,7 +9,8 @@ import pytest
 
 import trigmon
 from tests.daemons import define
-from trigmon.server.disk import DiskReserve
+from tests.waiting import until
+from trigmon.server.disk import LEAST, DiskReserve
 
 
 def test_under_the_reserve_puts_are_refused_and_gets_go_on(daemon):
@@ -66,12 +68,13 @@ def test_a_disk_filled_by_puts_loses_nothing_and_has_room_again_after_gets(small
 def test_the_disk_is_looked_at_once_a_turn_and_changes_are_told(tmp_path):
     told = []
     looked = []
-    reserve = DiskReserve(tmp_path, 100, lambda allowed, free: told.append((allowed, free)))
+    few, most = LEAST + 100, LEAST + 101
+    reserve = DiskReserve(tmp_path, few, lambda allowed, free: told.append((allowed, free)))
     reserve.free = lambda: looked.append(1) or free
-    for free in (101, 100, 100, 101):
+    for free in (most, few, few, most):
         reserve.new_turn()
-        assert reserve.puts_allowed() == reserve.puts_allowed() == (free > 100)
-    assert told == [(False, 100), (True, 101)]
+        assert reserve.puts_allowed() == reserve.puts_allowed() == (free > few)
+    assert told == [(False, few), (True, most)]
     assert len(looked) == 4
 
 
@@ -86,3 +89,80 @@ def test_a_store_that_fails_at_the_orderly_end_is_said_to_have_failed(daemon):
     assert one.events("the store failed; what became of the last calls is unknown")
     with one.start().connect() as qm, qm.open("Q", "input_shared") as q:
         assert [message.data for message in q.drain()] == [b"kept"]
+
+
+def fill(directory):
+    """A neighbour takes every byte that is left."""
+    for size in (1 << 20, 4096, 1):
+        with (directory / "neighbour").open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"\0" * size)
+
+
+def put_until_refused(q, body, most):
+    """How many were put."""
+    for put in range(most):
+        try:
+            q.put(body)
+        except trigmon.StorageMediumFull:
+            return put
+    raise AssertionError("it was never full")
+
+
+@pytest.mark.parametrize("size", [100, 50_000])
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_full_store_is_started_on_a_full_disk_and_emptied_and_goes_on(small_disk, daemon, end, size):
+    one = daemon(home=small_disk, settings={"store.disk_reserve": 0})
+    body = b"x" * size
+    if size < 1000:  # small messages need not fill all of it
+        (small_disk / "ballast").write_bytes(b"\0" * (50 << 20))
+    with one.connect() as qm:
+        define(qm, "Q", def_persistence="persistent", max_q_depth=1_000_000)
+        with qm.open("Q", "output") as q:
+            put = put_until_refused(q, body, 1_000_000)
+    assert put > 20
+    fill(small_disk)
+    getattr(one, end)()
+    fill(small_disk)
+    with one.start().connect() as qm, qm.open("Q", "input_shared", "output") as q:
+        with pytest.raises(trigmon.StorageMediumFull):
+            q.put(body)
+        assert sum(len(message.data) == size for message in q.drain(batch=10)) == put
+        (small_disk / "neighbour").unlink()
+        until(lambda: (one.data / "spare").exists())
+        q.put(body)
+        assert q.get().data == body
+    assert one.stop() == 0
+
+
+@pytest.mark.parametrize("failing", ["full", "read-only", "no file"])
+def test_a_data_directory_that_cannot_be_opened_now_ends_with_70_and_is_opened_later(small_disk, daemon, failing):
+    one = daemon(home=small_disk / "home", start=False)
+    one.home.mkdir()
+    one.log = small_disk.with_name(f"{small_disk.name}.log")
+    runtime = {"TRIGMON_RUNTIME": str(small_disk.with_name(f"{small_disk.name}.run"))}
+    if failing == "no file":
+        one.data.write_text("")
+        assert one.launch(env=one.env | runtime).wait() == 2
+        return
+    if failing == "full":
+        fill(small_disk)
+    else:
+        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    assert one.launch(env=one.env | runtime).wait() == 70
+    assert str(one.data) in one.events("the queue manager cannot start")[0]["why"]
+    if failing == "full":
+        (small_disk / "neighbour").unlink()
+    else:
+        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    one.launch(env=one.env | runtime)
+    one.wait_for_event("ready")
+    assert one.stop() == 0
+
+
+def test_a_small_reserve_counts_as_what_a_turn_needs(tmp_path):
+    reserve = DiskReserve(tmp_path, 0, lambda *_: None)
+    for free, allowed in ((LEAST, False), (LEAST + 1, True)):
+        reserve.free = lambda free=free: free
+        reserve.new_turn()
+        assert reserve.puts_allowed() is allowed

@@ -32,6 +32,13 @@ class TestOptions:
         assert plan.path == Path("/users/ours/queues/A&B")
         assert (plan.batch, plan.wait_interval_ms, plan.groups) == (10_000, 1000, False)
 
+    @pytest.mark.parametrize("queue", ["..", ".", "../../ETC", "/ETC/PASSWD", ".SSH"])
+    def test_no_queues_name_leads_out_of_its_directory(self, monkeypatch, queue):
+        monkeypatch.setenv("HOME", "/users/ours")
+        path = parsed(["--queue", queue]).path
+        assert path.parent == Path("/users/ours/queues")
+        assert not path.name.startswith(".")
+
     def test_the_queue_is_that_of_the_trigger_where_none_is_named(self, monkeypatch):
         monkeypatch.setenv("TRIGMON_QNAME", "TRIGGERED")
         assert parsed([]).queue == "TRIGGERED"

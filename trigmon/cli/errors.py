@@ -59,7 +59,7 @@ def exit_for(error: Exception) -> tuple[int | None, list[str]]:
         return exit_code(error), [sentence(error)]
     # Only who has loaded these modules can have raised their errors, and loading them is what small commands spare.
     if isinstance(error, _class("trigmon.settings", "SettingsError")):
-        return USAGE, str(error).splitlines()
+        return FAILED if getattr(error, "can_pass", False) else USAGE, str(error).splitlines()
     if isinstance(
         error, (_class("trigmon.definitions.read", "DefinitionError"), _class("trigmon.yaml12", "YamlError"))
     ):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trigmon import files
 from trigmon.cli.command import command, invocation
+from trigmon.mq.shortening import shortened
 
 if TYPE_CHECKING:
     from trigmon.rules.lint import Finding
@@ -25,6 +27,9 @@ Places = dict[tuple[str, str], str]
 
 class LoadError(ValueError):
     """Files that cannot be linted since they cannot be loaded. The text has a line for each mistake."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("\n".join(map(shortened, text.splitlines())))
 
 
 @command(
@@ -148,7 +153,7 @@ def _load_mqsc(stage: InProcess, q_mgr: str, file: Path) -> Places:
     places: Places = {}
     problems = []
     try:
-        text = file.read_text(encoding="utf-8")
+        text = files.read(file).decode()
     except UnicodeDecodeError as error:
         raise LoadError(f"{file}: it is no text in UTF-8: {error.reason}") from None
     for read in read_script(text):

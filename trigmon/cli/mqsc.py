@@ -10,15 +10,16 @@ from typing import TextIO
 
 import click
 
+from trigmon import files
 from trigmon.cli.command import command, invocation
 
 HISTORY_LENGTH = 1000
 
 
 @command("mqsc", "echo 'DISPLAY QUEUE(*) CURDEPTH' | trigmon mqsc\ntrigmon mqsc definitions.mqsc")
-@click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"), required=False)
+@click.argument("file", required=False)
 @click.pass_context
-def mqsc(ctx: click.Context, file: TextIO | None) -> None:
+def mqsc(ctx: click.Context, file: str | None) -> None:
     """Run MQSC commands from FILE, or from standard input, as runmqsc does.
 
     A terminal is prompted, a pipe is not; END or the end of the input ends it. What MQ knows and trigmon has not is
@@ -28,13 +29,21 @@ def mqsc(ctx: click.Context, file: TextIO | None) -> None:
     from trigmon.mq.errors import MQError
     from trigmon.mqsc.script import COULD_NOT_RUN, run
 
+    script = _opened(file) if file is not None else None
     try:
         with invocation().connected() as qm:
-            code = run(_lines(file, qm.q_mgr_name), qm.call, click.echo, qm.q_mgr_name)
+            code = run(_lines(script, qm.q_mgr_name), qm.call, click.echo, qm.q_mgr_name)
     except MQError as error:
         click.echo(f"AMQ8146E: trigmon queue manager not available.\n   {sentence(error)}", err=True)
         code = COULD_NOT_RUN
     ctx.exit(code)
+
+
+def _opened(file: str) -> TextIO:
+    try:
+        return TextIOWrapper(files.opened(file), encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise click.BadParameter(f"{file!r}: {error.strerror}", param_hint="[FILE]") from None
 
 
 def _lines(file: TextIO | None, q_mgr_name: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trigmon import yaml12
+from trigmon import files, yaml12
 from trigmon.definitions.models import (
     LATER_KEYS,
     LATER_OBJECTS,
@@ -30,6 +30,7 @@ from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import AttrValueError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.mq.shortening import shortened
 from trigmon.rules.programs import faults
 
 KINDS = {which.name.lower(): which for which in ObjectType}
@@ -38,11 +39,15 @@ SETTINGS_FILE = "trigmon.yaml"
 
 
 class DefinitionError(ValueError):
-    """Files that define nothing sensible. ``problems`` holds a sentence each, with ``FILE:LINE`` in front."""
+    """Files that define nothing sensible. ``problems`` holds a sentence each, with ``FILE:LINE`` in front.
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = list(problems)
+    ``can_pass``: a file could not be read, and may be later, as it stands.
+    """
+
+    def __init__(self, problems: Iterable[str], *, can_pass: bool = False) -> None:
+        self.problems = list(map(shortened, problems))
         super().__init__("\n".join(self.problems))
+        self.can_pass = can_pass
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ def read_files(paths: Iterable[Path]) -> list[Wanted]:
     """
     wanted: list[Wanted] = []
     problems: list[str] = []
+    can_pass = False
     for path in paths:
         try:
             for file in _files(path):
@@ -74,10 +80,11 @@ def read_files(paths: Iterable[Path]) -> list[Wanted]:
         except yaml12.YamlError as error:
             problems.append(str(error))
         except OSError as error:
-            problems.append(f"{path}: it cannot be read: {error.strerror}")
+            problems.append(f"{error.filename or path}: it cannot be read: {error.strerror}")
+            can_pass = can_pass or files.can_pass(error)
     problems += _named_twice(wanted)
     if problems:
-        raise DefinitionError(problems)
+        raise DefinitionError(problems, can_pass=can_pass)
     return wanted
 
 

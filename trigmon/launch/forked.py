@@ -9,6 +9,7 @@ Standard library only, and imported by the keeper when it is needed.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import signal
@@ -19,6 +20,14 @@ from typing import Any, NoReturn
 
 MORE_CPU_S = 5
 """How much processor time lies between SIGXCPU and SIGKILL, for a program to clean up in."""
+
+
+_PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
+_CAPABILITY_VERSION_3 = 0x20080522
+_CAPABILITIES = 64
+"""So many there can be; dropping one that the kernel does not know fails, and ends the dropping."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(OSError):  # noqa: N818 - named for what the kernel said
@@ -121,12 +130,35 @@ def _leave_the_keeper(stdio: Sequence[int]) -> None:
 
 
 def _become(user: Mapping[str, Any]) -> None:
+    _bound()
     try:
         os.setgroups(user["groups"])
         os.setresgid(user["gid"], user["gid"], user["gid"])
         os.setresuid(user["uid"], user["uid"], user["uid"])
     except OSError as error:
         raise OSError(f"it could not become the user {user['name']}: {error.strerror}") from None
+    _give_up_rights()
+
+
+def _bound() -> None:
+    """Empties the bounding set, so that no file gives the program a right (capabilities(7)).
+
+    That takes CAP_SETPCAP, which a monitor in its unit has not: there the unit bounds it, with no_new_privs.
+    """
+    for capability in range(_CAPABILITIES):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
+            return
+
+
+def _give_up_rights() -> None:
+    """The inheritable rights too, which an execve would leave: another user's program is to have none of ours.
+
+    Raises OSError.
+    """
+    _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header, none = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    if _libc.capset(header, none):
+        raise OSError(f"it could not give up the monitor's rights: {os.strerror(ctypes.get_errno())}")
 
 
 def _enter(directory: str, whose: str) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import pwd
 import stat
+from io import TextIOWrapper
 from pathlib import Path
 
 import msgspec
 
+from trigmon import files
 from trigmon.launch.port import LaunchError
 
 CAP_CHOWN, CAP_KILL, CAP_SETGID, CAP_SETUID = 0, 5, 6, 7
@@ -76,7 +78,7 @@ def allowed(name: str, allow_list: Path | None, *, gives_files: bool = False) ->
 def listed(allow_list: Path) -> set[str]:
     """The users of an allow-list: one a line, ``#`` begins a comment. Raises LaunchError when it cannot be trusted."""
     try:
-        with allow_list.open(encoding="utf-8") as file:
+        with TextIOWrapper(files.opened(allow_list), encoding="utf-8") as file:
             _trust(allow_list, os.fstat(file.fileno()))
             _trust(allow_list.parent, allow_list.parent.stat())
             lines = [line.partition("#")[0].strip() for line in file]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trigmon.mq.reasons import CompCode, Reason
+from trigmon.mq.shortening import shortened
 
 
 class MQError(Exception):
@@ -17,8 +18,8 @@ class MQError(Exception):
     comp_code: ClassVar[CompCode] = CompCode.FAILED
 
     def __init__(self, about: str = "") -> None:
-        super().__init__(about)
-        self.about = about
+        self.about = shortened(about)
+        super().__init__(self.about)
 
     def __str__(self) -> str:
         said = f"{self.reason.mq_name} ({int(self.reason)})"

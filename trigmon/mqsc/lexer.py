@@ -36,7 +36,8 @@ class Statement:
 
     def line_at(self, offset: int) -> int:
         """The number of the line in which the character at ``offset`` stood."""
-        return max((line for start, line in self.marks if start <= offset), default=self.line)
+        found = bisect_right(self.marks, offset, key=lambda mark: mark[0])
+        return self.marks[found - 1][1] if found else self.line
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,11 @@ class Parameter:
 
 @dataclass
 class _Open:
-    """A command that is still being read."""
+    """A command that is still being read: its ``parts``, which are joined once, at its end."""
 
     line: int
-    text: str = ""
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
     marks: list[tuple[int, int]] = field(default_factory=list)
     source: list[str] = field(default_factory=list)
 
@@ -91,8 +93,9 @@ def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
         current.source.append(raw.rstrip())
         line = raw.rstrip()
         body = line[:-1] if continues(line) else line
-        current.marks.append((len(current.text), number))
-        current.text += body.lstrip() if skip_blanks else body
+        current.marks.append((current.length, number))
+        current.parts.append(body.lstrip() if skip_blanks else body)
+        current.length += len(current.parts[-1])
         skip_blanks = line.endswith("+")
         if not continues(line):
             yield from _split(current)
@@ -103,16 +106,17 @@ def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
 
 def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
     """A joined line at its semicolons; those inside quotes are text."""
-    ends = [m.start() for m in re.finditer(r"'[^']*'?|;", read.text) if m.group() == ";"]
+    text = "".join(read.parts)
+    ends = [m.start() for m in re.finditer(r"'[^']*'?|;", text) if m.group() == ";"]
     starts = [start for start, _ in read.marks]
     begin = 0
-    for end in [*ends, len(read.text)]:
-        piece = read.text[begin:end]
+    for end in [*ends, len(text)]:
+        piece = text[begin:end]
         if piece.strip(_SEPARATORS).strip():
             first = bisect_right(starts, begin) - 1
             inside = read.marks[first : bisect_left(starts, end, first + 1)]
             marks = tuple((max(0, start - begin), line) for start, line in inside)
-            last = unfinished and end == len(read.text)
+            last = unfinished and end == len(text)
             shown = tuple(read.source) if begin == 0 else ()
             begun = len(piece) - len(piece.lstrip(_SEPARATORS))
             line = max(line for start, line in marks if start <= begun)

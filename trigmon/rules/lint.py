@@ -8,6 +8,7 @@ user knows the program, it says PROGRAM.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ from trigmon.mq.enums import (
 )
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.rules.defining import DEFAULT_OBJECTS
+from trigmon.rules.programs import path_words
 
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000
@@ -340,6 +342,18 @@ def trailing_ampersand(given: Definitions) -> Iterator[Found]:
             yield Found(ObjectType.PROCESS, process.name, found, f"ALTER PROCESS({_q(process.name)}) {without}")
 
 
+def placeholder_in_a_path(given: Definitions) -> Iterator[Found]:
+    """APPLICID, ENVRDATA or SPKARGS with {queue} or {trigdata} as part of a path."""
+    for process in given.processes.values():
+        found = {ATTRIBUTES[ObjectType.PROCESS][name].mqsc: texts for name, *texts in path_words(process)}
+        if found:
+            said, without = (
+                " ".join(f"{word}({_text(shlex.join(texts[which]))})" for word, texts in found.items())
+                for which in (0, 1)
+            )
+            yield Found(ObjectType.PROCESS, process.name, said, f"ALTER PROCESS({_q(process.name)}) {without}")
+
+
 RULES: dict[Rule, str] = {
     trigger_without_process: "Nothing starts: no trigger message is written while the process is not defined.",
     trigger_without_initiation_queue: "Nothing starts: there is no queue for the trigger message to go to.",
@@ -370,6 +384,8 @@ RULES: dict[Rule, str] = {
     alias_to_nothing: "Whoever opens the alias is refused (2082 or 2001).",
     trailing_ampersand: "IBM's way to say that the monitor shall not wait: no shell is run here, so in ENVRDATA it is"
     " dropped, and in APPLICID it is part of what is started.",
+    placeholder_in_a_path: "A queue may be called .. or /ETC/PASSWD, and trigger data is any text: the path may lead"
+    " out of its directory. As a word of its own the program can make a file's name of it.",
 }
 
 

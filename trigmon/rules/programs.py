@@ -18,6 +18,8 @@ from trigmon.rules import spark_programs
 from trigmon.rules.code_words import PLACEHOLDER, code_from_outside
 from trigmon.rules.spark_programs import SECRET_NAME
 
+_CHOSEN_BY_OTHERS = re.compile(r"\{(queue|trigdata)\}")
+
 # As useradd(8) allows, and directories on a network: capitals, dots, a realm. No number: 0 would be root.
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]*\$?")
 _MQTMC2 = "{tmc}"
@@ -41,6 +43,31 @@ def environment_words(env_data: str) -> list[str]:
 def has_placeholder(words: list[str]) -> bool:
     """Whether any word asks to be filled."""
     return any(PLACEHOLDER.search(word) for word in words)
+
+
+def path_words(process: Process) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Where a placeholder that others choose stands in a word with a slash: attribute, its words, and the same apart.
+
+    A queue may be called ``..`` or ``/ETC/PASSWD``, and TRIGDATA is any text: such a word may lead anywhere.
+    """
+    names = ("appl_id", "env_data", "spark_arguments") if process.appl_type in _CHECKS else ("spark_arguments",)
+    for name in names:
+        text = getattr(process, name)
+        try:
+            words = environment_words(text) if name == "env_data" else split_words(text)
+        except ValueError:
+            continue
+        apart = [part for word in words for part in _apart(word)]
+        if apart != words:
+            yield name, words, apart
+
+
+def _apart(word: str) -> list[str]:
+    found = _CHOSEN_BY_OTHERS.search(word)
+    if found is None or "/" not in word:
+        return [word]
+    before = word[: found.start()].rstrip("/")
+    return [before, found.group()] if before else [found.group()]
 
 
 def makes_an_option(word: str) -> bool:

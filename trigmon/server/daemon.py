@@ -47,6 +47,7 @@ SPARE_DESCRIPTORS = 32 + ON_THE_STEP + KEPT
 
 STATUS_S = 5.0
 CLOCKS_S = 10.0
+DISK_S = 1.0
 FAR_OFF_MS = 1000
 """A wall clock that is so far from the queue manager's own time is worth a line in the log."""
 
@@ -245,6 +246,7 @@ class Daemon:
         chores = [Chore("look after connections", 1.0, turns.look_after)]
         chores.append(Chore("look after the work", 1.0, self._look_after_the_work))
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
+        chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._ground.look_at_the_disk)))
         if self._ground.remote is not None:
             beat = partial(turns.keep, self._ground.remote.beat)
             chores.append(Chore("say that it lives", self._ground.remote.beat_s, beat))

@@ -9,6 +9,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+LEAST = 8 << 20
+"""A smaller reserve counts as this: a turn and its copy, with which the store can still be emptied when it is full."""
+
+
+NARROW = 64 << 20
+"""With less room than this, the store's log is kept short: several times what it has elsewhere."""
+
 
 class DiskReserve:
     """Says whether puts are allowed: while ``directory``'s file system has more than ``reserve`` bytes free.
@@ -20,7 +27,7 @@ class DiskReserve:
 
     def __init__(self, directory: Path, reserve: int, told: Callable[[bool, int], None]) -> None:
         self._directory = directory
-        self._reserve = reserve
+        self._reserve = max(reserve, LEAST)
         self._told = told
         self.reusable: Callable[[], int] = lambda: 0
         self._has_looked = False

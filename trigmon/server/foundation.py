@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,14 @@ from trigmon.notify import ServiceManager
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.manager import QueueManager, Retention
 from trigmon.qmgr.two_stores import TwoStores
-from trigmon.server.disk import DiskReserve
+from trigmon.server.disk import NARROW, DiskReserve
 from trigmon.server.opening import KeptStore, Patience, open_directory, open_group, open_schema, where
 from trigmon.server.own_calls import apply_definitions
-from trigmon.server.problems import CannotStart
+from trigmon.server.problems import CannotStart, status_of
 from trigmon.server.told import Logged
 from trigmon.settings import Settings
 from trigmon.store.port import AnothersStore, Fenced, Lost, Store, StoreBroken
+from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from trigmon.store.postgres.membership import PostgresMembership
@@ -41,6 +42,7 @@ class Foundation:
         self._log = log
         self._told = told
         self._disk: DiskReserve | None = None
+        self._local: SqliteStore | None = None
         self._store: Store
         self.half: PostgresMembership | None = None
         self.remote: PostgresStore | None = None
@@ -63,7 +65,8 @@ class Foundation:
                 return await patience.see_to(begin, waits_for, max(1.0, self._settings.server.stop_timeout_s))
             except Lost as error:
                 if self._settings.group.name is None:
-                    raise CannotStart(f"{where(self._settings)} cannot be opened: {error}") from error
+                    why = f"{where(self._settings)} cannot be opened: {error}"
+                    raise CannotStart(why, status_of(error)) from error
                 is_fenced = isinstance(error, Fenced)
                 what = "it was given up for dead while it started" if is_fenced else "the database went away again"
                 await patience.wait(f"{what}: {error}")
@@ -81,6 +84,16 @@ class Foundation:
         if self._disk is not None:
             self._disk.new_turn()
 
+    def look_at_the_disk(self) -> None:
+        """Where it has room, what a start on a full one needs is made ready; where not, the log is kept short."""
+        if self._disk is None or self._local is None:
+            return
+        with suppress(OSError):
+            self._disk.new_turn()
+            self._local.is_short = self._disk.free() < NARROW
+            if self._disk.puts_allowed():
+                self._local.spare.make()
+
     def _puts_allowed(self) -> bool:
         return self._disk is None or self._disk.puts_allowed()
 
@@ -97,6 +110,8 @@ class Foundation:
             own = local = open_directory(settings)
             self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._disk_told)
             self._disk.reusable = local.reusable_bytes
+            self._local = local
+            self.look_at_the_disk()
         self._store = own
         if settings.group.name is None:
             return own
@@ -136,7 +151,7 @@ class Foundation:
             self.let_go()
             raise
         except (AnothersStore, StoreBroken) as error:
-            raise CannotStart(f"{where(settings)} cannot be opened: {error}") from error
+            raise CannotStart(f"{where(settings)} cannot be opened: {error}", status_of(error)) from error
         if made:
             self._log.info("objects made from definition files", objects=made)
         return manager

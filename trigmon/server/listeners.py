@@ -21,7 +21,7 @@ from typing import Any
 from trigmon import places
 from trigmon.log import Seldom
 from trigmon.server.authority import group_number
-from trigmon.server.problems import IN_USE, CannotStart
+from trigmon.server.problems import IN_USE, CannotStart, status_of
 
 BACKLOG = 1024
 BACK_OFF_S = 1.0
@@ -63,9 +63,8 @@ class UnixDoor:
             self._lock = self._claim(path.with_name(f"{path.name}.lock"))
             self.socket = self._bind(mode, number)
         except OSError as error:
-            raise CannotStart(
-                f"the socket {path} cannot be made: {error.strerror} ({error.filename or path})"
-            ) from error
+            why = f"the socket {path} cannot be made: {error.strerror} ({error.filename or path})"
+            raise CannotStart(why, status_of(error)) from error
 
     @staticmethod
     def _prepare(directory: Path, mode: int, group: int | None) -> None:
@@ -127,9 +126,8 @@ def tcp_door(address: tuple[str, int]) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        in_use = error.errno == errno.EADDRINUSE
-        status = {"exit_status": IN_USE} if in_use else {}
-        raise CannotStart(f"server.tcp: nobody can listen on {host}:{port}: {error.strerror}", **status) from error
+        status = IN_USE if error.errno == errno.EADDRINUSE else status_of(error)
+        raise CannotStart(f"server.tcp: nobody can listen on {host}:{port}: {error.strerror}", status) from error
     return listening
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from trigmon.notify import ServiceManager
 from trigmon.qmgr.two_stores import OwnHalf
-from trigmon.server.problems import IN_USE, CannotStart
+from trigmon.server.problems import IN_USE, CannotStart, status_of
 from trigmon.server.working import SLOW_S, aside
 from trigmon.settings import Settings
 from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, MayLose, StoreBroken, StoreTooNew, Unfit
@@ -110,7 +110,7 @@ def open_directory(settings: Settings) -> SqliteStore:
     except DirectoryInUse as error:
         raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
     except (AnothersStore, StoreTooNew, StoreBroken, OSError) as error:
-        raise CannotStart(f"the data directory {directory} cannot be opened: {error}") from error
+        raise CannotStart(f"the data directory {directory} cannot be opened: {error}", status_of(error)) from error
 
 
 async def open_schema(settings: Settings, patience: Patience) -> PostgresStore | None:
@@ -212,7 +212,7 @@ async def _stand_by(
             why = "will not do now" if isinstance(error, Unfit) else "cannot be reached"
             waits_for = f"the database {why}: {error}"
         except (StoreBroken, StoreTooNew, AnothersStore) as error:
-            raise CannotStart(str(error)) from error
+            raise CannotStart(str(error), status_of(error)) from error
         await patience.wait(waits_for, longest_s)
         await patience.see_to(meanwhile)
     if store is not None:

@@ -15,7 +15,7 @@ from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.facts import SLICE
 from trigmon.server.authority import user_name
-from trigmon.server.problems import CannotStart
+from trigmon.server.problems import MISCONFIGURED, STORE_BROKEN, CannotStart
 
 _OWN = "trigmon"
 
@@ -72,5 +72,6 @@ def apply_definitions(manager: QueueManager, paths: Sequence[str], *, is_new: bo
             perform(manager, [step.call for step in steps[start : start + SLICE]])
         made = [f"{step.object_type} {step.name}" for step in steps]
     except (DefinitionError, MQError) as error:
-        raise CannotStart(f"the definitions cannot be applied: {error}") from error
+        status = STORE_BROKEN if getattr(error, "can_pass", False) else MISCONFIGURED
+        raise CannotStart(f"the definitions cannot be applied: {error}", status) from error
     return made

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from trigmon import files
 from trigmon.mq.names import is_object_name
 from trigmon.simulate.acts import ACTS, commands
 from trigmon.simulate.expected import EXPECTATIONS, read_expected
@@ -18,12 +18,12 @@ _SCENARIO = ("scenario", "source", "qmgrs", "setup", "steps")
 _BESIDE = ("as", "on", *EXPECTATIONS)
 
 
-def read_files(files: list[str]) -> list[Scenario]:
+def read_files(named: list[str]) -> list[Scenario]:
     """The scenarios of all files, in order. Raises YamlError for the first file that is none."""
     found: list[Scenario] = []
-    for file in files:
+    for file in named:
         try:
-            raw = Path(file).read_bytes()
+            raw = files.read(file)
         except OSError as error:
             raise YamlError(file, f"it cannot be read: {error.strerror}") from None
         found += read_scenarios(raw, file)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trigmon.client.triggered import triggered
 from trigmon.mq.errors import MQError
 from trigmon.mq.names import is_object_name
+from trigmon.places import file_name
 from trigmon.spark import rows
 from trigmon.spark.database import ORDINAL, Database, DatabaseError
 from trigmon.spark.draining import Drained, drain
@@ -200,7 +201,7 @@ def _plan(said: argparse.Namespace) -> Plan:
         form=said.format,
         schema=said.schema,
         columns=_listed(said.columns) or (() if said.schema else tuple(rows.COLUMNS)),
-        path=said.path or Path.home() / "queues" / queue.replace("/", "&"),
+        path=said.path or Path.home() / "queues" / file_name(queue),
         partition_by=_listed(said.partition_by),
         url=said.url or "",
         table=said.table or "",

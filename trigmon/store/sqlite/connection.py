@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -86,12 +87,16 @@ def lock_directory(directory: Path) -> int:
     lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         holder = os.pread(lock, 32, 0).decode(errors="replace").strip()
         os.close(lock)
         raise DirectoryInUse(f"{directory} is in use by process {holder or 'unknown'}") from None
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, str(os.getpid()).encode(), 0)
+    except OSError:
+        os.close(lock)
+        raise
+    with suppress(OSError):  # for a person; a full disk has no room for it
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
     return lock
 
 

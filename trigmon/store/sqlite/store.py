@@ -19,9 +19,13 @@ from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
 from trigmon.store.sqlite.connection import connect, lock_directory
+from trigmon.store.sqlite.spare import Spare
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
+SHORT_PAGES = 128
+"""Likewise on a disk with little room: what the log holds must fit into the file, which may have to grow for it."""
+
 MOST_DEFERRED = 1000
 """Turns whose writes may wait in memory for a commit."""
 TOUCH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('synced', 1)"
@@ -29,13 +33,19 @@ TOUCH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('synced', 1)"
 
 
 class SqliteStore(RowStore):
-    """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`."""
+    """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
+
+    ``is_short`` says that the disk has little room: then the log is kept short. ``spare`` is what a start gives up.
+    """
 
     error = apsw.Error
 
     def __init__(self, directory: Path, vfs: str | None = None) -> None:
         self._path = directory / FILE_NAME
         self._lock = lock_directory(directory)
+        self.spare = Spare(directory)
+        self.spare.give_up_where_short()
+        self.is_short = False
         try:
             self._db = connect(self._path, vfs)
         except BaseException:
@@ -106,7 +116,7 @@ class SqliteStore(RowStore):
         self._deferred += 1
         if self._in_turn and (self._must_commit or self._deferred >= MOST_DEFERRED):
             self._commit()
-            if self._wal_pages >= CHECKPOINT_PAGES:
+            if self._wal_pages >= (SHORT_PAGES if self.is_short else CHECKPOINT_PAGES):
                 self._checkpoint()
 
     def _commit(self) -> None:

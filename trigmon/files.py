@@ -1,0 +1,59 @@
+"""Reading the files that somebody names: only regular ones, since a FIFO or a device may be waited for for ever."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+STANDARD_INPUT = "-"
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+# What is open already: standard input, and a shell's <(command).
+_INHERITED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+# Somebody has to name or place something else. All other errors can pass: no room, an I/O error, a right that lacks.
+_SAID_WRONG = {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EINVAL,
+}
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """A regular file, opened. ``-``, /dev/stdin and /dev/fd/N are what they are: they are open already.
+
+    Raises OSError, for what is no regular file too, which is then not opened.
+    """
+    name = os.fspath(path)
+    if name == STANDARD_INPUT:
+        return os.fdopen(os.dup(0), "rb")
+    is_inherited = name.startswith(_INHERITED)
+    kind = stat.S_IFMT(Path(name).stat().st_mode)
+    if kind != stat.S_IFREG and (kind == stat.S_IFDIR or not is_inherited):
+        said = f"it is not a regular file but {_KINDS.get(kind, 'something else')}"
+        raise OSError(errno.EINVAL, said, name)
+    # Not blocking: a FIFO may have taken the file's place since.
+    return os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC | (0 if is_inherited else os.O_NONBLOCK)), "rb")
+
+
+def read(path: str | Path) -> bytes:
+    """The bytes of a file, as :func:`opened` opens it. Raises OSError."""
+    with opened(path) as file:
+        return file.read()
+
+
+def can_pass(error: OSError) -> bool:
+    """Whether an error of a file can pass without anybody saying anything else in the settings."""
+    return error.errno not in _SAID_WRONG
