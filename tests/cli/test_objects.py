@@ -211,6 +211,10 @@ def test_a_process_is_started_by_a_trigger_message(trigmon: Trigmon, qm):
     trigmon("queue", "define", "OB.INITQ")
     trigmon("process", "define", "OB.START", "appl_type=70000", "appl_id=/bin/true", "user_data=u")
     assert trigmon("process", "start", "OB.START").exit_code == 2
+    other = trigmon("process", "start", "OB.START", "--queue", "OB.INITQ", "--initq", "OB.INITQ")
+    assert other.exit_code == 2
+    assert "QLOCAL(OB.INITQ) names process none, not OB.START" in other.stderr
+    assert "trigmon queue alter OB.INITQ PROCESS=OB.START" in other.stderr
     trigmon("queue", "define", "OB.SERVED", "process_name=OB.START", "initiation_q_name=OB.INITQ", "TRIGDATA=d")
     started = trigmon("process", "start", "OB.START")
     assert started.exit_code == 0

@@ -77,7 +77,8 @@ def test_a_relative_config_reaches_a_program_that_runs_elsewhere(daemon, tmp_pat
     initq = "SYSTEM.DEFAULT.INITIATION.QUEUE"
     words = [f"appl_id={program}", f"WORKDIR={program.parent}"]
     assert one.trigmon("process", "define", "TELL", *words).returncode == 0
-    assert one.trigmon("process", "start", "TELL", "--queue", "SYSTEM.DEFAULT.LOCAL.QUEUE", "--initq", initq).stdout
+    assert one.trigmon("queue", "define", "TELL.IN", "process_name=TELL").returncode == 0
+    assert one.trigmon("process", "start", "TELL", "--queue", "TELL.IN", "--initq", initq).stdout
     deadline = time.monotonic() + 20
     while not output.exists():
         assert time.monotonic() < deadline, one.log.read_text()

@@ -92,7 +92,7 @@ def test_a_configured_administrator_may_define(passable):
 
 
 def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(passable):
-    runs = (RecordRun(run_id="1", record={"state": "due"}), ChangeRun(run_id="1", fields={"state": "held"}))
+    runs = (RecordRun(run_id="1", record={"state": "failed"}), ChangeRun(run_id="1", fields={"state": "unknown"}))
 
     def refused(one):
         with one.connect() as qm:
@@ -111,7 +111,7 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
     named = passable(settings={"server.socket_mode": "0666", "server.monitors": "nobody"})
     assert as_nobody(lambda: refused(named)) == (True, [])
     with named.connect() as qm:
-        assert qm.call(Runs()).rows[0]["state"] == "held"
+        assert qm.call(Runs()).rows[0]["state"] == "unknown"
 
 
 def test_who_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repeat_anything(passable):
