@@ -76,15 +76,13 @@ def connected_beside_a_flood(one, address, count, times):
 @pytest.mark.parametrize(("places", "count"), [(40, 120), pytest.param(1000, 3000, marks=pytest.mark.slow)])
 def test_who_takes_all_the_places_there_are_keeps_no_other_user_out(passable, free_address, places, count, over_tcp):
     where = f"{free_address[0]}:{free_address[1]}"
-    more = {"server.socket_mode": "0666", "server.max_connections": places, "server.tcp": where}
-    one = passable(settings=more)
+    # No place becomes free meanwhile because a hello is overdue.
+    more = {"server.max_connections": places, "server.tcp": where, "server.hello_timeout_s": 600}
+    one = passable(settings={"server.socket_mode": "0666"} | more)
     with one.connect() as qm:
         define(qm, "Q", max_q_depth=999_999)
     during, behind = connected_beside_a_flood(one, free_address if over_tcp else None, count, 50)
-    assert len(during) == len(behind) == 50
-    # No wait of seconds as for a place that becomes free when a hello is overdue (5 s); a busy machine has its part.
-    assert max(during[:49]) < 3
-    assert max(behind[:49]) < 3
+    assert len(during) == len(behind) == 50  # none was refused
     with one.connect() as qm:
         share = places // 4 if over_tcp else places // 2
         assert qm.ask(Status(), Values).values["connections"] <= share + 2
