@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import signal
 import socket
 import time
 
@@ -30,7 +31,7 @@ def free_address():
 
 
 def flood(one, address, count, ready):
-    """Connects so often, says hello each time, keeps what it gets, and comes again for what it does not."""
+    """Connects so often, says hello each time, and keeps what it gets; ready when each was answered."""
     soft = min(count + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
     links = []
@@ -45,49 +46,45 @@ def flood(one, address, count, ready):
         with contextlib.suppress(OSError):
             link.sendall(encode_hello(Hello(protocol=PROTOCOL_VERSION, client_id=f"{os.getpid()}-{number}")))
         links.append(link)
+    for link in links:
+        with contextlib.suppress(OSError):
+            assert link.recv(1)
     os.write(ready, b"x")
-    while True:
-        time.sleep(60)
+    signal.pause()
 
 
 def connected_beside_a_flood(one, address, count, times):
-    """How long BOB took to connect, put and leave, each time, in order, while ALICE floods."""
+    """How many places ALICE has who floods; BOB connects, puts and leaves so often meanwhile and behind that."""
     heard, ready = os.pipe()
     with meanwhile_as_user(ALICE, lambda: flood(one, address, count, ready)):
 
         def work():
-            took = []
             for _ in range(times):
-                began = time.monotonic()
                 with one.connect() as qm:
                     qm.put("Q", b"x")
-                took.append(time.monotonic() - began)
-            return sorted(took)
 
-        during = as_user(BOB, work)
+        as_user(BOB, work)
         os.read(heard, 1)
-        behind = as_user(BOB, work)
+        as_user(BOB, work)
+        with one.connect() as qm:
+            taken = qm.ask(Status(), Values).values["connections"] - 1
     os.close(heard)
     os.close(ready)
-    return during, behind
+    return taken
 
 
 @pytest.mark.parametrize("over_tcp", [True, False])
 @pytest.mark.parametrize(("places", "count"), [(40, 120), pytest.param(1000, 3000, marks=pytest.mark.slow)])
 def test_who_takes_all_the_places_there_are_keeps_no_other_user_out(passable, free_address, places, count, over_tcp):
     where = f"{free_address[0]}:{free_address[1]}"
-    more = {"server.socket_mode": "0666", "server.max_connections": places, "server.tcp": where}
-    one = passable(settings=more)
+    # No place becomes free meanwhile because a hello is overdue.
+    more = {"server.max_connections": places, "server.tcp": where, "server.hello_timeout_s": 600}
+    one = passable(settings={"server.socket_mode": "0666"} | more)
     with one.connect() as qm:
         define(qm, "Q", max_q_depth=999_999)
-    during, behind = connected_beside_a_flood(one, free_address if over_tcp else None, count, 50)
-    assert len(during) == len(behind) == 50
-    # No wait of seconds as for a place that becomes free when a hello is overdue (5 s); a busy machine has its part.
-    assert max(during[:49]) < 3
-    assert max(behind[:49]) < 3
-    with one.connect() as qm:
-        share = places // 4 if over_tcp else places // 2
-        assert qm.ask(Status(), Values).values["connections"] <= share + 2
+    taken = connected_beside_a_flood(one, free_address if over_tcp else None, count, 50)
+    share = places // 4 if over_tcp else places // 2
+    assert share <= taken <= share + 1  # BOB's last connection may not be gone yet
 
 
 def half_frames(one, count, ready):
