@@ -14,7 +14,7 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite.store import SqliteStore
+from trigmon.store.sqlite.store import MOST_DEFERRED, SqliteStore
 
 IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT
 
@@ -161,3 +161,9 @@ def test_poison_leaves_its_queue_and_comes_to_the_other_in_one_transaction(world
     begun, gone, came, ended = map(said.index, ("BEGIN", "DELETE", "INSERT", "COMMIT"))
     assert begun < gone < came < ended
     assert [said.count(word) for word in ("BEGIN", "DELETE", "INSERT", "COMMIT")] == [1, 1, 1, 1]
+
+
+def test_a_large_unit_is_written_as_it_grows_and_not_at_its_end(world):
+    before = written(world)
+    world.did(PutMany(q_name="Q", bodies=[b"m"] * MOST_DEFERRED, options=SYNC, unit=1))
+    assert written(world) != before

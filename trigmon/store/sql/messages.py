@@ -76,16 +76,16 @@ class Messages:
         self._execute(sql.SET_ASIDE, (message.number,))
         self.groups.set_aside(queue, message.number)
 
-    def end_unit(self, unit: UnitFacts, number: int, *, is_commit: bool) -> None:
-        """What a unit of work put and got is settled."""
+    def end_unit(self, unit: UnitFacts, number: int, *, is_commit: bool, leaves: bool = False) -> None:
+        """What a unit of work put and got is settled; ``leaves``: but for what is to go, and what is held."""
         ends: tuple[str, ...]
         groups = self.groups.before_end(number, is_commit=is_commit)
         if is_commit:
-            ends = (sql.COMMIT_GETS if unit.gets else "", sql.COMMIT_PUTS if unit.puts else "")
+            ends = (sql.COMMIT_GETS if unit.gets and not leaves else "", sql.COMMIT_PUTS if unit.puts else "")
         else:
             ends = (
-                sql.BACK_OUT_PUTS if unit.puts else "",
-                sql.RELEASE_HELD if unit.held else "",
+                sql.BACK_OUT_PUTS if unit.puts and not leaves else "",
+                sql.RELEASE_HELD if unit.held and not leaves else "",
                 sql.BACK_OUT_GETS if unit.gets else "",
             )
         for statement in filter(None, ends):

@@ -96,6 +96,11 @@ COMMIT_PUTS = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
 BACK_OUT_PUTS = "DELETE FROM message WHERE put_by = ? AND held < 2"
 BACK_OUT_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by = ?"
 RELEASE_HELD = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
+RELEASE_HELD_ON = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ? AND queue = ? AND held = 2"
+CLEAR_SLICE_OF_GETS = """
+DELETE FROM message WHERE id IN (SELECT id FROM message WHERE taken_by = ? ORDER BY ordinal LIMIT ?) RETURNING id"""
+CLEAR_SLICE_OF_PUTS = """
+DELETE FROM message WHERE id IN (SELECT id FROM message WHERE put_by = ? ORDER BY queue LIMIT ?) RETURNING id"""
 
 GROUPS_OF_PUTS = "SELECT queue, group_id FROM message WHERE group_id IS NOT NULL AND put_by = ?"
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage
+from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage, UnitFacts
 from trigmon.rules.following import causes_of, pause_of
 from trigmon.rules.reserved import Reservation
 from trigmon.rules.world import Standing
@@ -22,12 +22,11 @@ from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.ledger import BEHIND_ALL, LEDGER_WRITES, Ledger
+from trigmon.store.sql.leftovers import AT_ONCE, Leftovers
 from trigmon.store.sql.looking import Look
 from trigmon.store.sql.messages import Messages
 
 WEEK_MS = 7 * 86_400_000
-LEFTOVERS = 1000
-"""Rows that go at a time: a few milliseconds' work."""
 
 Execute = Callable[..., Any]
 
@@ -49,7 +48,7 @@ class RowStore(BaseStore):
         self._ledger = Ledger(execute, self._rows, self._open_rows)
         self._numbers: dict[str, int] = {}
         self._block_end = 0
-        self._dropped: set[int] = set()
+        self._leftovers = Leftovers(self._run_sql, self._rows)
         self._looked_to = ""
 
     # -- what a database does ---------------------------------------------------------------------------
@@ -71,6 +70,7 @@ class RowStore(BaseStore):
             raise AnothersStore(f"{self._where} holds the data of queue manager {owner}, not of {q_mgr_name}")
         self._execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         changed = self._messages.groups.start()
+        self._leftovers.recover()
         for each in self.decided:
             changed += dict.fromkeys(self._rows(sql.GROUPS_OF_PUTS, (each.unit_id,)))
             self._execute(sql.COMMIT_GETS, (each.unit_id,))
@@ -119,8 +119,8 @@ class RowStore(BaseStore):
     def _read_numbers(self) -> dict[int, str]:
         """The queues by their numbers, those included that are dropped and have rows left."""
         names: dict[int, str] = dict(self._rows(sql.QUEUES))
-        self._dropped = {number for number, name in names.items() if name.startswith(sql.DROPPED)}
-        self._numbers = {name: number for number, name in names.items() if number not in self._dropped}
+        dropped = self._leftovers.read(names)
+        self._numbers = {name: number for number, name in names.items() if number not in dropped}
         return names
 
     def is_new(self) -> bool:
@@ -282,8 +282,18 @@ class RowStore(BaseStore):
     def _end_unit(self, change: c.EndUnit) -> None:
         unit = change.unit
         if not change.is_decided:
-            self._messages.end_unit(unit, unit.unit_id, is_commit=change.outcome is UnitOutcome.COMMITTED)
+            is_commit = change.outcome is UnitOutcome.COMMITTED
+            leaves = sum((unit.gets if is_commit else unit.puts).values()) > AT_ONCE
+            self._messages.end_unit(unit, unit.unit_id, is_commit=is_commit, leaves=leaves)
+            if leaves:
+                self._leave(unit, is_commit=is_commit)
         self._record(unit.client_id, unit.number, change.outcome, change.now)
+
+    def _leave(self, unit: UnitFacts, *, is_commit: bool) -> None:
+        """What nobody sees behind the unit's end goes later, but for what a backout releases."""
+        for name in set() if is_commit else {held.q_name for held in unit.held if held.on_backout}:
+            self._execute(sql.RELEASE_HELD_ON, (unit.unit_id, self._numbers[name]))
+        self._leftovers.of_unit(unit.unit_id, is_commit=is_commit)
 
     def _skip_unit(self, change: c.SkipUnit) -> None:
         self._record(change.client_id, change.number, change.outcome, change.now)
@@ -306,15 +316,12 @@ class RowStore(BaseStore):
     @property
     def has_leftovers(self) -> bool:
         """See the port."""
-        return bool(self._dropped)
+        return bool(self._leftovers)
 
     def remove_leftovers(self) -> None:
         """See the port."""
-        number = next(iter(self._dropped))
         self._will_write()
-        if len(self._rows(sql.CLEAR_SLICE, (number, LEFTOVERS))) < LEFTOVERS:
-            self._run_sql(sql.DROP_QUEUE, (number,))
-            self._dropped.discard(number)
+        self._leftovers.remove()
 
     def _will_write(self) -> None:
         """The turn writes, and what no call asked for need not last."""
@@ -334,9 +341,8 @@ class RowStore(BaseStore):
         if change.object_type is ObjectType.QLOCAL:
             number = self._numbers.pop(change.name)
             self._execute(sql.DROP_RESERVATIONS, (number,))
-            if self.standing.queues[change.name].depth > SLICE:
-                self._execute(sql.SET_DROPPED, (number,))
-                self._dropped.add(number)
+            if self._leftovers or self.standing.queues[change.name].depth > SLICE:
+                self._leftovers.of_queue(number)
             else:
                 self._execute(sql.CLEAR_QUEUE, (number,))
                 self._execute(sql.DROP_QUEUE, (number,))

@@ -27,7 +27,7 @@ SHORT_PAGES = 128
 """Likewise on a disk with little room: what the log holds must fit into the file, which may have to grow for it."""
 
 MOST_DEFERRED = 1000
-"""Turns whose writes may wait in memory for a commit."""
+"""Turns whose writes may wait in memory for a commit, and writes: nobody is to wait for a large unit's pages."""
 TOUCH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('synced', 1)"
 """A write for the sake of its sync. To update a row to what it is already writes nothing, and syncs nothing."""
 
@@ -211,6 +211,7 @@ class SqliteStore(RowStore):
                         self._execute("SAVEPOINT call")
                         self._in_call = True
                     self._write(change)
+                    self._deferred += 1
                 self.standing.follow(change)
         except Exception as error:
             if self._in_call and not isinstance(error, apsw.Error):
