@@ -90,12 +90,12 @@ class Seldom:
 
 
 def _form_for(stream: TextIO) -> str:
-    if _is_the_journal(stream):
+    if is_the_journal(stream):
         return "journal"
     return "text" if stream.isatty() else "json"
 
 
-def _is_the_journal(stream: TextIO) -> bool:
+def is_the_journal(stream: TextIO) -> bool:
     """Whether this stream is the one systemd says it reads (``JOURNAL_STREAM``, systemd.exec(5))."""
     try:
         status = os.fstat(stream.fileno())

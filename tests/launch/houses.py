@@ -14,6 +14,7 @@ from tests.waiting import until
 from trigmon.launch import talk
 from trigmon.launch.keeping import KeeperGone, Keepers
 from trigmon.launch.port import LaunchPlan
+from trigmon.launch.subreaper import parent_of
 
 WAIT_S = 20.0
 NAME = "Q.1.keeper"
@@ -84,8 +85,17 @@ class House:
         self.heard.clear()
         self.keepers = Keepers(self.monitors, NAME, self.launcher)
 
-    def keeper_is_killed(self):
-        pid, keeper = self.pid, self.keeper
+    @property
+    def parent(self):
+        """The process above the keeper."""
+        return parent_of(self.pid)
+
+    def keeper_is_killed(self, *, with_its_parent=False):
+        """It alone, which loses nothing, or all that there is."""
+        pid, parent, keeper = self.pid, self.parent, self.keeper
+        if with_its_parent:
+            os.kill(pid, signal.SIGSTOP)  # else it would be the next one's parent
+            os.kill(parent, signal.SIGKILL)
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(KeeperGone):
             while select.select([keeper], [], [], WAIT_S)[0]:

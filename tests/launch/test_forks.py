@@ -233,7 +233,7 @@ class TestHelpers:
 
     def test_it_ends_with_its_keeper_when_the_last_monitor_goes_in_order(self, house):
         house.start("h", "/bin/sleep", "60", lease_s=600)
-        pid, keeper = house.wait_for("started", "h")["pid"], house.pid
+        pid, keeper = house.wait_for("started", "h")["pid"], house.parent
         house.keepers.close()
         until(lambda: is_gone(pid))
         os.waitpid(keeper, 0)

@@ -223,20 +223,21 @@ class TestMonitorsComeAndGo:
     def test_a_keeper_with_nothing_to_keep_ends_with_its_monitor(self, house):
         house.shell("r", "true")
         house.wait_for("ended", "r")
-        pid = house.pid
+        pid, parent = house.pid, house.parent
         house.keepers.close()
-        assert os.waitpid(pid, 0) == (pid, 0)
+        assert os.waitpid(parent, 0) == (parent, 0)
+        assert is_gone(pid)
 
     def test_one_that_keeps_something_stays_until_that_has_ended_and_then_does_not_stay_long(self, house):
         house.shell("r", "while [ ! -e gate ]; do sleep 0.02; done", working_directory=house.directory)
         house.wait_for("started", "r")
-        pid = house.pid
+        pid, parent = house.pid, house.parent
         house.keepers.close()
         time.sleep(0.3)
         assert not is_gone(pid)
         (house.directory / "gate").touch()
         began = time.monotonic()
-        assert os.waitpid(pid, 0) == (pid, 0)
+        assert os.waitpid(parent, 0) == (parent, 0)
         assert time.monotonic() - began < 7
         assert claims.read_exit(house.run("r"))["status"] == 0
 
@@ -254,11 +255,78 @@ class TestMonitorsComeAndGo:
 
 
 class TestTheKeeperDies:
-    def test_killed_its_programs_run_on_and_their_claims_say_which_they_are(self, house):
+    GATED = "while [ ! -e gate ]; do sleep 0.02; done; exit 7"
+
+    def test_killed_alone_its_programs_are_the_next_ones_and_every_end_is_known(self, house):
+        for run_id in ("r1", "r2"):
+            house.shell(run_id, self.GATED, working_directory=house.directory)
+        started = [house.wait_for("started", run_id) for run_id in ("r1", "r2")]
+        first = house.pid
+        house.keeper_is_killed()
+        assert house.keeper.runs == {"r1", "r2"}
+        assert house.pid != first
+        (house.directory / "gate").touch()
+        ended = [house.wait_for("ended", run_id) for run_id in ("r1", "r2")]
+        assert [(said["status"], said["pid"], said["start_ms"]) for said in ended] == [
+            (7, said["pid"], said["start_ms"]) for said in started
+        ]
+        assert claims.read_exit(house.run("r1"))["status"] == 7
+        until(lambda: all(is_gone(said["pid"]) for said in started))
+
+    def test_what_ends_while_it_is_dying_is_known_however_often_it_dies(self, house):
+        house.shell("r0", "true")
+        for number in range(1, 9):
+            pid = house.pid
+            house.shell(f"r{number}", f"exit {number}")
+            program = house.wait_for("started", f"r{number}")["pid"]
+            os.kill(pid, signal.SIGSTOP)
+            until(lambda program=program: is_ended(program))
+            house.keeper_is_killed()
+            assert until(lambda number=number: claims.read_exit(house.run(f"r{number}")))["status"] == number
+
+    def test_a_keeper_whose_parent_was_killed_loses_nothing_when_it_is_killed_later(self, house):
+        house.shell("r", self.GATED, working_directory=house.directory)
+        house.wait_for("started", "r")
+        pid, parent, keeper = house.pid, house.parent, house.keeper
+        os.kill(parent, signal.SIGKILL)
+        with pytest.raises(KeeperGone):  # it is the parent now
+            while select.select([keeper], [], [], WAIT_S)[0]:
+                keeper.hear()
+        house.keepers.lose(keeper)
+        house.heard.clear()
+        assert house.keeper.runs == {"r"}
+        assert house.parent == pid
+        house.keeper_is_killed()
+        (house.directory / "gate").touch()
+        assert house.wait_for("ended", "r")["status"] == 7
+
+    def test_its_time_limit_and_its_end_by_somebody_outlive_it(self, house):
+        house.shell("r1", "trap '' TERM; echo; while :; do sleep 0.05; done", time_limit_s=2, grace_s=0.5)
+        house.shell("r2", "trap 'sleep 1; exit 4' TERM; echo; while :; do sleep 0.05; done")
+        for run_id in ("r1", "r2"):
+            house.wait_for_output(run_id)
+        house.keeper.stop("r2", talk.CANCELLED, WAIT_S)
+        time.sleep(0.3)
+        house.keeper_is_killed()
+        ended = house.wait_for("ended", "r2")
+        assert (ended["status"], ended["why"]) == (4, talk.CANCELLED)
+        ended = house.wait_for("ended", "r1")
+        assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGKILL, talk.TIME_LIMIT, 2)
+
+    def test_what_a_program_of_a_killed_keeper_leaves_behind_is_ended(self, house):
+        house.shell("r", "setsid sleep 60 & echo $!; " + self.GATED, working_directory=house.directory)
+        (left,) = house.wait_for_output("r")
+        house.keeper_is_killed()
+        assert house.keeper.runs == {"r"}
+        (house.directory / "gate").touch()
+        assert house.wait_for("ended", "r")["status"] == 7
+        until(lambda: is_gone(left))
+
+    def test_killed_with_its_parent_its_programs_run_on_and_their_claims_say_which_they_are(self, house):
         house.shell("r", "exec sleep 60")
         started = house.wait_for("started", "r")
         until(lambda: claims.read(house.run("r")).get("pid"))
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         claim = claims.read(house.run("r"))
         pid, pidfd = claims.open_program(claim, "r")
         assert pid == started["pid"]
@@ -267,16 +335,34 @@ class TestTheKeeperDies:
         os.close(pidfd)
         assert claims.open_program(claim, "r") is None
         assert claims.read_exit(house.run("r")) is None
+        assert not claims.withdraw(house.run("r")), "it ran"
 
     def test_killed_before_it_noted_the_process_the_program_is_found_by_its_environment(self, house):
         run_id = f"{os.getpid():x}.{time.time_ns():x}"
         house.shell(run_id, "exec sleep 60")
         pid = house.wait_for("started", run_id)["pid"]
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         found, pidfd = claims.open_program({"keeper": NAME}, run_id)
         os.close(pidfd)
         assert found == pid
         os.kill(pid, signal.SIGKILL)
+
+    def test_a_claim_whose_program_never_came_to_be_is_taken_back_and_claimed_anew_once(self, house):
+        claims.make(house.run("r"), NAME, marks=True)
+        assert claims.withdraw(house.run("r"))
+        assert not claims.withdraw(house.run("r"))
+        house.shell("r", "echo once")
+        house.wait_for("ended", "r")
+        assert not claims.withdraw(house.run("r"))
+        assert house.output("r") == "once\n"
+
+    def test_a_claim_of_which_nobody_can_tell_whether_its_program_ran_stays(self, tmp_path):
+        claims.make(tmp_path / "earlier", NAME)
+        claims.make(tmp_path / "rebooted", NAME, marks=True)
+        claim = (tmp_path / "rebooted" / "claim").read_text()
+        (tmp_path / "rebooted" / "claim").write_text(claim.replace(claims.boot_id(), "another"))
+        assert not claims.withdraw(tmp_path / "earlier")
+        assert not claims.withdraw(tmp_path / "rebooted")
 
     def test_a_process_of_the_same_number_is_not_taken_for_it(self):
         claim = {"boot": claims.boot_id(), "pid": os.getpid(), "ticks": claims.start_ticks(os.getpid())}
@@ -296,15 +382,20 @@ class TestTheKeeperDies:
             while select.select([keeper], [], [], WAIT_S)[0]:
                 keeper.hear()
         house.keepers.lose(keeper)
-        assert is_gone(pid)
+        until(lambda: is_gone(pid))
 
     def test_the_next_one_is_started_in_its_place(self, house):
         first = house.pid
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         time.sleep(1.0)
         house.shell("r", "exit 8")
         assert house.wait_for("ended", "r")["status"] == 8
         assert house.pid != first
+
+
+def is_ended(pid):
+    """Whether a process is a zombie, or gone."""
+    return not claims.start_ticks(pid)
 
 
 def test_it_is_small_and_started_quickly():

@@ -12,6 +12,7 @@ import pytest
 from tests.daemons import define
 from tests.waiting import until
 from trigmon.launch.grants import Grants
+from trigmon.launch.subreaper import parent_of
 from trigmon.mq.calls import Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -156,6 +157,9 @@ def test_the_secrets_of_a_run_whose_keeper_died_go_when_it_is_found_ended(stage)
     stage.qm.put(queue, b"go")
     (record,) = stage.wait_for(state="started", process_name=f"{queue}.P")
     keeper = int(Path(f"/proc/{record['pid']}/stat").read_text().rpartition(")")[2].split()[1])
+    parent = parent_of(keeper)
+    os.kill(keeper, 19)  # else it would be the next one's parent
+    os.kill(parent, 9)
     os.kill(keeper, 9)
     given = Path(record["directory"], "credentials")
     assert (given / "db").exists()

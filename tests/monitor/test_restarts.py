@@ -20,6 +20,7 @@ from tests.waiting import until
 from trigmon.launch import claims
 from trigmon.launch.keeping import Keepers
 from trigmon.launch.port import LaunchPlan
+from trigmon.launch.subreaper import children
 from trigmon.monitor import ledger, monitor
 from trigmon.monitor.posts import own_id
 from trigmon.mq.calls import Alter, CancelRun, ChangeRun, Display, RecordRun, Runs
@@ -57,9 +58,18 @@ class House:
         return sum(json.loads(line)["event"] == event for line in lines if line.startswith("{"))
 
     def keeper(self):
-        """The process id of the last keeper that was started."""
+        """The process id of the last keeper's parent that was started."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [line["pid"] for line in lines if line["event"] == "keeper started"][-1]
+
+    def kill_keeper(self, *, with_its_parent=True):
+        """The last that was started; alone it leaves nothing unknown, for its parent makes another."""
+        parent = self.keeper()
+        (keeper,) = (pid for pid in children(parent) if b"trigmon.launch.keeper" in cmdline(pid))
+        if with_its_parent:
+            os.kill(keeper, signal.SIGSTOP)  # else it would be the next one's parent
+            os.kill(parent, signal.SIGKILL)
+        os.kill(keeper, signal.SIGKILL)
 
     def end_monitor(self, number=signal.SIGTERM):
         self.monitor.send_signal(number)
@@ -85,6 +95,10 @@ class House:
             kill(record["pid"])
         if self.monitor is not None and self.monitor.poll() is None:
             self.end_monitor()
+
+
+def cmdline(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 @pytest.fixture
@@ -183,11 +197,11 @@ def test_a_time_limit_is_kept_though_no_monitor_runs(house):
     assert run["why"] == "ended by its time limit of 2 s: killed by SIGTERM"
 
 
-def test_a_program_whose_keeper_is_killed_runs_on_counts_and_ends_as_unknown(house):
+def test_a_program_whose_keeper_and_its_parent_are_killed_runs_on_counts_and_ends_as_unknown(house):
     house.start_monitor()
     house.put(2)
     (run,) = house.wait_for(state="started")
-    os.kill(house.keeper(), signal.SIGKILL)
+    house.kill_keeper()
     until(lambda: house.events("the keeper has ended"))
     until(lambda: house.events("program found running"))
     time.sleep(0.3)
@@ -200,6 +214,41 @@ def test_a_program_whose_keeper_is_killed_runs_on_counts_and_ends_as_unknown(hou
     assert other["exit_status"] == 0
 
 
+def test_a_killed_keeper_has_no_program_started_twice_and_every_end_is_known(house):
+    with house.daemon.connect() as qm:
+        qm.call(Alter(object_type="PROCESS", name="P", attributes={"instances": 3}))
+    house.start_monitor()
+    house.put(3)
+    started = house.wait_for(3, state="started")
+    house.kill_keeper(with_its_parent=False)
+    until(lambda: house.events("the keeper has ended"))
+    house.gate.touch()
+    house.wait_for(3, state="exited")
+    time.sleep(2)
+    ended = house.runs()
+    assert [(run["run_id"], run["pid"], run["exit_status"]) for run in ended] == [
+        (run["run_id"], run["pid"], 0) for run in started
+    ]
+
+
+def test_an_end_that_nobody_knows_is_tried_again_only_where_the_process_says_so(house):
+    with house.daemon.connect() as qm:
+        define(qm, "R", "PROCESS", appl_id=str(house.job), instances=1, unknown="retry")
+        trigger = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
+        define(qm, "QR", process_name="R", **trigger)
+        house.start_monitor()
+        for q_name in ("Q", "QR"):
+            qm.put(q_name, b"one")
+    house.wait_for(2, state="started")
+    house.kill_keeper()
+    until(lambda: house.events("program found running") == 2)
+    house.gate.touch()
+    house.wait_for(2, state="unknown")
+    (again,) = house.wait_for(state="exited")
+    assert again["q_name"] == "QR"
+    assert len(house.runs()) == 3
+
+
 def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(house):
     left = house.directory / "left"
     house.job.write_text(house.job.read_text().replace("while", f"sleep 600 & echo $! > {left}\nwhile", 1))
@@ -207,7 +256,7 @@ def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(
     house.put()
     house.wait_for(state="started")
     until(lambda: left.exists() and left.read_text())
-    os.kill(house.keeper(), signal.SIGKILL)
+    house.kill_keeper()
     until(lambda: house.events("program found running"))
     house.gate.touch()
     house.wait_for(state="unknown")
@@ -222,7 +271,7 @@ def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_heeds
     house.start_monitor()
     house.put()
     (run,) = house.wait_for(state="started")
-    os.kill(house.keeper(), signal.SIGKILL)
+    house.kill_keeper()
     (unknown,) = house.wait_for(state="unknown")
     assert 4000 <= unknown["end_ms"] - run["start_ms"] < 9000
 
@@ -231,9 +280,8 @@ def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_end
     house.start_monitor()
     house.put()
     (run,) = house.wait_for(state="started")
-    keeper = house.keeper()
     house.end_monitor(signal.SIGKILL)
-    os.kill(keeper, signal.SIGKILL)
+    house.kill_keeper()
     house.start_monitor("--stop-runs")
     until(lambda: house.events("program found running"))
     assert house.runs()[0]["state"] == "started"
@@ -246,9 +294,8 @@ def test_a_program_that_ended_while_neither_monitor_nor_keeper_ran_is_unknown(ho
     house.start_monitor()
     house.put()
     (run,) = house.wait_for(state="started")
-    keeper = house.keeper()
     house.end_monitor(signal.SIGKILL)
-    os.kill(keeper, signal.SIGKILL)
+    house.kill_keeper()
     kill(run["pid"])
     until(lambda: not is_alive(run["pid"]))
     house.start_monitor()

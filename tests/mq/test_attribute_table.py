@@ -145,7 +145,17 @@ def test_how_a_queue_is_made_is_said_by_its_model_and_by_no_local_queue():
 
 def test_what_a_process_has_beyond_mq_is_marked_as_ours():
     ours = {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values() if a.ours}
-    launching = {"INSTANCES", "COALESCE", "OPENWAIT", "RETRY", "RETRYWAIT", "BREAKER", "TIMELIMIT"}
+    launching = {
+        "INSTANCES",
+        "COALESCE",
+        "OPENWAIT",
+        "RETRY",
+        "RETRYWAIT",
+        "BREAKER",
+        "UNKNOWN",
+        "RECOVER",
+        "TIMELIMIT",
+    }
     limits = {"MEMLIMIT", "CPULIMIT", "FILELIMIT", "RUNAS", "SECRETS"}
     spark = {"START", "ISOL", "SHORT", "MASTER", "DEPLOY", "NAME", "CLASS", "CONF", "PYFILES", "FILES", "ARCHS", "JARS"}
     spark |= {"PKGS", "DRVMEM", "DRVCORES", "EXCMEM", "EXCCORES", "EXECS", "PRINC", "KEYTAB", "ENV", "ARGS"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,8 +10,9 @@ from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, number_of
-from trigmon.rules import closing, reserving, tending
-from trigmon.rules.triggers import effects, extensions, table
+from trigmon.mq.enums import Recover, TriggerType
+from trigmon.rules import closing, opening, reserving, tending, world
+from trigmon.rules.triggers import effects, extensions, situation, table
 from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
 
@@ -101,8 +103,42 @@ def _handles_first(patches: Patches) -> None:
     patches.setattr(closing, "_closes", lets_go)
 
 
+def _recovers(says: Callable[[Any], bool]) -> Callable[[Patches], None]:
+    """RECOVER(ALL) holds for other situations."""
+    return lambda patches: patches.setattr(situation.Situation, "recovers_all", property(says))
+
+
+def _is_monitors(s: Any) -> bool:
+    return s.happened is situation.Happened.MONITOR_OPENED and s.process is not None
+
+
+def _due_of_any_priority(s: Any) -> int:
+    return max(0, s.queue.waiting(0) - s.under_way) if s.recovers_all else 1
+
+
 FAULTS = [
     *cells(),
+    Fault("RECOVER: one trigger message in all, whatever it says", _recovers(lambda s: False)),
+    Fault(
+        "RECOVER: MQ's way is taken for ALL",
+        _recovers(lambda s: _is_monitors(s) and s.queue.definition.trigger_type is TriggerType.EVERY),
+    ),
+    Fault(
+        "RECOVER: of FIRST and DEPTH as well",
+        _recovers(lambda s: _is_monitors(s) and s.process.recover is Recover.ALL),
+    ),
+    Fault(
+        "RECOVER: messages of any priority",
+        lambda patches: patches.setattr(situation.Situation, "due", property(_due_of_any_priority)),
+    ),
+    Fault(
+        "RECOVER: what lies on the initiation queue is written again",
+        lambda patches: patches.setattr(opening, "_lying", lambda found: Counter()),
+    ),
+    Fault(
+        "RECOVER: what is hidden in a unit of work is written again",
+        lambda patches: patches.setattr(world.Standing, "_under_way", lambda self, queue: 0),
+    ),
     Fault("B: its interval is not waited for", _judged("B", _no_stamp)),
     Fault("B: ten times the interval", _judged("B", _with("backstop_s", lambda d: d.backstop_s * 10))),
     Fault("M: ten times the wait", _judged("M", _with("max_wait_s", lambda d: d.max_wait_s * 10))),

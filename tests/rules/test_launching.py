@@ -427,7 +427,7 @@ def test_a_failed_run_that_leaves_messages_is_tried_again_after_pauses_that_grow
     [
         ({"state": "exited", "exit_status": 1}, True),
         ({"state": "exited", "exit_status": None, "signal": 9}, True),
-        ({"state": "unknown"}, True),
+        ({"state": "unknown"}, False),
         ({"state": "exited", "exit_status": 0}, False),
         ({"state": "exited", "exit_status": 143, "was_stopped": True}, False),
         ({"state": "failed"}, False),
@@ -733,3 +733,125 @@ def test_poison_put_aside_is_progress(ledger):
     aside = [run["put_aside"] for run in ledger.did(Runs()).rows if run.get("put_aside")]
     assert aside
     assert ledger.did(Pauses()).rows == []
+
+
+# -- tries of its own, and ends that nobody knows -----------------------------------------------------------
+
+
+def test_each_trigger_of_every_has_all_of_its_tries_also_while_others_wait(ledger):
+    ledger.process(retry=3, retry_wait_s=1, instances=2)
+    ledger.put("Q2", 6)
+    for _ in range(6):
+        ledger.come(q_name="Q2")
+    for _ in range(60):
+        for run_id, state in ledger.states().items():
+            if state == "due":
+                ledger.exit(run_id, 1)
+        ledger.clock.advance(10_000)
+        ledger.start()
+    runs = {run["run_id"]: run for run in ledger.did(Runs(limit=100)).rows}
+    assert {run["state"] for run in runs.values()} == {"exited"}
+    tries = {}
+    for run in runs.values():
+        first = run
+        while first.get("retries"):
+            first = runs[first["retries"]]
+        tries[first["run_id"]] = tries.get(first["run_id"], 0) + 1
+    assert sorted(tries.values()) == [4] * 6
+
+
+def test_programs_of_every_that_fail_side_by_side_wait_as_one_for_their_further_tries(ledger):
+    ledger.process(retry=3, retry_wait_s=1, instances=6)
+    ledger.put("Q2", 6)
+    due = [ledger.come(q_name="Q2")[0] for _ in range(6)]
+    for pause_s in (1, 2, 4):
+        for run_id in due:
+            ledger.exit(run_id, 1)
+        ledger.clock.advance(1000 * pause_s - 1)
+        assert ledger.start()[0] == []
+        ledger.clock.advance(1)
+        due = ledger.start()[0]
+        assert len(due) == 6
+
+
+def test_where_identical_triggers_are_one_run_the_one_that_waits_is_the_further_try(ledger):
+    ledger.process(coalesce="yes", instances=1)
+    ledger.put("Q2", 3)
+    first, _ = ledger.come(q_name="Q2")
+    second, stands = ledger.come(q_name="Q2")
+    assert stands.state == "held"
+    ledger.exit(first, 1)
+    assert ledger.next()["run_id"] == second
+
+
+@pytest.mark.parametrize("q_name", ["Q", "Q2"])
+@pytest.mark.parametrize(("unknown", "tried"), [("keep", False), ("retry", True)])
+def test_a_run_whose_end_nobody_knows_is_tried_again_only_where_the_process_says_so(ledger, q_name, unknown, tried):
+    assert ledger.run(ledger.come(q_name="Q2")[0])["process"] == {}, "UNKNOWN(KEEP) is the default"
+    ledger.process(unknown=unknown)
+    ledger.put(q_name)
+    run_id, _ = ledger.come(q_name=q_name)
+    ledger.change(run_id, state="unknown", why="nobody knows")
+    assert (ledger.states().get(run_id), "held" in ledger.states().values()) == ("unknown", tried)
+
+
+def test_an_end_that_nobody_knows_neither_ends_a_row_of_failures_nor_makes_it_longer(ledger):
+    ledger.put("Q2", 3)
+    failed, unknown, other = (ledger.come(q_name="Q2")[0] for _ in range(3))
+    ledger.exit(failed, 1)
+    ledger.change(unknown, state="unknown", why="nobody knows")
+    assert ledger.next()["why"].startswith("failed 1 time in a row")
+    ledger.exit(other, 0)
+    assert "failed" not in ledger.next()["why"]
+
+
+def test_ends_that_nobody_knows_open_the_breaker_where_they_remove_nothing(ledger):
+    ledger.process(breaker=2)
+    ledger.put()
+    for _ in range(2):
+        run_id, _ = ledger.come()
+        ledger.change(run_id, state="unknown", why="nobody knows")
+    assert [pause["by"] for pause in ledger.did(Pauses()).rows] == ["the breaker"]
+
+
+# -- RECOVER ------------------------------------------------------------------------------------------------
+
+
+def found_by_a_monitor(ledger):
+    """How many trigger messages the first monitor finds for Q2."""
+    before = len(ledger.telling.triggers)
+    ledger.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    return sum(message.q_name == "Q2" for message in ledger.telling.triggers[before:])
+
+
+@pytest.mark.parametrize(("recover", "expected"), [("mq", 1), ("all", 3)])
+def test_behind_a_daemons_end_each_message_of_every_has_a_run_where_the_process_says_so(ledger, recover, expected):
+    ledger.process(recover=recover, instances=3)
+    ledger.put("Q2", 7)
+    ran, started, due, held = (ledger.come(q_name="Q2")[0] for _ in range(4))
+    ledger.change(started, state="started", pid=7)
+    handle = ledger.program(ran, "Q2")
+    ledger.did(Get(handle=handle), f"of {ran}")
+    assert ledger.states() == {ran: "serving", started: "started", due: "due", held: "held"}
+    ledger.restart()
+    assert found_by_a_monitor(ledger) == expected, "6 wait: 3 runs have taken none yet"
+
+
+def test_where_every_message_has_its_run_a_monitor_that_comes_finds_nothing(ledger):
+    ledger.process(recover="all", instances=1)
+    ledger.put("Q2", 2)
+    for _ in range(2):
+        ledger.come(q_name="Q2")
+    ledger.restart()
+    assert found_by_a_monitor(ledger) == 0
+
+
+def test_a_run_that_gave_back_what_it_took_counts_again(ledger):
+    ledger.process(recover="all")
+    ledger.put("Q2", 2)
+    run_id, _ = ledger.come(q_name="Q2")
+    handle = ledger.program(run_id, "Q2")
+    ledger.did(Get(handle=handle, options=SYNCPOINT, unit=1), f"of {run_id}")
+    ledger.did(Backout(unit=1), f"of {run_id}")
+    ledger.restart()
+    assert found_by_a_monitor(ledger) == 1

@@ -110,6 +110,8 @@ class LaunchGroup(_Strict):
     retry: int | None = None
     retry_wait_s: int | None = None
     breaker: int | None = None
+    unknown: str | int | None = None
+    recover: str | int | None = None
     time_limit_s: int | None = None
     memory_limit_mib: int | None = None
     cpu_limit_s: int | None = None

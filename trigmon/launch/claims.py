@@ -3,9 +3,12 @@
 =========  =================================================================================================
 the        ``runs/RUN`` itself: whoever makes it has the right to start the run, once and for all. It is
 directory  durable before anything is started, so not even a machine that goes down has a run started twice.
-claim      two lines of JSON: ``keeper`` (the name of its socket) and ``boot`` before the start; ``pid``,
-           ``ticks``, ``start_ms`` and ``argv`` behind it. With boot and ticks a process id is nobody else's. A
-           unit of systemd's that is to end says so in a line more: ``ends`` (why), ``grace_s``.
+claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
+           file is made) before the start; ``pid``, ``ticks``, ``start_ms`` and ``argv`` behind it. With boot and
+           ticks a process id is nobody else's. A unit of systemd's that is to end says so in a line more:
+           ``ends`` (why), ``grace_s``.
+begun      made by the new process itself, the last thing before it executes the program: a claim that says
+           ``marks`` and has no such file is of a program that never came to be
 exit       one object, written beside and renamed: ``run``, ``pid``, ``start_ms``, ``end_ms``, ``status``
            (0 to 255, or minus the signal), ``why`` (``""``, or one of the reasons of
            :mod:`trigmon.launch.talk`), ``limit_s``; where no program came to be, ``run``, ``end_ms``,
@@ -22,28 +25,65 @@ Standard library only: the keeper imports it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-CLAIM, EXIT = "claim", "exit"
+CLAIM, BEGUN, EXIT = "claim", "begun", "exit"
 _PROC = Path("/proc")
 Fields = dict[str, Any]
 
 
-def make(directory: Path, keeper: str) -> None:
-    """Claims a run. Raises FileExistsError when somebody has; durable only behind :func:`make_durable`."""
+def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
+    """Claims a run. Raises FileExistsError when somebody has; durable only behind :func:`make_durable`.
+
+    What cannot be written, an OSError, is no claim: nothing of it is left. ``marks``: its process will make BEGUN.
+    """
     try:
         directory.mkdir(mode=0o700)
     except FileNotFoundError:  # the first run of all
         directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         make_durable(directory.parent.parent)
         directory.mkdir(mode=0o700)
-    _add(directory, {"keeper": keeper, "boot": boot_id()})
+    try:
+        _add(directory, {"keeper": keeper, "boot": boot_id(), "marks": marks})
+    except OSError:
+        _remove(directory)
+        raise
+
+
+def has_begun(directory: Path) -> bool:
+    """Whether the program of this claim was executed, or is just being."""
+    return (directory / BEGUN).exists()
+
+
+def withdraw(directory: Path) -> bool:
+    """Takes back a claim of a program that never came to be, so that the run may be claimed anew. False: it came to be.
+
+    The directory gets another name first: its process, if one is just being made, can mark it no more, and so never
+    executes the program.
+    """
+    claim = read(directory) or {}
+    if not claim.get("marks") or claim.get("boot") != boot_id():  # after a power cut the mark may be what is missing
+        return False
+    aside = directory.with_name(f".{directory.name}")
+    if aside.exists():  # by one that was killed here
+        _remove(aside)
+    try:
+        directory.rename(aside)
+        if has_begun(aside):
+            aside.rename(directory)
+            return False
+    except OSError:
+        return False
+    _remove(aside)
+    return True
 
 
 def next_after(directory: Path, base: Path) -> Path:
@@ -183,7 +223,23 @@ def _opened(pid: int, is_it: Any) -> tuple[int, int] | None:
 def _add(directory: Path, fields: Fields) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     descriptor = os.open(directory / CLAIM, flags, 0o600)
+    line = json.dumps(fields).encode() + b"\n"
     try:
-        os.write(descriptor, json.dumps(fields).encode() + b"\n")
+        written = os.write(descriptor, line)
+        if written < len(line):  # the disk is full; half a line would spoil the next
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(descriptor)
+
+
+def _remove(directory: Path) -> None:
+    """A directory and what is in it, as far as that can be removed."""
+    import shutil  # most keepers never need it
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970 by this machine's clock."""
+    return time.time_ns() // 1_000_000

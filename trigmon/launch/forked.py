@@ -28,24 +28,11 @@ _CAPABILITIES = 64
 """So many there can be; dropping one that the kernel does not know fails, and ends the dropping."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_NOT_MARKED = "-1"
 
 
 class Refused(OSError):  # noqa: N818 - named for what the kernel said
     """The kernel refused to execute the program."""
-
-
-class Forked:
-    """A started program: its process id, and its end."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.cpu_s = 0.0
-
-    def wait(self) -> int:
-        """Its status as subprocess gives it; ``cpu_s`` is then what it and those it waited for have used."""
-        _, status, used = os.wait4(self.pid, 0)
-        self.cpu_s = used.ru_utime + used.ru_stime
-        return os.waitstatus_to_exitcode(status)
 
 
 def start(
@@ -57,11 +44,13 @@ def start(
     user: Mapping[str, Any],
     limits: Mapping[str, int],
     credentials: str,
-) -> Forked:
-    """Starts a program in a session of its own, with three descriptors.
+    mark: Path,
+) -> int:
+    """Starts a program in a session of its own, with three descriptors; its process id.
 
     ``user`` is ``{}`` or has ``name uid gid groups``; ``limits`` may have ``memory_mib cpu_s open_files``;
-    ``credentials`` is a directory that it has to reach, or "". Raises Refused, and OSError for all else.
+    ``credentials`` is a directory that it has to reach, or ""; ``mark`` a file that it makes itself, for it has begun.
+    Raises Refused, and OSError for all else.
     """
     if user and user["uid"] <= 0:
         raise OSError("no program is ever started as user 0")
@@ -70,17 +59,19 @@ def start(
         try:
             pid = os.fork()
             if pid == 0:
-                _be(told, argv, environment, working_directory, stdio, user, limits, credentials)
+                _be(told, argv, environment, working_directory, stdio, user, limits, credentials, mark)
         finally:
             os.close(told)
         said = file.read()  # ends when the program has taken the other end's place, or nobody has
     if said:
         os.waitpid(pid, 0)
         number, _, text = said.decode(errors="surrogateescape").partition(" ")
+        if number == _NOT_MARKED:
+            raise OSError(int(text), os.strerror(int(text)))
         if int(number):
             raise Refused(int(number), text)
         raise OSError(text)
-    return Forked(pid)
+    return pid
 
 
 def _be(
@@ -92,9 +83,11 @@ def _be(
     user: Mapping[str, Any],
     limits: Mapping[str, int],
     credentials: str,
+    mark: Path,
 ) -> NoReturn:
     """The new process becomes the program, or says why not and ends."""
     try:
+        _make(mark, told)
         _leave_the_keeper(stdio)
         _limit_files(limits.get("open_files", 0))
         whose = user.get("name", "its user")
@@ -113,6 +106,15 @@ def _be(
         with suppress(OSError):
             os.write(told, f"0 {str(error) or repr(error)}".encode(errors="surrogateescape"))
     finally:
+        os._exit(127)
+
+
+def _make(mark: Path, told: int) -> None:
+    """Marks that the program has begun, with the keeper's rights; nothing is executed without."""
+    try:
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        os.write(told, f"{_NOT_MARKED} {error.errno}".encode())
         os._exit(127)
 
 

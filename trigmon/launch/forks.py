@@ -17,17 +17,17 @@ import selectors
 import signal
 import socket
 import subprocess
-import sys
 import time
-import traceback
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO, Protocol
 
-from trigmon.launch import talk
-from trigmon.launch.forked import Forked, limits_of_use, lower
-from trigmon.launch.kept import STDERR, STDOUT, Kept, begun, now_ms
+from trigmon.launch import claims, talk
+from trigmon.launch.claims import now_ms
+from trigmon.launch.forked import limits_of_use, lower
+from trigmon.launch.keeper_log import report
+from trigmon.launch.kept import STDERR, STDOUT, Kept, begun
 
 _READY_S, _ANSWER_S = 120.0, 10.0
 _NOT_SOONER_S = 5.0
@@ -39,6 +39,9 @@ class Heeds(Protocol):
     def forks_are_ready(self, pid: int) -> None:
         """The server, which is this process, has its imports done."""
 
+    def fork_starts(self, run: Fork) -> None:
+        """It is about to be started plainly."""
+
     def fork_started(self, run: Fork) -> None:
         """It has a process, which waits for :meth:`Fork.go`."""
 
@@ -49,23 +52,23 @@ class Heeds(Protocol):
 class Fork(Kept):
     """A run that the fork server makes, or is to make; ``pid`` is 0 until then."""
 
-    def __init__(self, order: talk.Said, null: int) -> None:
-        self.order = order
-        self._null = null
+    def __init__(self, order: talk.Said) -> None:
+        super().__init__(order)
+        self._null = -1
         self._handed: list[int] = []
         self._go = -1
-        super().__init__(order, null, self._prepared)
 
-    def _prepared(self, order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Forked:
-        self.order = order  # with what its secrets have added
-        wanted = {name: order[name] for name in ("argv", "environment", "working_directory")}
-        wanted["argv"] = order["fork"]
+    def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+        self._null = null
+        wanted = {name: self.order[name] for name in ("argv", "environment", "working_directory")}
+        wanted["argv"] = self.order["fork"]
+        wanted["mark"] = str(self.directory / claims.BEGUN)
         file = os.memfd_create("order", os.MFD_CLOEXEC)
         os.write(file, json.dumps(wanted).encode())
         os.lseek(file, 0, os.SEEK_SET)
         waits, self._go = os.pipe2(os.O_CLOEXEC)
         self._handed = [file, os.dup(out.fileno()), os.dup(err.fileno()), waits]
-        return Forked(0)
+        return 0
 
     def hand(self, link: socket.socket) -> None:
         """Hands it to the fork server. Raises OSError."""
@@ -77,7 +80,6 @@ class Fork(Kept):
     def forked(self, pid: int) -> None:
         """It is this process. Sets its limits from here, before it begins. Raises OSError when it has ended already."""
         os.kill(pid, 0)
-        self._program = Forked(pid)
         self.pid, self.start_ms = pid, now_ms()
         limits = self.order.get("limits") or {}
         for which, wanted in limits_of_use(limits):
@@ -97,8 +99,8 @@ class Fork(Kept):
         """What its process would have run, started by being executed; as with go. Raises what that raises."""
         self.abandon()
         with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
-            self._program = begun(self.order, self._null, out, err)
-        self.pid, self.start_ms = self._program.pid, now_ms()
+            self.pid = begun(self.order, self._null, out, err)
+        self.start_ms = now_ms()
         if self.why:
             self.signal(signal.SIGTERM)
 
@@ -219,7 +221,7 @@ class Forks:
             if said.get("pid"):
                 self._begin(run, int(said["pid"]))
             else:
-                print(f"not forked: {said.get('error')}", file=sys.stderr)  # noqa: T201 - it goes to the keeper's log
+                report(f"not forked: {said.get('error')}")
                 self._start_plainly(run)
         self._hand_next()
 
@@ -227,13 +229,14 @@ class Forks:
         try:
             run.forked(pid)
         except (OSError, ValueError):  # its limits could not be set
-            traceback.print_exc()
+            report()
             self._start_plainly(run)
             return
         self._heeds.fork_started(run)
         run.go()
 
     def _start_plainly(self, run: Fork) -> None:
+        self._heeds.fork_starts(run)
         try:
             run.start_plainly()
         except (OSError, ValueError) as error:
@@ -254,7 +257,7 @@ class Forks:
     def _fail(self, why: str) -> None:
         """Without a server, what waited for it starts plainly; another one comes a little later."""
         if why:
-            print(why, file=sys.stderr)  # noqa: T201 - it goes to the keeper's log
+            report(why)
         server, self._server = self._server, None
         if self._link is not None:
             self._selector.unregister(self._link)

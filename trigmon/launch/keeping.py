@@ -10,20 +10,21 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from trigmon.launch import rights, talk
 from trigmon.launch.port import LaunchError, LaunchPlan
 from trigmon.launch.users import account
-from trigmon.log import logger
+from trigmon.log import is_the_journal, logger
 
 log = logger()
 _HELLO_S = 10.0
 _NOT_SOONER_S = 1.0
-_BURIED_S = 0.5
+# How long the parent of a keeper that has just died may take to make the next one, in which it answers nobody.
+_COMES_BACK_S = 5.0
 
 
 class KeeperGone(Exception):  # noqa: N818 - a state of the keeper, passed on to who knows what it kept
@@ -33,12 +34,11 @@ class KeeperGone(Exception):  # noqa: N818 - a state of the keeper, passed on to
 class Keeper:
     """A connection to a keeper. ``runs`` are those it keeps, as far as it has told; any thread may speak, one hears."""
 
-    def __init__(self, name: str, link: socket.socket, pid: int = 0, launcher: str = talk.PROCESS) -> None:
+    def __init__(self, name: str, link: socket.socket, launcher: str = talk.PROCESS) -> None:
         self.name = name
         self._launcher = launcher
         self.runs: set[str] = set()
         self._link = link
-        self._pid = pid
         self._lines = talk.Lines()
         self._heard: list[talk.Said] = []
 
@@ -108,7 +108,7 @@ class Keeper:
         except TimeoutError:
             raise TimeoutError(f"the keeper {self.name} does not answer") from None
         except (OSError, KeeperGone):
-            self._bury()
+            self._link.close()
             raise KeeperGone from None
         finally:
             if self._link.fileno() >= 0:
@@ -124,7 +124,7 @@ class Keeper:
             pass
         except (OSError, KeeperGone):
             if not self._heard:
-                self._bury()
+                self._link.close()
                 raise KeeperGone from None
         heard, self._heard = self._heard, []
         for said in heard:
@@ -145,14 +145,6 @@ class Keeper:
         except OSError:
             raise KeeperGone from None
 
-    def _bury(self) -> None:
-        """Closes the connection, and waits for the process where it is this one's child and has ended."""
-        self._link.close()
-        until = time.monotonic() + _BURIED_S
-        with suppress(ChildProcessError):
-            while self._pid and not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < until:
-                time.sleep(0.01)  # its door closes a moment before it is waited for
-
 
 class Keepers:
     """The keepers of one monitors' directory: this monitor's own, and those whose runs it has taken over.
@@ -166,6 +158,7 @@ class Keepers:
         self._launcher = launcher
         self._known: dict[str, Keeper] = {}
         self._made_at = -_NOT_SOONER_S
+        self._spawned: list[int] = []
 
     def all(self) -> list[Keeper]:
         """Those there is a connection to."""
@@ -188,42 +181,87 @@ class Keepers:
         """
         if name in self._known or not name:
             return self._known.get(name)
-        link = talk.connected(self._directory, name)
-        if link is not None:
-            keeper = Keeper(name, link, launcher=self._launcher)
-        elif self._launcher == talk.SYSTEMD:
+        keeper = self._answering(name)
+        if keeper is None and self._launcher == talk.SYSTEMD:
             keeper = self._made(name)
-        else:
-            return None
-        try:
-            keeper.wait_for_hello()
-        except KeeperGone:  # it ended of itself just now
+            try:
+                keeper.wait_for_hello()
+            except KeeperGone:  # it ended of itself just now
+                return None
+        if keeper is None:
             return None
         self._known[name] = keeper
         return keeper
 
+    def _answering(self, name: str) -> Keeper | None:
+        """The keeper behind the socket of this name. One that is killed now has a successor in a moment."""
+        until = time.monotonic() + _COMES_BACK_S
+        while (link := talk.connected(self._directory, name)) is not None:
+            keeper = Keeper(name, link, self._launcher)
+            try:
+                keeper.wait_for_hello()
+            except KeeperGone:
+                if time.monotonic() >= until:
+                    raise TimeoutError(f"the keeper {name} goes as often as it comes") from None
+                time.sleep(0.01)
+            else:
+                return keeper
+        return None
+
     def lose(self, keeper: Keeper) -> None:
         """One that has gone."""
         self._known.pop(keeper.name, None)
+        self._wait_for_spawned()
+
+    def _wait_for_spawned(self) -> None:
+        """Those processes that have ended leave nothing of themselves here."""
+        for pid in list(self._spawned):
+            with suppress(ChildProcessError):
+                if not os.waitpid(pid, os.WNOHANG)[0]:
+                    continue
+            self._spawned.remove(pid)
 
     def close(self, *, for_good: bool = True) -> None:
         """Ends all connections; not ``for_good``: another monitor comes and wants what is kept."""
         for keeper in self.all():
             keeper.close(for_good=for_good)
         self._known.clear()
+        self._wait_for_spawned()
 
     def _made(self, name: str) -> Keeper:
         argv = [sys.executable, "-m", "trigmon.launch.keeper", name]
         if self._launcher == talk.SYSTEMD:
             argv.append(str(self._directory.absolute().parent / "runs"))
-        with talk.listen(self._directory, name) as listener:
+        with talk.listen(self._directory, name) as listener, _log_file(self._directory / f"{name}.log") as said:
             with rights.inherited():
-                pid = _spawn(argv, listener, self._directory / f"{name}.log")
+                pid = _spawn(argv, listener, said)
             link = talk.connected(self._directory, name)
+        self._wait_for_spawned()
+        self._spawned.append(pid)
         if link is None:
             raise OSError(f"the socket of the keeper {name} has gone")
         log.info("keeper started", keeper=name, pid=pid)
-        return Keeper(name, link, pid, self._launcher)
+        return Keeper(name, link, self._launcher)
+
+
+@contextmanager
+def _log_file(path: Path) -> Iterator[int]:
+    """Where a keeper says what troubles it: the journal where that is what this process writes to, else a file.
+
+    Where there is no room for a file, nothing that is written is taken, and the keeper tells syslog.
+    """
+    if is_the_journal(sys.stderr):
+        yield sys.stderr.fileno()
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        log.warning("the keeper has no log of its own", file=str(path), error=str(error))
+        descriptor = os.open("/dev/full", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _extras(plan: LaunchPlan, lease_s: float) -> dict[str, Any]:
@@ -249,17 +287,17 @@ def _identity(name: str) -> dict[str, Any]:
     return {"name": name, "uid": user.uid, "gid": user.gid, "groups": user.groups}
 
 
-def _spawn(argv: list[str], listener: socket.socket, said: Path) -> int:
-    """Starts the process, in a session of its own; what it has to say of its own troubles goes to the file ``said``."""
+def _spawn(argv: list[str], listener: socket.socket, said: int) -> int:
+    """Starts the process, in a session of its own; what it has to say of its own troubles goes to ``said``."""
     return os.posix_spawn(
         sys.executable,
         argv,
         os.environ,
         file_actions=[
+            (os.POSIX_SPAWN_DUP2, said, 2),
             (os.POSIX_SPAWN_DUP2, listener.fileno(), talk.LISTENER),
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 2, str(said), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
         ],
         setsid=True,
         # What a shell or nohup had the monitor ignore, no program is to ignore.

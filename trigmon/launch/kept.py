@@ -6,20 +6,20 @@ waits while a keeper starts.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
 import struct
-import subprocess
-import time
-import traceback
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Protocol
 
 from trigmon.launch import claims, talk
+from trigmon.launch.claims import now_ms
 from trigmon.launch.ending import Run
+from trigmon.launch.keeper_log import report
 
 STDOUT, STDERR = "stdout", "stderr"
 """The files that a program's output goes to, in the run's directory."""
@@ -28,52 +28,68 @@ STDOUT, STDERR = "stdout", "stderr"
 _RIGHTS = 1 << 6 | 1 << 7
 """CAP_SETGID and CAP_SETUID, as capabilities(7) numbers them."""
 
+NO_ROOM = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+)
+"""What passes: the program could be started when there is room again."""
+
+_KNOWN = ("run", "directory", "time_limit_s", "grace_s", "lease_s", "limits")
+
 
 class NotExecutedError(OSError):
     """The kernel refused to execute the program, or its working directory."""
 
 
-class Program(Protocol):
-    """A started program."""
-
-    pid: int
-
-    def wait(self) -> int:
-        """Its status when it has ended, as subprocess gives it."""
-
-
-Begin = Callable[[talk.Said, int, IO[bytes], IO[bytes]], Program]
-
-
 class Kept(Run):
     """A program, started by being made: in a session of its own, with its output in its run's directory.
 
-    ``order`` is the frame that asked for it, ``begin`` what makes a process of it: the ordinary way, unless it is said.
-    Raises NotExecutedError, OSError when its files cannot be made, and ValueError for what could never be executed.
+    ``order`` is the frame that asked for it, or what :attr:`known` was of one that a killed keeper had. ``is_left``
+    says that this keeper's parent has it, as what that one left.
     """
 
-    def __init__(self, order: talk.Said, null: int, begin: Begin | None = None) -> None:
-        self._limit_s = float(order["time_limit_s"])
+    def __init__(self, order: talk.Said, *, is_left: bool = False) -> None:
+        self.order = order
+        self.is_left = is_left
+        self.limit_s = float(order["time_limit_s"])
         directory = Path(order["directory"])
-        super().__init__(str(order["run"]), directory, grace_s=float(order["grace_s"]), time_limit_s=self._limit_s)
-        user, limits = order.get("user") or {}, order.get("limits") or {}
-        self._cpu_limit_s = int(limits.get("cpu_s", 0))
-        self._has_secrets = bool(order.get("secrets"))
-        environment = order["environment"]
+        super().__init__(str(order["run"]), directory, grace_s=float(order["grace_s"]), time_limit_s=self.limit_s)
+        self._cpu_limit_s = int((order.get("limits") or {}).get("cpu_s", 0))
+        if is_left:
+            self._take_over(order)
+
+    def _take_over(self, known: talk.Said) -> None:
+        self.pid, self.start_ms = known["pid"], known["start_ms"]
+        if self.limit_s:
+            self.due_at -= (now_ms() - self.start_ms) / 1000
+        if known.get("why"):  # it was to end, and its grace begins anew
+            self.end(known["why"], self.grace_s)
+
+    @property
+    def known(self) -> talk.Said:
+        """What a later keeper must know of it; no more, for its environment may hold what is nobody's to keep."""
+        kept = {name: self.order[name] for name in _KNOWN if name in self.order}
+        more = {"pid": self.pid, "start_ms": self.start_ms, "why": self.why}
+        return kept | more | {"secrets": bool(self.order.get("secrets"))}
+
+    def start(self, null: int) -> None:
+        """Makes a process of it. Raises NotExecutedError, OSError where its files or it cannot be made, ValueError."""
+        order, user = self.order, self.order.get("user") or {}
         try:
-            if self._has_secrets:
+            if order.get("secrets"):
                 from trigmon.launch import credentials
 
                 owner = (user["uid"], user["gid"]) if user else (-1, -1)
-                put = str(credentials.put(directory, order["secrets"], *owner))
-                order = {**order, "environment": {**environment, credentials.VARIABLE: put}}
-            with (directory / STDOUT).open("xb") as out, (directory / STDERR).open("xb") as err:
-                self._program = (begin or begun)(order, null, out, err)
+                put = str(credentials.put(self.directory, order["secrets"], *owner))
+                self.order = {**order, "environment": {**order["environment"], credentials.VARIABLE: put}}
+            with (self.directory / STDOUT).open("xb") as out, (self.directory / STDERR).open("xb") as err:
+                self.pid = self._made(null, out, err)
         except BaseException:
             self._forget_secrets()
             raise
-        self.pid = self._program.pid
         self.start_ms = now_ms()
+
+    def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+        return begun(self.order, null, out, err)
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to its whole process group; only while it has not been waited for."""
@@ -81,9 +97,8 @@ class Kept(Run):
             with suppress(OSError):
                 os.killpg(self.pid, number)
 
-    def ended(self) -> claims.Fields:
-        """Waits for it, which has ended; what is to be known of that. Its secrets go."""
-        status = self._program.wait()
+    def ended(self, status: int, cpu_s: float) -> claims.Fields:
+        """What is to be known of its end. Its secrets go."""
         self._forget_secrets()
         return {
             "run": self.run_id,
@@ -91,53 +106,63 @@ class Kept(Run):
             "start_ms": self.start_ms,
             "end_ms": now_ms(),
             "status": status,
-            "why": self.why or self._why_cpu(status),
-            "limit_s": self._limit_s,
+            "why": self.why or self._why_cpu(status, cpu_s),
+            "limit_s": self.limit_s,
         }
 
-    def _why_cpu(self, status: int) -> str:
+    def _why_cpu(self, status: int, used_s: float) -> str:
         """Whether its limit of processor time ended it: by the kernel's own signal, or by SIGKILL when that is spent.
 
         A shell hands its program's signal on as 128 and the number.
         """
-        used_s = getattr(self._program, "cpu_s", 0.0)
         number = -status if status < 0 else status - 128
         is_it = number == signal.SIGXCPU or (number == signal.SIGKILL and used_s >= self._cpu_limit_s)
         return talk.cpu_limit(self._cpu_limit_s) if self._cpu_limit_s and is_it else ""
 
     def _forget_secrets(self) -> None:
-        if self._has_secrets:
+        if self.order.get("secrets"):
             from trigmon.launch import credentials
 
             try:
                 credentials.remove(self.directory)
             except OSError:
-                traceback.print_exc()
+                report()
 
 
-def begun(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Program:
-    """Makes a process of an order. Raises NotExecutedError, OSError and ValueError."""
+def begun(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+    """Makes a process of an order: its id. Raises NotExecutedError, OSError and ValueError."""
     is_plain = not (order.get("user") or order.get("limits"))
     return (_started if is_plain else _forked)(order, null, out, err)
 
 
-def _started(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Program:
-    """The ordinary way: no fork, and nothing between the keeper and the program."""
+def _started(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+    """The ordinary way: no fork, and nothing between the keeper and the program but the mark that it has begun."""
+    mark = Path(order["directory"]) / claims.BEGUN
     try:
-        return subprocess.Popen(
+        os.chdir(order["working_directory"])
+        return os.posix_spawn(
+            order["argv"][0],
             order["argv"],
-            stdin=null,
-            stdout=out,
-            stderr=err,
-            cwd=order["working_directory"],
-            env=order["environment"],
-            start_new_session=True,
+            order["environment"],
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, out.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, err.fileno(), 2),
+                (os.POSIX_SPAWN_OPEN, talk.LISTENER, str(mark), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600),
+                (os.POSIX_SPAWN_CLOSE, talk.LISTENER),
+            ],
+            setsid=True,
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them, and so would the program
         )
     except OSError as error:
+        if error.errno in NO_ROOM and not mark.exists():
+            raise
         raise NotExecutedError(error.errno, error.strerror) from error
+    finally:
+        os.chdir("/")  # a keeper keeps no file system busy
 
 
-def _forked(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Program:
+def _forked(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> int:
     """As another user, or with limits."""
     from trigmon.launch import forked
 
@@ -156,6 +181,7 @@ def _forked(order: talk.Said, null: int, out: IO[bytes], err: IO[bytes]) -> Prog
             user=user,
             limits=order.get("limits") or {},
             credentials=order["environment"]["CREDENTIALS_DIRECTORY"] if order.get("secrets") else "",
+            mark=Path(order["directory"]) / claims.BEGUN,
         )
     except forked.Refused as error:
         raise NotExecutedError(error.errno, error.strerror) from error
@@ -187,26 +213,3 @@ def run_behind(pid: int, leaders: Mapping[int, Named]) -> str:
         if leader is not None:
             return leader.run_id
     return claims.run_of(pid)
-
-
-def children() -> list[int]:
-    """The process ids of this process's children, those it was left with among them."""
-    pid = os.getpid()
-    try:
-        return [int(word) for word in Path(f"/proc/self/task/{pid}/children").read_bytes().split()]
-    except FileNotFoundError:  # a kernel without the list
-        return [int(entry.name) for entry in Path("/proc").iterdir() if _is_child(entry, {pid})]
-
-
-def _is_child(entry: Path, of: Container[int]) -> bool:
-    if not entry.name.isdecimal():
-        return False
-    try:
-        return int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1]) in of
-    except (OSError, IndexError):
-        return False
-
-
-def now_ms() -> int:
-    """Milliseconds since 1970 by this machine's clock."""
-    return time.time_ns() // 1_000_000

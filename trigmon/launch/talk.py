@@ -23,7 +23,9 @@ started   ``run``, ``pid``, ``start_ms``
 ended     what :mod:`trigmon.launch.claims` writes as the run's exit
 failed    likewise, where no program came to be: ``errno`` (0: not the kernel's refusal to execute it), ``error``
 warm      ``pid``: the fork server is ready
-taken     ``run``: another start has claimed it, so nothing was started
+later     ``run``, ``error``: no program came of it and nothing is left of it, for want of room; it may be asked for
+          again
+taken     ``run``: another start has claimed it, so nothing was started; or it never came to be
 ========  ==================================================================================================
 
 Each object's ``say`` is its word; what the other end does not know it ignores, for a keeper may be older than its

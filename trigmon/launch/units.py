@@ -12,15 +12,16 @@ import os
 import selectors
 import signal
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from trigmon.launch import claims, dbus, systemd, talk, unit
+from trigmon.launch.claims import now_ms
 from trigmon.launch.ending import Run
-from trigmon.launch.kept import STDERR, STDOUT, now_ms
+from trigmon.launch.keeper_log import report
+from trigmon.launch.kept import STDERR, STDOUT
 
 _TRY_AGAIN_S = 1.0
 _UNIT = "org.freedesktop.systemd1.Unit"
@@ -197,7 +198,7 @@ class Units:
             try:
                 self._look_again()
             except OSError:
-                traceback.print_exc()
+                report()
                 self._lose()
 
     # -- what systemd says ----------------------------------------------------------------------------------
@@ -208,7 +209,7 @@ class Units:
             for said in self._manager.hear():
                 self._heard(said)
         except OSError:
-            traceback.print_exc()
+            report()
             self._lose()
 
     def _heard(self, said: dbus.Message) -> None:
@@ -287,6 +288,10 @@ class Units:
             self._selector.register(self._manager, selectors.EVENT_READ, self._hear)
             self.try_again_at = 0.0
         return self._manager
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._lose()
 
     def _lose(self) -> None:
         if self._manager is not None:

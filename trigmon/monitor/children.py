@@ -93,7 +93,7 @@ class KeptBy(msgspec.Struct, frozen=True):
 
 
 class NotStarted(msgspec.Struct, frozen=True):
-    """Nobody has claimed it."""
+    """Nobody has claimed it, or what was claimed never came to be and is claimed no more."""
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -135,5 +135,7 @@ def find(child: Child, there: Callable[[str], Keeper | None]) -> Found:
     process = claims.open_program(claim, child.run_id)
     if process is not None:
         return Stray(*process, claim.get("start_ms", 0), claim.get("argv", []))
+    if claims.withdraw(child.directory):
+        return NotStarted()
     has_run = child.pid or claim.get("pid")
     return Lost("its keeper was gone when it ended" if has_run else "its keeper ended in the moment of starting it")

@@ -323,9 +323,27 @@ class Programs:
                 self._ended(child, said)
             elif said["say"] == "failed":
                 self._failed(child, said)
+            elif said["say"] == "later":
+                self._start_later(child, said["error"])
             elif said["say"] == "taken":
                 child.keeper = None
                 self._to_find.append(child)
+
+    def _start_later(self, child: Child, why: str) -> None:
+        """Nothing came of a start, for want of room on the disk or the like."""
+        self._seldom.warning("no program can be started now, it is tried again", error=why)
+        if child.directory != child.base:  # it is to see to what another has left
+            child.directory = claims.all_of(child.base)[-1]
+            self._later.append((time.monotonic() + _LOOK_AGAIN_S, child))
+        else:
+            self._start_again(child, f"not started, tried again when there is room: {why}")
+
+    def _start_again(self, child: Child, why: str) -> None:
+        """A run that never came to be is held, and so started in its turn."""
+        with self._lock:
+            self._children.pop(child.run_id, None)
+        self.warm.ended(child.run_id)
+        self._starter.put_back(child.order, why)
 
     def _lost(self, keeper: Keeper) -> None:
         with self._lock:
@@ -469,11 +487,8 @@ class Programs:
                 child.ends_by = self._ends_by(child, start_ms or now_ms())
                 self._runs_on(child, pid, start_ms or now_ms(), argv)
             case NotStarted():
-                with self._lock:
-                    del self._children[child.run_id]
-                self.warm.ended(child.run_id)
-                self._starter.put_back(child.order, "it was not started before its monitor ended")
                 log.info("run taken up", run=child.run_id, state=DUE)
+                self._start_again(child, "its program had not been started when its monitor or its keeper ended")
             case Lost(why):
                 self._lose_sight(child, why)
 

@@ -33,6 +33,7 @@ from trigmon.mq.enums import (
     QsgDisp,
     QType,
     Rearm,
+    Recover,
     Shareability,
     SparkDeployMode,
     SparkIsolation,
@@ -40,6 +41,7 @@ from trigmon.mq.enums import (
     SparkStart,
     TriggerControl,
     TriggerType,
+    UnknownEnd,
     Usage,
     word,
 )
@@ -342,6 +344,8 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     retry: Annotated[int, Attribute("RETRY", high=10_000, ours=True)] = 3
     retry_wait_s: Annotated[int, Attribute("RETRYWAIT", low=1, high=86_400, ours=True)] = 1
     breaker: Annotated[int, Attribute("BREAKER", high=10_000, ours=True)] = 5
+    unknown: Annotated[UnknownEnd, Attribute("UNKNOWN", words=_words(UnknownEnd), ours=True)] = UnknownEnd.KEEP
+    recover: Annotated[Recover, Attribute("RECOVER", words=_words(Recover), ours=True)] = Recover.MQ
     time_limit_s: Annotated[int, Attribute("TIMELIMIT", ours=True)] = 0
     memory_limit_mib: Annotated[int, Attribute("MEMLIMIT", high=1 << 24, ours=True)] = 0
     cpu_limit_s: Annotated[int, Attribute("CPULIMIT", ours=True)] = 0

@@ -61,6 +61,20 @@ class Coalesce(IntEnum):
     YES = 1
 
 
+class UnknownEnd(IntEnum):
+    """Ours: what follows where nobody knows how a program ended: that is kept on record, or it is tried again."""
+
+    KEEP = 0
+    RETRY = 1
+
+
+class Recover(IntEnum):
+    """Ours: how many trigger messages a monitor that comes finds for a queue of EVERY: MQ's one, or all it is due."""
+
+    MQ = 0
+    ALL = 1
+
+
 class SparkStart(IntEnum):
     """Ours: how a Spark job is started: cold, on a warm Spark Connect server, or by a cluster's REST server."""
 

@@ -22,7 +22,7 @@ from trigmon.mq.attributes import (
     RemoteQueue,
 )
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import ObjectType, Recover, TriggerType
 from trigmon.mq.explanation import moment
 from trigmon.rules.members import Group
 from trigmon.rules.order.place import LAST_SEGMENT, SEGMENT, Place, Side
@@ -510,13 +510,27 @@ class Line(msgspec.Struct, frozen=True):
 class Neighbour(msgspec.Struct, frozen=True):
     """A queue with what its triggering looks at: its process and its initiation queue, where they exist.
 
-    ``judged`` is how a shared queue stood when this member last judged it.
+    ``judged`` is how a shared queue stood when this member last judged it. ``under_way`` counts what stands for a
+    message of an EVERY queue with RECOVER(ALL) already: runs that have taken none, and triggers of open units of work.
     """
 
     queue: QueueFacts
     process: Process | None
     initiation: QueueFacts | None
     judged: QueueFacts | None = None
+    under_way: int = 0
+
+    @property
+    def recovers_all(self) -> bool:
+        """Whether a monitor that comes finds a trigger message for each message that is due one."""
+        return recovers_all(self.queue, self.process)
+
+
+def recovers_all(queue: QueueFacts, process: Process | None) -> bool:
+    """Whether RECOVER(ALL) holds for a queue: of type EVERY, and not shared, for no member knows the others' runs."""
+    if process is None or process.recover is not Recover.ALL or queue.shared is not None:
+        return False
+    return queue.definition.trigger_type is TriggerType.EVERY
 
 
 class World(msgspec.Struct, frozen=True):

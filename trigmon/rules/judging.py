@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import BackoutRequeue
+from trigmon.mq.enums import BackoutRequeue, Coalesce, UnknownEnd
 from trigmon.mq.replies import Done
 from trigmon.mq.run_states import EXITED, HELD, UNKNOWN
 from trigmon.rules.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
@@ -61,15 +61,22 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         why = _diagnosis(cause, record, facts, found)
         changes.append(SetPause(Paused("queue", cause.q_name, BREAKER, now, why)))
         told = (QueueHeld(cause.q_name, why),)
-    tries = opens or (has_failed(record) and _tries_again(cause, process, record, facts))
-    if tries and not facts.held and _is_left(facts):
+    tries = opens or (has_failed(record, process) and _tries_again(cause, process, record, facts))
+    if tries and not _is_waited_for(process, facts) and _is_left(facts):
         changes.append(_next_try(record, process, serving, facts, now, ids))
     return Decision(Done(), changes, told=told)
 
 
-def has_failed(record: _Record) -> bool:
-    """Whether a program ended otherwise than by itself with status 0."""
-    return record.get("state") == UNKNOWN or record.get("exit_status") != 0
+def has_failed(record: _Record, process: Process) -> bool:
+    """Whether a program ended otherwise than by itself with status 0; UNKNOWN says what an end counts nobody knows."""
+    if record.get("state") == UNKNOWN:
+        return process.unknown is UnknownEnd.RETRY
+    return record.get("exit_status") != 0
+
+
+def _is_waited_for(process: Process, facts: Facts) -> bool:
+    """Whether a run that waits already does what a further try would: each trigger message of EVERY has its own."""
+    return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)
 
 
 def _tells_something(record: _Record) -> bool:
@@ -80,17 +87,22 @@ def _tells_something(record: _Record) -> bool:
 def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
     """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left.
 
-    A success that was never seen on the queue tells neither: its connections may not have named the run.
+    A success that was never seen on the queue tells neither: its connections may not have named the run. Programs of
+    EVERY that ran side by side and failed have failed once: who waits for a further try waits for no other's failure.
     """
     before = facts.cause or Cause(serving.slot, serving.q_name)
     is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside
     fruitless = before.fruitless + 1 if is_fruitless else 0
-    if not has_failed(record):
+    process = facts.process or _ON_ITS_OWN
+    if not has_failed(record, process):
+        if record.get("state") == UNKNOWN:
+            return replace(before, fruitless=fruitless)
         is_unseen = is_fruitless and not serving.first_open_ms
         return replace(before, failed=0, fruitless=before.fruitless if is_unseen else fruitless, until_ms=0)
+    if before.until_ms > now and not is_for_one(facts.queue):
+        return replace(before, fruitless=fruitless)
     failed = before.failed + 1
-    wait_s = (facts.process or _ON_ITS_OWN).retry_wait_s
-    return replace(before, failed=failed, fruitless=fruitless, until_ms=now + pause_ms(failed, wait_s))
+    return replace(before, failed=failed, fruitless=fruitless, until_ms=now + pause_ms(failed, process.retry_wait_s))
 
 
 def _is_left(facts: Facts) -> bool:
@@ -103,7 +115,7 @@ def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts
     """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
     if not process.breaker or not is_for_one(facts.queue):
         return False
-    return cause.fruitless >= process.breaker or (has_failed(record) and cause.fruitless > process.retry)
+    return cause.fruitless >= process.breaker or (has_failed(record, process) and cause.fruitless > process.retry)
 
 
 def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, OBJECT_TYPES, LocalQueue, MessageQueue, ModelQueue
 from trigmon.mq.calls import Open
+from trigmon.mq.descriptors import FORMAT_TRIGGER, unpack_tm
 from trigmon.mq.enums import ObjectType, OpenOption, Shareability
 from trigmon.mq.errors import (
     DynamicQNameError,
+    MQError,
     NameInUse,
     NameNotValidForType,
     ObjectAlreadyExists,
@@ -24,7 +29,7 @@ from trigmon.rules.changes import AnyChange, OpenHandle, SetDefinition
 from trigmon.rules.context import check_opened
 from trigmon.rules.decision import Decision, Ids
 from trigmon.rules.errands import MakeQueue
-from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.facts import Facts, Found, HandleFacts, QueueFacts, Selection
 from trigmon.rules.resolving import base_queue, object_type_of
 from trigmon.rules.triggers.effects import Effects, trigger
 from trigmon.rules.triggers.situation import Happened, Situation
@@ -36,6 +41,7 @@ _EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
 _INPUT = _AS_Q_DEF | _SHARED | _EXCLUSIVE
 _ONLY_LOCAL = _INPUT | OpenOption.BROWSE.value
 _MESSAGES = _INPUT | OpenOption.BROWSE.value | OpenOption.OUTPUT.value
+_ALL_BYTES = 1 << 40
 _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
 
 
@@ -50,7 +56,7 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     if options & OpenOption.SET.value:
         check_may_set(call.object_name, facts.connection)
     if call.object_type == "queue":
-        return _open_queue(call, options, facts, now, ids)
+        return _open_queue(call, options, facts, found, now, ids)
     object_type = object_type_of(call.object_type)
     if object_type is ObjectType.QMGR and call.object_name:
         raise NameNotValidForType(f"{object_type.name}({call.object_name}): the queue manager is opened without a name")
@@ -63,7 +69,7 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     return Decision(Opened(handle=handle.handle), [OpenHandle(handle)])
 
 
-def _open_queue(call: Open, options: int, facts: Facts, now: int, ids: Ids) -> Decision:
+def _open_queue(call: Open, options: int, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
     if facts.model is not None and facts.alias is None:
@@ -79,20 +85,21 @@ def _open_queue(call: Open, options: int, facts: Facts, now: int, ids: Ids) -> D
     options = _with_input(options, queue)
     opened = itself or queue.definition
     kind = ObjectType.QREMOTE if route is not None else ObjectType.QLOCAL
-    return _opened(
-        HandleFacts(ids.handle(), connection, kind, opened.name, queue.definition.name, options, route=route),
-        queue,
-        facts,
-        now,
-        ids,
-    )
+    handle = HandleFacts(ids.handle(), connection, kind, opened.name, queue.definition.name, options, route=route)
+    return _opened(handle, queue, facts, found, now, ids)
 
 
 def _opened(
-    handle: HandleFacts, queue: QueueFacts, facts: Facts, now: int, ids: Ids, made: tuple[AnyChange, ...] = ()
+    handle: HandleFacts,
+    queue: QueueFacts,
+    facts: Facts,
+    found: Found | None,
+    now: int,
+    ids: Ids,
+    made: tuple[AnyChange, ...] = (),
 ) -> Decision:
     """The handle, and what follows when it is a monitor's."""
-    effects = _monitor_opened(queue, facts, now, ids) if handle.options & _INPUT else []
+    effects = _monitor_opened(queue, facts, found, now, ids) if handle.options & _INPUT else []
     changes: list[AnyChange] = [*made, OpenHandle(handle)]
     for effect in effects:
         changes.extend(effect.changes)
@@ -149,7 +156,7 @@ def decide_make_queue(call: MakeQueue, facts: Facts, found: Found | None, now: i
         _with_input(call.options, queue),
         is_creator=True,
     )
-    return _opened(handle, queue, facts, now, ids, (SetDefinition(ObjectType.QLOCAL, definition),))
+    return _opened(handle, queue, facts, found, now, ids, (SetDefinition(ObjectType.QLOCAL, definition),))
 
 
 def _with_input(options: int, queue: QueueFacts) -> int:
@@ -168,12 +175,34 @@ def _with_input(options: int, queue: QueueFacts) -> int:
     return options & ~_INPUT | wanted
 
 
-def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list[Effects]:
+def look_for_open(call: Open, facts: Facts, now: int) -> Selection | None:
+    """The trigger messages that lie on an initiation queue, where it is asked how many a queue has (RECOVER(ALL))."""
+    queue = facts.queue
+    if queue is None or not call.options & _INPUT or queue.open_input_count or not queue.lying:
+        return None
+    if not any(neighbour.recovers_all for neighbour in facts.served):
+        return None
+    return Selection(queue.definition.name, now, limit=queue.lying, limit_bytes=_ALL_BYTES)
+
+
+def _lying(found: Found | None) -> Counter[str]:
+    """How many trigger messages lie on an initiation queue, by the queue that they are for."""
+    messages = found.messages if found is not None else ()
+    counted: Counter[str] = Counter()
+    for message in messages:
+        if message.descriptor.format == FORMAT_TRIGGER:
+            with suppress(MQError):
+                counted[unpack_tm(message.data).q_name] += 1
+    return counted
+
+
+def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: int, ids: Ids) -> list[Effects]:
     """Condition 13c: the first open for input of an initiation queue judges every queue that names it."""
     effects: list[Effects] = []
     if queue.open_input_count or queue.shared is not None:
         return effects  # of a shared queue each member judges it behind the open
     opened = replace(queue, open_input_count=1)
+    lying = _lying(found)
     placed = 0
     for neighbour in facts.served:
         itself = neighbour.queue.definition.name == queue.definition.name
@@ -185,6 +214,7 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, now: int, ids: Ids) -> list
             facts.q_mgr.trigger_interval,
             now,
             had_monitor=queue.open_input_count,
+            under_way=neighbour.under_way + lying[neighbour.queue.definition.name],
         )
         effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
         placed += len(effect.told) - len(effect.errands)

@@ -69,7 +69,7 @@ from trigmon.rules.facts import Facts, Found, Selection, Wants
 from trigmon.rules.get import look_for_get, look_for_get_many
 from trigmon.rules.heeding import decide_heed, decide_heeded, decide_judge_shared
 from trigmon.rules.judging import decide_judge_run, look_for_judge_run
-from trigmon.rules.opening import decide_make_queue, decide_open
+from trigmon.rules.opening import decide_make_queue, decide_open, look_for_open
 from trigmon.rules.pausing import decide_pause, decide_pauses, decide_resume, wants_pause
 from trigmon.rules.poison import (
     decide_get,
@@ -249,7 +249,7 @@ def _prune(call: Prune, connection: int) -> Wants:
 
 
 VERBS: dict[type[calls.Call], Verb] = {
-    calls.Open: Verb(_open, decide_open, is_wide=True),
+    calls.Open: Verb(_open, decide_open, look_for_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
     calls.Put: Verb(_put, decide_put),
     calls.PutMany: Verb(_nothing, decide_put_many),

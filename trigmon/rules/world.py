@@ -41,6 +41,7 @@ from trigmon.rules.facts import (
     UnitFacts,
     Wants,
     World,
+    recovers_all,
 )
 from trigmon.rules.following import FOLLOW
 from trigmon.rules.records import line_of
@@ -288,6 +289,7 @@ class Standing:
                 self.processes.get(queue.definition.process_name),
                 initiation,
                 self.judged.get(queue.definition.name) if queue.shared is not None else None,
+                self._under_way(queue),
             )
             for queue in queues
             if not queue.is_deleted
@@ -301,6 +303,20 @@ class Standing:
             self.serving[before].remove(q_name)
         if initiation_q is not None:
             insort(self.serving.setdefault(initiation_q, []), q_name)
+
+    def _under_way(self, queue: QueueFacts) -> int:
+        """See :class:`Neighbour`."""
+        if not recovers_all(queue, self.processes.get(queue.definition.process_name)):
+            return 0
+        name = queue.definition.name
+        held = sum(count for (_, _, q_name), count in self.held.items() if q_name == name)
+        begun = [each for each in self.running.values() if each.q_name == name and not each.is_over]
+        hidden = [each.message for unit in self.units.values() for each in unit.held if each.message is not None]
+        return (
+            held
+            + sum(each.taken <= each.backed_out for each in begun)
+            + sum(message.q_name == name for message in hidden)
+        )
 
     def _reservations_of(self, queue: QueueFacts | None) -> tuple[Reservation, ...]:
         name = queue.definition.name if queue is not None else ""

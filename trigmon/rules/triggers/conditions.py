@@ -171,8 +171,13 @@ def condition_13b_get_allowed(s: Situation) -> Finding:
 
 
 def condition_13c_monitor_opened(s: Situation) -> Finding:
-    """The first monitor opened the initiation queue for input, and enough messages wait."""
+    """The first monitor opened the initiation queue for input, and enough messages wait.
+
+    With RECOVER(ALL), which is ours, enough are more than have a trigger message or a run already.
+    """
     enough, waiting, wanted = enough_wait(s)
+    if s.recovers_all:
+        enough, wanted = s.due > 0, s.under_way + 1
     first = s.happened is Happened.MONITOR_OPENED and s.had_monitor == 0
     return Finding("13c", enough and first, (s.had_monitor, waiting), (0, wanted))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from trigmon.mq.attributes import Process
+from trigmon.mq.attributes import LocalQueue, Process
 from trigmon.mq.calls import Call
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
@@ -95,51 +95,57 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         return Effects(judged=judged)
     queue, definition = situation.queue, situation.queue.definition
     initiation = situation.initiation.definition
-    message = trigger_message(queue, situation.process)
-    on_backout = definition.trigger_type is not TriggerType.EVERY
     changes: list[AnyChange] = []
     errands: list[Call] = []
     if situation.happened is Happened.PUT and initiation.name == definition.name:
         placed += situation.arriving  # what is being put lies on it as well
-    why = _why_not(situation.initiation, placed)
-    if why is None:
-        number = ids.message()
-        changes.append(
-            AddMessage(
-                q_name=initiation.name,
-                number=number,
-                priority=initiation.def_priority,
-                is_persistent=False,
-                descriptor=trigger_descriptor(
-                    initiation.def_priority, q_mgr_name, ids.msg_id(number), situation.now, verdict.occasion
-                ),
-                data=pack_tm(message),
-                unit_id=unit_id,
-                is_held=unit_id != 0,
-                on_backout=on_backout,
-                trigger=message,
-            )
-        )
-    else:
-        errands.append(
-            DeadLetter(
-                q_name=definition.name,
-                initiation_q=initiation.name,
-                reason=why,
-                message=message,
-                occasion=verdict.occasion,
-                unit_id=unit_id,
-                on_backout=on_backout,
-            )
-        )
+    for number in range(situation.due):
+        written = _written(situation, initiation, verdict.occasion, q_mgr_name, ids, unit_id, placed + number)
+        if isinstance(written, AddMessage):
+            changes.append(written)
+        else:
+            errands.append(written)
+    in_unit = len(changes) if unit_id else 0
     changes.append(StampTrigger(definition.name, situation.now))
     is_disarmed = definition.trigger_type is TriggerType.DEPTH
     if queue.shared is not None:
         changes.append(NoteTriggered(definition.name, initiation.is_shared, is_disarmed))
     if is_disarmed:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
-    in_unit = 1 if unit_id and why is None else 0
-    return Effects(changes, errands, (Fired(definition.name, verdict),), in_unit, judged)
+    return Effects(changes, errands, (Fired(definition.name, verdict),) * situation.due, in_unit, judged)
+
+
+def _written(
+    situation: Situation, to: LocalQueue, occasion: str, q_mgr_name: str, ids: Ids, unit_id: int, placed: int
+) -> AddMessage | DeadLetter:
+    """One trigger message, on its initiation queue, or to the dead-letter queue where that cannot take it."""
+    assert situation.initiation is not None
+    message = trigger_message(situation.queue, situation.process)
+    on_backout = situation.queue.definition.trigger_type is not TriggerType.EVERY
+    if (why := _why_not(situation.initiation, placed)) is not None:
+        return DeadLetter(
+            q_name=situation.queue.definition.name,
+            initiation_q=to.name,
+            reason=why,
+            message=message,
+            occasion=occasion,
+            unit_id=unit_id,
+            on_backout=on_backout,
+        )
+    number = ids.message()
+    descriptor = trigger_descriptor(to.def_priority, q_mgr_name, ids.msg_id(number), situation.now, occasion)
+    return AddMessage(
+        q_name=to.name,
+        number=number,
+        priority=to.def_priority,
+        is_persistent=False,
+        descriptor=descriptor,
+        data=pack_tm(message),
+        unit_id=unit_id,
+        is_held=unit_id != 0,
+        on_backout=on_backout,
+        trigger=message,
+    )
 
 
 def _why_not(initiation: QueueFacts, placed: int) -> Reason | None:

@@ -7,7 +7,7 @@ from enum import Enum
 import msgspec
 
 from trigmon.mq.attributes import Process
-from trigmon.rules.facts import QueueFacts
+from trigmon.rules.facts import QueueFacts, recovers_all
 
 
 class Happened(Enum):
@@ -32,7 +32,8 @@ class Situation(msgspec.Struct, frozen=True):
     cuts it into segments. ``was`` holds the values that a change replaced, by attribute name.
     ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open. ``oldest_ms`` is when the
     oldest qualifying message arrived, where that was looked for. ``silenced_by`` is the queue manager through which a
-    shared queue is open exclusively: no member triggers for it then.
+    shared queue is open exclusively: no member triggers for it then. ``under_way`` is how many trigger messages and
+    runs of the queue there are already, where RECOVER(ALL) asks.
     """
 
     happened: Happened
@@ -49,3 +50,16 @@ class Situation(msgspec.Struct, frozen=True):
     had_monitor: int = 0
     oldest_ms: int | None = None
     silenced_by: str = ""
+    under_way: int = 0
+
+    @property
+    def recovers_all(self) -> bool:
+        """Whether each message that is due a trigger message gets one, and not the queue one in all."""
+        return self.happened is Happened.MONITOR_OPENED and recovers_all(self.queue, self.process)
+
+    @property
+    def due(self) -> int:
+        """How many trigger messages are written when it fires: one in all, but with RECOVER(ALL)."""
+        if not self.recovers_all:
+            return 1
+        return max(0, self.queue.waiting(self.queue.definition.trigger_msg_priority) - self.under_way)

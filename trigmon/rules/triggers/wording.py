@@ -197,6 +197,13 @@ def _waiting(s: Situation, f: Finding) -> Words:
     return f"{saw} waiting", f"at least {wanted}", "put more messages, or drain those that wait"
 
 
+def _monitor_came(s: Situation, f: Finding) -> Words:
+    seen, needed, remedy = _waiting(s, f)
+    if s.recovers_all:
+        seen += f", {s.under_way} of them with a trigger message or a run already (RECOVER(ALL)): {s.due} written"
+    return seen, needed, remedy
+
+
 def _closing(s: Situation, f: Finding) -> Words:
     readers, waiting = f.saw if isinstance(f.saw, tuple) else (0, f.saw)
     if s.queue.definition.trigger_type not in (TriggerType.FIRST, TriggerType.DEPTH):
@@ -282,7 +289,7 @@ _WORDS: dict[str, Callable[[Situation, Finding], Words]] = {
     "13": _changed,
     "13a": _waiting,
     "13b": _waiting,
-    "13c": _waiting,
+    "13c": _monitor_came,
     "14": _counting,
     "B": _backstop,
     "M": _max_wait,

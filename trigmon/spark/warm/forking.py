@@ -2,7 +2,8 @@
 
 ``python -m trigmon.spark.warm.forking`` with a stream socket of the keeper's as its standard input. It says
 ``{"ready": true}`` when its imports are done. For each job it is sent one byte with four descriptors: a file with the
-order (JSON: ``argv``, whose first word is the script, ``environment``, ``working_directory``), its stdout, its stderr,
+order (JSON: ``argv``, whose first word is the script, ``environment``, ``working_directory``, and ``mark``, a file that
+it makes when it begins), its stdout, its stderr,
 and a pipe; it answers ``{"pid": N}`` or ``{"error": TEXT}``. The new process belongs to the keeper, which is a
 subreaper: it is forked twice, and the process between has ended when the answer is sent. It does nothing before it
 reads a byte from its pipe, which the keeper writes when it has written down which process the run is; the pipe's end
@@ -119,6 +120,7 @@ def become(job: Job) -> list[str]:
         os._exit(127)
     with os.fdopen(job.order, "rb") as file:
         order = json.loads(file.read())
+    os.close(os.open(order["mark"], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for descriptor in (job.out, job.err, job.go):
         os.close(descriptor)
     os.environ.clear()
