@@ -1,7 +1,7 @@
 """Make reference pages from the product's own lists, so that a list stands once.
 
-``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{package-page}`` a
-Markdown page that lies in the package beside the code that it describes.
+``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{exits}`` how a service
+ends, ``{package-page}`` a Markdown page that lies in the package beside the code that it describes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType, word
+from trigmon.server.problems import EXITS
 
 ROOT = Path(__file__).parents[2]
 _LINK_TO_SOURCE = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
@@ -47,6 +48,19 @@ class Attributes(SphinxDirective):
         return self.parse_text_to_nodes("\n".join([*head, *rows]))
 
 
+class Exits(SphinxDirective):
+    """Show every way in which a service ends: ``{exits} run``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return one table, in the order of trigmon/server/problems.py."""
+        head = ["| status | met | systemd starts it again |", "|---|---|---|"]
+        rows = [f"| {_status(e.status)} | {e.met} | {'yes' if e.is_tried_again else 'no'} |" for e in EXITS]
+        kept = [row for row, e in zip(rows, EXITS, strict=True) if e.program == self.arguments[0]]
+        return self.parse_text_to_nodes("\n".join([*head, *kept]))
+
+
 class PackagePage(SphinxDirective):
     """Show a Markdown page of the package: ``{package-page} trigmon/rules/LINT.md``."""
 
@@ -58,6 +72,10 @@ class PackagePage(SphinxDirective):
         self.env.note_dependency(str(path))
         _, _, body = path.read_text().partition("\n")
         return self.parse_text_to_nodes(_LINK_TO_SOURCE.sub(r"`\1`", body), allow_section_headings=True)
+
+
+def _status(status: int) -> str:
+    return str(status) if status >= 0 else f"signal {-status}"
 
 
 def _row(attribute: Attribute) -> str:
@@ -77,5 +95,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("settings", Settings)
     app.add_directive("attributes", Attributes)
+    app.add_directive("exits", Exits)
     app.add_directive("package-page", PackagePage)
     return {"parallel_read_safe": True}
