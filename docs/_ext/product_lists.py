@@ -1,7 +1,7 @@
 """Make reference pages from the product's own lists, so that a list stands once.
 
-``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{exits}`` how a service
-ends, ``{package-page}`` a Markdown page that lies in the package beside the code that it describes.
+``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{exits}`` how a
+service ends, ``{package-page}`` a Markdown page that lies in the package beside the code that it describes.
 """
 
 from __future__ import annotations
