@@ -5,6 +5,7 @@ from __future__ import annotations
 STOPPED = 0
 MISCONFIGURED = 2
 IN_USE = 5
+STORE_LOST = 6
 STORE_BROKEN = 70
 """EX_SOFTWARE of sysexits.h: what became of the last calls is unknown until the store is opened again."""
 
