@@ -149,5 +149,5 @@ def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):
 def test_a_store_that_cannot_be_opened_leaves_its_directory_free(tmp_path):
     (tmp_path / "qm.db").write_bytes(b"no database" * 100)
     for _ in range(2):
-        with pytest.raises(StoreLost, match="not a database.*--accept-loss"):
+        with pytest.raises(StoreLost, match=r"not a database.*--accept-loss"):
             SqliteStore(tmp_path)

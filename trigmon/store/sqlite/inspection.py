@@ -33,7 +33,11 @@ _PARTS = (
     _PART.format("put_by", "put_by IS NOT NULL"),
     _PART.format("taken_by", "taken_by IS NOT NULL AND put_by IS NULL"),
 )
-_GROUPS = "SELECT queue, count(*), sum(id), sum(priority) FROM message INDEXED BY {} WHERE group_id IS NOT NULL"
+# Those of groups by an index of their own, and the same ones by the others.
+_GROUPS = _PART.format("group", "group_id IS NOT NULL")
+_OF_GROUPS = _PART.format("of_group", "group_id IS NOT NULL")
+_GROUP_PARTS = (*_PARTS[1:3], *(part.replace(" GROUP", " AND group_id IS NOT NULL GROUP") for part in _PARTS[3:]))
+_STRAYS = "SELECT DISTINCT queue FROM message WHERE queue > 0 AND queue NOT IN (SELECT number FROM queue)"
 # What a start removes or gives back is looked up by these; the rows have to say the same.
 _TOUCHED = {
     "message_put_by": "put_by IS NOT NULL",
@@ -50,9 +54,13 @@ def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
             db.execute("REINDEX")
         if not _agree(db) or _errors(db):
             raise apsw.CorruptError("the indexes made anew do not agree either")
-    if everything:
+    strays = db.execute(_STRAYS).fetchall()
+    if everything or strays:
         _put_right(db, tell)
     _check_tables(db, tell)
+    if strays:
+        with db:
+            settle(db, tell, {"queue"})
 
 
 def _errors(db: apsw.Connection) -> list[str]:
@@ -62,15 +70,20 @@ def _errors(db: apsw.Connection) -> list[str]:
 
 def _agree(db: apsw.Connection) -> bool:
     """Whether the indexes of messages say the same."""
-    counted: dict[int, tuple[int, int, int]] = {}
-    for part in _PARTS:
+    return (
+        _counted(db, _PARTS) == _counted(db, (_ALL,))
+        and _counted(db, _GROUP_PARTS) == _counted(db, (_GROUPS,)) == _counted(db, (_OF_GROUPS,))
+        and all(_is_as_its_rows(db, index, where) for index, where in _TOUCHED.items())
+    )
+
+
+def _counted(db: apsw.Connection, parts: Sequence[str]) -> dict[Any, tuple[Any, ...]]:
+    """How many messages, and which in sum, each queue has by all of these."""
+    counted: dict[Any, tuple[Any, ...]] = {}
+    for part in parts:
         for queue, *numbers in db.execute(part):
-            before = counted.get(queue, (0, 0, 0))
-            counted[queue] = before[0] + numbers[0], before[1] + numbers[1], before[2] + numbers[2]
-    if counted != {queue: tuple(numbers) for queue, *numbers in db.execute(_ALL)}:
-        return False
-    one, other = (list(db.execute(_GROUPS.format(f"message_{index}"))) for index in ("group", "of_group"))
-    return one == other and all(_is_as_its_rows(db, index, where) for index, where in _TOUCHED.items())
+            counted[queue] = tuple(map(sum, zip(numbers, counted.get(queue, (0, 0, 0)), strict=True)))
+    return counted
 
 
 def _is_as_its_rows(db: apsw.Connection, index: str, where: str) -> bool:

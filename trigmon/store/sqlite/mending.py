@@ -1,7 +1,7 @@
 """Damage met while the queue manager serves: indexes are made anew, and rows get from them what only they still know.
 
-All of it is one savepoint in the turn: it is done whole or not at all. It reads every message once, so it is done only
-where a look has met what cannot be.
+It is a transaction of its own, since SQLite commits nothing of one in which damage was met. It reads every message
+once, so it is done only where a look has met what cannot be.
 """
 
 from __future__ import annotations
@@ -30,36 +30,71 @@ _SAID = {
 }
 
 
+def _has_entry(index: str, columns: str, where: str = "1") -> str:
+    same = " AND ".join(f"i.{name} IS m.{name}" for name in (*columns.split(", "), "id"))
+    only = where.replace("{}", "i.")
+    of_row = where.replace("{}", "m.")
+    return f"""
+(({of_row}) IS NOT 1 OR EXISTS (SELECT 1 FROM message AS i INDEXED BY {index} WHERE {only} AND {same}))"""
+
+
+_WAITS = "{}put_by IS NULL AND {}taken_by IS NULL"
+_IS_INDEXED = f"""
+SELECT put_by IS NULL AND taken_by IS NULL AND {
+    " AND ".join(
+        (
+            _has_entry("message_msg_id", "queue, msg_id, priority"),
+            _has_entry("message_ready", "queue, priority", f"{_WAITS} AND {{}}head IS NULL"),
+            _has_entry("message_heads", "queue, head, priority", f"{_WAITS} AND {{}}head > 0"),
+            _has_entry("message_rests", "queue, priority", f"{_WAITS} AND {{}}head = 0"),
+            _has_entry("message_expiring", "queue, expires_ms", f"{{}}expires_ms > 0 AND {_WAITS}"),
+            _has_entry("message_correl_id", "queue, correl_id, priority", "{}correl_id IS NOT NULL"),
+            _has_entry("message_of_group", "queue, group_id, priority", "{}group_id IS NOT NULL"),
+            _has_entry("message_group", "queue, group_id, msg_seq_number, msg_offset", "{}group_id IS NOT NULL"),
+            _has_entry("message_volatile", "id", "{}persistent = 0"),
+        )
+    )
+} FROM message AS m NOT INDEXED WHERE id = ?"""
+
+
 def can_be_put_aside(db: apsw.Connection, number: int) -> bool:
-    """Whether a message that was found damaged is so, and its row can be changed; otherwise an index is damaged."""
-    try:
-        rows = db.execute(_ROW, (number,)).fetchall()
-        if not rows or (rows[0][-1] and message_of(rows[0], "") is not None):
-            return False
-        db.execute("SAVEPOINT trial")
-        try:
-            db.execute(sql.SET_ASIDE, (number,))
-        finally:
-            db.execute("ROLLBACK TO trial")
-            db.execute("RELEASE trial")
-    except DAMAGE:
+    """Whether a waiting message that was found damaged is so, and its indexes have it as it is; else they are wrong."""
+    rows = db.execute(_ROW, (number,)).fetchall()
+    if not rows or (rows[0][-1] and message_of(rows[0], "") is not None):
         return False
-    return True
+    return bool(db.execute(_IS_INDEXED, (number,)).fetchall() == [(1,)])
 
 
-def mend(db: apsw.Connection, tell: Tell) -> None:
-    """Makes the indexes of messages anew, and rows right by what they said. Raises what says that it cannot be."""
-    with db:  # a savepoint of its own
-        damaged = {n for (n,) in db.execute(f"SELECT id FROM message NOT INDEXED WHERE queue > -1 AND NOT {IS_RIGHT}")}
-        said = {number: _said_of(db, number) for number in damaged}
+def mend(db: apsw.Connection, tell: Tell, *, from_nothing: bool) -> None:
+    """Makes the indexes of messages anew, and rows right by what they said. Raises what says that it cannot be.
+
+    ``from_nothing``: what the indexes have on disk is not touched, since it cannot be read; their pages are used again
+    after the next salvage.
+    """
+    damaged = [n for (n,) in db.execute(f"SELECT id FROM message NOT INDEXED WHERE queue > -1 AND NOT {IS_RIGHT}")]
+    said = {number: _said_of(db, number) for number in ([] if from_nothing else damaged)}
+    if from_nothing:
+        _index_anew(db)
+    else:
         db.execute("REINDEX message")
-        for number, columns in said.items():
-            if columns:
-                sets = ", ".join(f"{column} = :{column}" for column in columns)
-                db.execute(f"UPDATE message SET {sets} WHERE id = :id", {**columns, "id": number})
-            is_right = db.execute(_ROW, (number,)).fetchall()[0][-1]
-            tell(f"message {number} was damaged and is " + ("right again" if is_right else "to be set aside"))
+    for number in damaged:
+        columns = said.get(number)
+        if columns:
+            sets = ", ".join(f"{column} = :{column}" for column in columns)
+            db.execute(f"UPDATE message SET {sets} WHERE id = :id", {**columns, "id": number})
+        is_right = db.execute(_ROW, (number,)).fetchall()[0][-1]
+        tell(f"message {number} was damaged and is " + ("right again" if is_right else "to be set aside"))
     tell("the indexes of the messages did not say what the messages say: they were made anew")
+
+
+def _index_anew(db: apsw.Connection) -> None:
+    of_messages = "type = 'index' AND tbl_name = 'message' AND sql IS NOT NULL"
+    statements = [sql for (sql,) in db.execute(f"SELECT sql FROM sqlite_schema WHERE {of_messages}")]
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute(f"DELETE FROM sqlite_schema WHERE {of_messages}")
+    db.execute("PRAGMA writable_schema = RESET").fetchall()
+    for statement in statements:
+        db.execute(str(statement))
 
 
 def _said_of(db: apsw.Connection, number: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import apsw
 
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, Selection, StoredMessage
+from trigmon.rules.facts import Found, Selection
 from trigmon.store.base import can_wait, must_last
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
@@ -65,6 +65,7 @@ class SqliteStore(RowStore):
             os.close(self._lock)
             raise
         self._closed: dict[str, str] = {}
+        self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
         self._must_commit = False
@@ -144,6 +145,8 @@ class SqliteStore(RowStore):
     def mark(self) -> None:
         """See the port. The savepoint itself is set before the first write of a call that can be undone."""
         self._release()
+        if self._is_to_mend:
+            self._mend()
         self.standing.mark()
 
     def prepare(self) -> None:
@@ -275,6 +278,9 @@ class SqliteStore(RowStore):
         if selection.q_name in self._closed:
             raise ObjectDamaged(self._closed[selection.q_name])
         found = self._find(selection)
+        if found is None and self._in_call:
+            self._is_to_mend = True
+            raise ObjectDamaged(f"{selection.q_name}: damage was met; it is looked at now, so try again")
         if found is None:
             self._mend()
             found = self._find(selection)
@@ -285,29 +291,40 @@ class SqliteStore(RowStore):
         return found
 
     def _find(self, selection: Selection) -> Found | None:
-        """None where what was found is not what was written, and cannot be set aside as it is."""
+        """None where what was found is not what was written, and cannot be set aside as it is.
+
+        Raises StoreBroken where damage was met after something of the turn was written: nothing of it can be committed.
+        """
         try:
             found = super().find(selection)
-            return found if self._can_be_put_aside(found.damaged) else None
+            if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
+                return found
         except (StoreBroken, TypeError, *DAMAGE) as error:
             if isinstance(error, StoreBroken) and not is_damage(error):
                 raise
             self._last.set_damaged(True)
-            return None
-
-    def _can_be_put_aside(self, damaged: Sequence[StoredMessage]) -> bool:
-        if damaged and not self._in_turn:
-            self._begin_turn(is_full=True)
-        return all(can_be_put_aside(self._db, each.number) for each in damaged)
+            if self._in_turn and not isinstance(error, TypeError):
+                raise StoreBroken(f"damage in the middle of a turn: {error}") from error
+        return None
 
     def _mend(self) -> None:
-        self._must_sync = self._must_commit = True
-        if not self._in_turn:
+        """Makes whole what can be, after what was done in this turn so far, which lasts then."""
+        self._is_to_mend = False
+        self.prepare()
+        for from_nothing in (False, True):
             self._begin_turn(is_full=True)
-        try:
-            mend(self._db, self._tell)
-        except DAMAGE as error:
-            self._tell(f"the messages cannot all be read: {error}")
+            try:
+                mend(self._db, self._tell, from_nothing=from_nothing)
+                self._commit()
+            except apsw.Error as error:
+                self._in_turn = False
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                if not isinstance(error, DAMAGE):
+                    raise StoreBroken(str(error)) from error
+                self._tell(f"the indexes of the messages cannot be made anew like this: {error}")
+            else:
+                return
 
     def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
         try:
