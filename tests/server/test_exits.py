@@ -13,7 +13,7 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.server.problems import EXITS, FAILED, IN_USE, MISCONFIGURED, STOPPED, STORE_BROKEN
+from trigmon.server.problems import EXITS, FAILED, IN_USE, MISCONFIGURED, STOPPED, STORE_BROKEN, STORE_LOST
 
 
 def ends(one, *arguments, **popen):
@@ -106,6 +106,13 @@ def damaged_store(one, tmp_path):
     return ends(one)
 
 
+def missing_store(one, tmp_path):
+    one.start()
+    one.stop()
+    (one.data / "qm.db").unlink()
+    return ends(one)
+
+
 def no_room(one, tmp_path):
     """As on a disk with room for the log's lines, and for no store."""
     return ends(one, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
@@ -162,7 +169,8 @@ MET = [
     (no_extra_group, MISCONFIGURED),
     (data_in_use, IN_USE),
     (port_in_use, IN_USE),
-    (damaged_store, STORE_BROKEN),
+    (damaged_store, STORE_LOST),
+    (missing_store, STORE_LOST),
     (no_room, STORE_BROKEN),
     (socket_cannot_be_made, STORE_BROKEN),
     (store_fails, STORE_BROKEN),

@@ -28,6 +28,11 @@ def world(tmp_path):
     made.qm.stop()
 
 
+def pending():
+    """Whether a power cut could lose anything; the number of the last turn is never synced with the turn."""
+    return any(file.pending for name, file in VFS.disk.files.items() if name != "last_turn")
+
+
 def written(world):
     return hash((world.directory / "qm.db-wal").read_bytes())
 
@@ -128,9 +133,9 @@ def test_what_is_prepared_lasts_also_where_it_was_committed_before_without_a_syn
     manager.turn([(session, 1, Put(q_name=q_name, descriptor=MessageDescriptor(persistence=1)))])
     (opened,) = manager.turn([(session, 2, Open(object_name=q_name, options=IN.value))])
     manager.turn([(session, 3, Get(handle=opened.reply.handle, options=SYNC, unit=1))])
-    assert any(file.pending for file in VFS.disk.files.values())
+    assert pending()
     store.prepare()
-    assert not any(file.pending for file in VFS.disk.files.values())
+    assert not pending()
     asked = []
     VFS.disk.fault = asked.append
     store.prepare()

@@ -9,10 +9,11 @@ import pytest
 
 from tests.worlds import World
 from trigmon.mq.calls import ChangeRun, Explain, Get, ReadReserved, RecordRun, Reserve, Runs, StartRuns
-from trigmon.mq.enums import OpenOption
+from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
 from trigmon.store.sqlite import connection
+from trigmon.store.sqlite.sums import ROWS
 
 
 def set_back(directory, version, *statements):
@@ -25,15 +26,22 @@ def set_back(directory, version, *statements):
 def schema_of(directory):
     db = apsw.Connection(str(directory / "qm.db"))
     found = sorted(
-        " ".join(re.sub("--.*", "", sql).replace(")", " )").split())
+        " ".join(re.sub("--.*", "", sql).replace(")", " )").split()).replace(" ,", ",")
         for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
     )
     db.close()
     return found
 
 
+# What version 6 did not have yet.
+BEFORE_SUMS = [
+    "ALTER TABLE message DROP COLUMN header",
+    *(f"ALTER TABLE {table} DROP COLUMN sum" for table in ROWS),
+    "DELETE FROM meta WHERE key = 'turn'",
+]
 # What version 5 did not have yet.
 BEFORE_RESERVATIONS = [
+    *BEFORE_SUMS,
     "DROP TABLE reservation",
     "DROP INDEX message_taken_by",
     "ALTER TABLE message DROP COLUMN ordinal",
@@ -50,6 +58,26 @@ BEFORE_GROUPS = [
     "CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL",
     "CREATE INDEX message_group ON message (queue, group_id) WHERE group_id IS NOT NULL",
 ]
+
+
+def test_version_6_gets_checksums_and_what_it_holds_is_served_without(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.define("Q")
+    world.put("Q", b"before", persistence=1)
+    world.qm.stop()
+    wanted = schema_of(tmp_path)
+    set_back(tmp_path, 6, *BEFORE_SUMS)
+    (tmp_path / "last_turn").unlink()
+    world = World("sqlite", tmp_path)
+    world.put("Q", b"after", persistence=1)
+    handle = world.open("Q", OpenOption.INPUT_SHARED)
+    world.did(Get(handle=handle, options=GetOption.SYNCPOINT, unit=1))
+    world.crash()
+    handle = world.open("Q", OpenOption.INPUT_SHARED)
+    got = [world.did(Get(handle=handle)) for _ in range(2)]
+    assert [(one.data, one.descriptor.backout_count) for one in got] == [(b"before", 1), (b"after", 0)]
+    world.qm.stop()
+    assert schema_of(tmp_path) == wanted
 
 
 def test_version_5_gets_reservations_and_its_messages_can_be_reserved(tmp_path):

@@ -7,11 +7,11 @@ import pytest
 
 from tests.postgres import place
 from tests.worlds import World
-from trigmon.mq.calls import Clear, Display, Get, GetMany, Move, ReadReserved, Release, Reserve, Settle
+from trigmon.mq.calls import Clear, Define, Display, Get, GetMany, Move, ReadReserved, Release, Reserve, Settle
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.manager import QueueManager
-from trigmon.store.port import AnothersStore, StoreBroken
+from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.postgres.connection import connect
 from trigmon.store.sqlite.store import SqliteStore
 
@@ -111,10 +111,30 @@ def test_its_row_is_kept_and_stays_aside_after_a_restart(tmp_path, kind, change)
     assert run_sql(kind, tmp_path, "SELECT data FROM message WHERE queue < 0") == [(b"\0",)]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path, kind):
+def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path):
     with pytest.raises(StoreBroken, match="definition of a QLOCAL"):
-        damaged(kind, tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
+        damaged("postgres", tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
+
+
+def test_a_queue_whose_definition_is_damaged_is_closed_alone_until_it_is_defined_again(tmp_path):
+    world = World("sqlite", tmp_path)
+    for name in ("Q", "Q2"):
+        world.define(name, def_persistence="persistent")
+        world.put(name, b"kept")
+    world.qm.stop()
+    run_sql("sqlite", tmp_path, "UPDATE object SET definition = replace(definition, 'pers', 'perz') WHERE name = 'Q'")
+    said = []
+    store = SqliteStore(tmp_path, tell=said.append)
+    assert any("queue Q: its definition was damaged" in text for text in said)
+    store.abandon()
+    world.sessions.clear()
+    world._start()
+    assert world.did(Get(handle=world.open("Q2", IN))).data == b"kept"
+    handle = world.open("Q", IN)
+    assert world.do(Get(handle=handle)).reason == Reason.GET_INHIBITED
+    world.did(Define(object_type="QLOCAL", name="Q", replace=True, attributes={"inhibit_get": "allowed"}), "operator")
+    assert world.did(Get(handle=handle)).data == b"kept"
+    world.qm.stop()
 
 
 def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):
@@ -129,5 +149,5 @@ def test_the_data_of_another_queue_manager_is_not_taken(tmp_path):
 def test_a_store_that_cannot_be_opened_leaves_its_directory_free(tmp_path):
     (tmp_path / "qm.db").write_bytes(b"no database" * 100)
     for _ in range(2):
-        with pytest.raises(StoreBroken, match="not a database"):
+        with pytest.raises(StoreLost, match=r"not a database.*--accept-loss"):
             SqliteStore(tmp_path)

@@ -10,14 +10,18 @@ from trigmon.cli.command import command, invocation
 @command("run", "trigmon run\ntrigmon --qmgr QM2 run --no-monitor --data /srv/trigmon/QM2")
 @click.option("--monitor/--no-monitor", default=True, help="Start a trigger monitor as its child (default), or not.")
 @click.option("--data", type=click.Path(file_okay=False), help="The directory of its store.")
+@click.option("--accept-loss", is_flag=True, help="Go on without what was acknowledged and is missing (see exit 6).")
 @click.pass_context
-def run(ctx: click.Context, monitor: bool, data: str | None) -> None:
-    """Run a queue manager in the foreground, as systemd starts it; SIGTERM or Ctrl-C ends it in order."""
+def run(ctx: click.Context, monitor: bool, data: str | None, accept_loss: bool) -> None:
+    """Run a queue manager in the foreground, as systemd starts it; SIGTERM or Ctrl-C ends it in order.
+
+    It ends with 6 when the data directory holds less than was acknowledged, and says what is missing.
+    """
     from trigmon.server import daemon
 
     ours = invocation()
     ours.announce_config()
-    ctx.exit(daemon.run(ours.settings(qmgr__data=data), with_monitor=monitor))
+    ctx.exit(daemon.run(ours.settings(qmgr__data=data), with_monitor=monitor, accept_loss=accept_loss))
 
 
 @command("monitor", "trigmon monitor\ntrigmon monitor --initq ORDERS.INITQ")

@@ -52,15 +52,16 @@ FAR_OFF_MS = 1000
 """A wall clock that is so far from the queue manager's own time is worth a line in the log."""
 
 
-def run(settings: Settings, *, with_monitor: bool = True) -> int:
+def run(settings: Settings, *, with_monitor: bool = True, accept_loss: bool = False) -> int:
     """Runs the queue manager in the foreground until it is told to stop, and returns the exit status.
 
     0 after an orderly stop; 2 when the settings or definitions cannot work; 5 when another process has the data or
-    the socket; 70 when the store failed, and what became of the last calls is known only after the next start.
+    the socket; 6 when the store has less than was acknowledged, unless ``accept_loss``; 70 when the store failed, and
+    what became of the last calls is known only after the next start.
     """
     log.configure(settings.log.level, settings.log.format)
     try:
-        return asyncio.run(Daemon(settings, with_monitor=with_monitor).serve())
+        return asyncio.run(Daemon(settings, with_monitor=with_monitor, accept_loss=accept_loss).serve())
     except CannotStart as error:
         log.logger(qmgr=settings.qmgr.name).error("the queue manager cannot start", why=str(error))
         return error.exit_status
@@ -69,7 +70,7 @@ def run(settings: Settings, *, with_monitor: bool = True) -> int:
 class Daemon:
     """One queue manager, its doors, and its monitor."""
 
-    def __init__(self, settings: Settings, *, with_monitor: bool) -> None:
+    def __init__(self, settings: Settings, *, with_monitor: bool, accept_loss: bool = False) -> None:
         self._settings = settings
         self._with_monitor = with_monitor
         self._log = log.logger(qmgr=settings.qmgr.name)
@@ -81,7 +82,7 @@ class Daemon:
         self._unix: UnixDoor | None = None
         self._off_wall_ms = 0
         told = Logged(self._log, lambda session: self._turns.session_failed(session))
-        self._ground = Foundation(settings, self._service, self._log, told)
+        self._ground = Foundation(settings, self._service, self._log, told, accept_loss=accept_loss)
         self._worker: Worker
         self._stopped: asyncio.Future[bool]
         self._waited_s = 0.0

@@ -18,10 +18,10 @@ from trigmon.qmgr.two_stores import TwoStores
 from trigmon.server.disk import NARROW, DiskReserve
 from trigmon.server.opening import KeptStore, Patience, open_directory, open_group, open_schema, where
 from trigmon.server.own_calls import apply_definitions
-from trigmon.server.problems import CannotStart, status_of
+from trigmon.server.problems import STORE_LOST, CannotStart, status_of
 from trigmon.server.told import Logged
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, Fenced, Lost, Store, StoreBroken
+from trigmon.store.port import AnothersStore, Fenced, Lost, Store, StoreBroken, StoreLost
 from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -34,10 +34,14 @@ class Foundation:
 
     ``half`` is the member's half of its group's store, and ``remote`` its own store where that is on another machine:
     both want to say now and then that it lives. ``clock`` is its own time.
+    ``accept_loss`` as the store on SQLite has it.
     """
 
-    def __init__(self, settings: Settings, service: ServiceManager, log: Any, told: Logged) -> None:
+    def __init__(
+        self, settings: Settings, service: ServiceManager, log: Any, told: Logged, *, accept_loss: bool = False
+    ) -> None:
         self._settings = settings
+        self._accept_loss = accept_loss
         self._service = service
         self._log = log
         self._told = told
@@ -107,7 +111,7 @@ class Foundation:
                 return None
             own = self.remote
         else:
-            own = local = open_directory(settings)
+            own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._damage_told)
             self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._disk_told)
             self._disk.reusable = local.reusable_bytes
             self._local = local
@@ -150,11 +154,16 @@ class Foundation:
         except Lost:
             self.let_go()
             raise
+        except StoreLost as error:
+            raise CannotStart(f"something that was acknowledged is gone: {error}", STORE_LOST) from error
         except (AnothersStore, StoreBroken) as error:
             raise CannotStart(f"{where(settings)} cannot be opened: {error}", status_of(error)) from error
         if made:
             self._log.info("objects made from definition files", objects=made)
         return manager
+
+    def _damage_told(self, what: str) -> None:
+        self._log.error("the store was damaged", what=what)
 
     def _disk_told(self, allowed: bool, free: int) -> None:
         if allowed:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from trigmon.notify import ServiceManager
 from trigmon.qmgr.two_stores import OwnHalf
-from trigmon.server.problems import IN_USE, CannotStart, status_of
+from trigmon.server.problems import IN_USE, STORE_LOST, CannotStart, status_of
 from trigmon.server.working import SLOW_S, aside
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, MayLose, StoreBroken, StoreTooNew, Unfit
+from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, MayLose, StoreBroken, StoreLost, StoreTooNew, Unfit
 from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -101,12 +101,17 @@ class Patience:
             self._on_wait(why)
 
 
-def open_directory(settings: Settings) -> SqliteStore:
-    """The store in the data directory, which is made if it is not there. Raises CannotStart."""
+def open_directory(settings: Settings, *, accept_loss: bool, tell: Callable[[str], None]) -> SqliteStore:
+    """The store in the data directory, which is made if it is not there. Raises CannotStart.
+
+    ``accept_loss`` and ``tell`` as the store has them.
+    """
     directory = settings.qmgr.directory
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return SqliteStore(directory)
+        return SqliteStore(directory, accept_loss=accept_loss, tell=tell)
+    except StoreLost as error:
+        raise CannotStart(f"something that was acknowledged is gone: {error}", STORE_LOST) from error
     except DirectoryInUse as error:
         raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
     except (AnothersStore, StoreTooNew, StoreBroken, OSError) as error:

@@ -11,6 +11,8 @@ STOPPED = 0
 FAILED = 1
 MISCONFIGURED = 2
 IN_USE = 5
+STORE_LOST = 6
+"""A person decides: a backup is restored, or the loss is accepted."""
 STORE_BROKEN = 70
 """EX_SOFTWARE of sysexits.h: what became of the last calls is unknown until the store is opened again."""
 
@@ -34,7 +36,13 @@ EXITS = (
     Exit("run", "the database may lose what it answers, and nobody accepted that", MISCONFIGURED, False),
     Exit("run", "the socket's directory is another user's, its path too long, its group unknown", MISCONFIGURED, False),
     Exit("run", "another process has the data, the socket or the TCP port", IN_USE, True),
-    Exit("run", "the store cannot be opened now: full, read-only, I/O error, no right, damaged", STORE_BROKEN, True),
+    Exit("run", "the store cannot be opened now: full, read-only, I/O error, no right", STORE_BROKEN, True),
+    Exit(
+        "run",
+        "something that was acknowledged is missing, and there is no --accept-loss",
+        STORE_LOST,
+        False,
+    ),
     Exit("run", "the socket or the TCP port cannot be made now", STORE_BROKEN, True),
     Exit("run", "the store failed while it served, or at its orderly end", STORE_BROKEN, True),
     Exit("run", "another process took the store over", STORE_BROKEN, True),

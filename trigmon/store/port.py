@@ -59,6 +59,10 @@ class AnothersStore(Exception):
     """The data is another queue manager's."""
 
 
+class StoreLost(Exception):
+    """Something that was acknowledged is gone. A person has to say whether to go on without it."""
+
+
 class StoreTooNew(Exception):
     """The data was written by a later version of trigmon."""
 

@@ -404,11 +404,13 @@ def _place(message: StoredMessage) -> tuple[int, int]:
 def message_of(row: tuple[Any, ...], q_name: str, ordinal: int = -1) -> StoredMessage | None:
     """A row as a message, None when it is not what was written."""
     number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
-    if crc32(data, crc32(head)) != checksum:
+    if not (type(priority) is type(expires_ms) is type(backout_count) is int):
         return None
     try:
+        if crc32(data, crc32(head)) != checksum:
+            return None
         descriptor = _decode(head)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, TypeError):
         return None
     if backout_count != descriptor.backout_count:
         descriptor = replace(descriptor, backout_count=backout_count)

@@ -184,7 +184,9 @@ COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
 OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
 UNDER_WAY = "SELECT run_id, record FROM run WHERE state IN ('due', 'started', 'serving', 'drained')"
 
-HOLD = "INSERT INTO held SELECT ?, ?, ?, number FROM run WHERE run_id = ? ON CONFLICT DO NOTHING"
+HOLD = """
+INSERT INTO held (initiation_q, slot, q_name, number) SELECT ?, ?, ?, number FROM run WHERE run_id = ?
+ON CONFLICT DO NOTHING"""
 NO_LONGER_HOLD = """
 DELETE FROM held
 WHERE initiation_q = ? AND slot = ? AND q_name = ? AND number = (SELECT number FROM run WHERE run_id = ?)"""

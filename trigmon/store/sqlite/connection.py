@@ -11,9 +11,11 @@ from typing import Any
 
 import apsw
 
-from trigmon.store.port import DirectoryInUse, StoreBroken, StoreTooNew
+from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, StoreTooNew
+from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
+from trigmon.store.sqlite.sums import ROWS, register
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
@@ -64,6 +66,9 @@ CREATE TABLE reservation (
 );
 CREATE INDEX reservation_consumer ON reservation (queue, consumer, number);
 CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;""",
+    # What is there has no checksum of this kind until it is written again: a start does not read all of a large store.
+    6: "ALTER TABLE message ADD COLUMN header INTEGER;\n"
+    + "\n".join(f"ALTER TABLE {table} ADD COLUMN sum INTEGER;" for table in ROWS),
 }
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
@@ -88,20 +93,46 @@ def lock_directory(directory: Path) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(lock, 32, 0).decode(errors="replace").strip()
+        holder, _ = _lock_lines(lock)
         os.close(lock)
         raise DirectoryInUse(f"{directory} is in use by process {holder or 'unknown'}") from None
     except OSError:
         os.close(lock)
         raise
-    with suppress(OSError):  # for a person; a full disk has no room for it
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
+    _write_lock(lock, _lock_lines(lock)[1])
     return lock
 
 
+def mark_lock(lock: int, q_mgr_name: str) -> None:
+    """Writes into the lock whose data lies in the directory: its next start finds that there was some."""
+    if _lock_lines(lock)[1] != q_mgr_name:
+        _write_lock(lock, q_mgr_name)
+
+
+def traces_in(directory: Path, lock: int) -> list[str]:
+    """What a queue manager leaves beside its database, in words."""
+    name = _lock_lines(lock)[1]
+    found = [f"the mark of {name} in {directory / 'lock'}"] if name else []
+    found += [str(directory / "runs")] if (directory / "runs").is_dir() else []
+    last = directory / LAST_TURN
+    return found + ([str(last)] if last.exists() and last.stat().st_size else [])
+
+
+def _lock_lines(lock: int) -> tuple[str, str]:
+    """The process that holds it, and whose data lies in the directory; empty where it does not say."""
+    lines = os.pread(lock, 256, 0).decode(errors="replace").split("\n")
+    return lines[0].strip(), lines[1].strip() if len(lines) > 1 else ""
+
+
+def _write_lock(lock: int, q_mgr_name: str) -> None:
+    text = f"{os.getpid()}\n{q_mgr_name}\n".encode()
+    with suppress(OSError):  # a full disk has no room for it
+        os.pwrite(lock, text, 0)
+        os.ftruncate(lock, len(text))
+
+
 def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
-    """The database, made if it is not there, at this version's schema.
+    """The database, made if it is not there, in whatever version. Raises AnothersStore, StoreTooNew, StoreBroken.
 
     ``vfs`` is the name under which SQLite knows the file system it is on; None is the machine's own.
     """
@@ -110,6 +141,8 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
         raise StoreBroken(f"SQLite {apsw.sqlite_lib_version()} can corrupt its WAL; 3.51.3 or later is needed")
     try:
         connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=200)
+        # What the log holds is evidence, should this database be refused.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(0)
         for name, value, wanted in PRAGMAS:
             # fetchall: a pragma that answers rows takes effect only when it is read to its end
@@ -117,10 +150,26 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
             got = _pragma(connection, name)
             if got != wanted:
                 raise StoreBroken(f"{path}: PRAGMA {name} is {got!r} instead of {wanted!r}")
-        _migrate(connection, path)
+        _identify(connection, path)
+        register(connection)
     except apsw.Error as error:
         raise StoreBroken(f"{path}: {error}") from error
     return connection
+
+
+def _identify(connection: apsw.Connection, path: Path) -> None:
+    """Raises AnothersStore where another program made the database, StoreTooNew where a later version did."""
+    version = _pragma(connection, "user_version")
+    is_ours = _pragma(connection, "application_id") == APPLICATION_ID
+    if not is_ours and (version or connection.execute("SELECT count(*) FROM sqlite_schema").fetchall() != [(0,)]):
+        raise AnothersStore(f"{path} is the SQLite database of another program: name another directory, or move it")
+    if version > SCHEMA_VERSION:
+        raise StoreTooNew(f"{path} has schema {version}; this trigmon knows {SCHEMA_VERSION}: install a later one")
+
+
+def is_empty(connection: apsw.Connection) -> bool:
+    """Whether nothing was ever written to it."""
+    return not _pragma(connection, "user_version")
 
 
 def _pragma(connection: apsw.Connection, name: str) -> Any:
@@ -128,10 +177,9 @@ def _pragma(connection: apsw.Connection, name: str) -> Any:
     return rows[0][0] if rows else None
 
 
-def _migrate(connection: apsw.Connection, path: Path) -> None:
+def migrate(connection: apsw.Connection) -> None:
+    """Brings the database to this version's schema."""
     version = _pragma(connection, "user_version")
-    if version > SCHEMA_VERSION:
-        raise StoreTooNew(f"{path} has schema {version}; this trigmon knows {SCHEMA_VERSION}: install a later one")
     if version == 0:
         schema = files("trigmon.store.sqlite").joinpath("schema.sql").read_text()
         connection.execute("BEGIN IMMEDIATE")

@@ -1,15 +1,16 @@
--- Version 6.
+-- Version 7. A row's ``sum`` is the CRC-32 of what it says; of a row of an earlier version it is NULL.
 
-CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value, sum INTEGER) WITHOUT ROWID;
 
 CREATE TABLE object (
     kind TEXT NOT NULL,           -- QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS, QMGR
     name TEXT NOT NULL,
     definition TEXT NOT NULL,     -- JSON by long attribute names; what is not there is MQ's default
+    sum INTEGER,
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 
-CREATE TABLE queue (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE queue (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, sum INTEGER);
 
 CREATE TABLE message (
     id INTEGER PRIMARY KEY,       -- arrival number, ascending, never used again
@@ -33,7 +34,8 @@ CREATE TABLE message (
     descriptor BLOB NOT NULL,
     data BLOB NOT NULL,
     checksum INTEGER NOT NULL,    -- CRC-32 of descriptor and data
-    ordinal INTEGER               -- its place in the reservation that has it
+    ordinal INTEGER,              -- its place in the reservation that has it
+    header INTEGER                -- the sum of the other columns, each times a number of its own (sums.py)
 );
 -- An index ends with the row's id by itself, so each that ends with the priority is in get order.
 -- Messages outside groups, first items of groups, and the rest of the groups each have their own, so that nobody
@@ -60,6 +62,7 @@ CREATE TABLE outcome (            -- the last two units of work of each client
     number INTEGER NOT NULL,
     outcome INTEGER NOT NULL,
     at_ms INTEGER NOT NULL,
+    sum INTEGER,
     PRIMARY KEY (client_id, number)
 ) WITHOUT ROWID;
 
@@ -69,7 +72,8 @@ CREATE TABLE run (                -- the run ledger
     state TEXT NOT NULL,
     q_name TEXT NOT NULL,
     record TEXT NOT NULL,         -- JSON
-    ended_ms INTEGER              -- NULL until it has ended
+    ended_ms INTEGER,             -- NULL until it has ended
+    sum INTEGER
 );
 CREATE INDEX run_state ON run (state, number);
 CREATE INDEX run_queue ON run (q_name, number);
@@ -80,12 +84,14 @@ CREATE TABLE held (               -- the lines of runs that wait
     slot TEXT NOT NULL,           -- the process, or the program where none is named
     q_name TEXT NOT NULL,
     number INTEGER NOT NULL,      -- of the run
+    sum INTEGER,
     PRIMARY KEY (initiation_q, slot, q_name, number)
 ) WITHOUT ROWID;
 
 CREATE TABLE serving (            -- runs that are due or have programs
     run_id TEXT NOT NULL PRIMARY KEY,
-    doing TEXT NOT NULL           -- JSON
+    doing TEXT NOT NULL,          -- JSON
+    sum INTEGER
 ) WITHOUT ROWID;
 
 CREATE TABLE cause (              -- where the last run did not end well
@@ -94,6 +100,7 @@ CREATE TABLE cause (              -- where the last run did not end well
     failed INTEGER NOT NULL,
     fruitless INTEGER NOT NULL,
     until_ms INTEGER NOT NULL,
+    sum INTEGER,
     PRIMARY KEY (slot, q_name)
 ) WITHOUT ROWID;
 
@@ -103,6 +110,7 @@ CREATE TABLE pause (              -- what is not to be started now
     by TEXT NOT NULL,
     since_ms INTEGER NOT NULL,
     reason TEXT NOT NULL,
+    sum INTEGER,
     PRIMARY KEY (what, name)
 ) WITHOUT ROWID;
 
@@ -111,7 +119,8 @@ CREATE TABLE reservation (        -- fixed batches of messages, each for one con
     queue INTEGER NOT NULL,
     consumer TEXT NOT NULL,
     ended_ms INTEGER,             -- NULL while anything of it is left, or any row
-    record TEXT NOT NULL          -- JSON
+    record TEXT NOT NULL,         -- JSON
+    sum INTEGER
 );
 CREATE INDEX reservation_consumer ON reservation (queue, consumer, number);
 CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;

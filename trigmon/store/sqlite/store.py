@@ -10,16 +10,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 
+from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules import changes as c
+from trigmon.rules.facts import Found, Selection
 from trigmon.store.base import can_wait, must_last
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
-from trigmon.store.sqlite.connection import connect, lock_directory
+from trigmon.store.sqlite.connection import lock_directory, mark_lock, traces_in
+from trigmon.store.sqlite.inspection import Tell, inspect
+from trigmon.store.sqlite.last_turn import LastTurn, log_salt
+from trigmon.store.sqlite.mending import can_be_put_aside, mend
+from trigmon.store.sqlite.opening import open_database
+from trigmon.store.sqlite.salvage import DAMAGE, salvage
 from trigmon.store.sqlite.spare import Spare
+from trigmon.store.sqlite.sums import SET_TURN, SUMMED, row_sum
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
@@ -28,31 +37,43 @@ SHORT_PAGES = 128
 
 MOST_DEFERRED = 1000
 """Turns whose writes may wait in memory for a commit, and writes: nobody is to wait for a large unit's pages."""
-TOUCH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('synced', 1)"
-"""A write for the sake of its sync. To update a row to what it is already writes nothing, and syncs nothing."""
 
 
 class SqliteStore(RowStore):
     """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
 
     ``is_short`` says that the disk has little room: then the log is kept short. ``spare`` is what a start gives up.
+    ``accept_loss``: it goes on without what was acknowledged and is missing. ``tell`` hears of damage, and what was
+    done about it. Raises DirectoryInUse, AnothersStore, StoreTooNew, StoreLost, StoreBroken.
     """
 
     error = apsw.Error
 
-    def __init__(self, directory: Path, vfs: str | None = None) -> None:
+    def __init__(
+        self, directory: Path, vfs: str | None = None, *, accept_loss: bool = False, tell: Tell = lambda text: None
+    ) -> None:
         self._path = directory / FILE_NAME
+        self._vfs = vfs
+        self._tell = tell
         self._lock = lock_directory(directory)
         self.spare = Spare(directory)
         self.spare.give_up_where_short()
         self.is_short = False
         try:
-            self._db = connect(self._path, vfs)
+            self._last = LastTurn(directory, vfs or "")
+            traces = traces_in(directory, self._lock)
+            self._db, self._turn = open_database(self._path, vfs, self._last, traces, tell, accept_loss=accept_loss)
+            self._use(self._db)
+            super().__init__(self._execute_sql, str(directory))
+            self._make_whole(everything=self._last.is_damaged)
         except BaseException:
+            for each in ("_db", "_last"):
+                if hasattr(self, each):
+                    getattr(self, each).close()
             os.close(self._lock)
             raise
-        self._cursor = self._db.cursor()
-        super().__init__(self._cursor.execute, str(directory))
+        self._closed: dict[str, str] = {}
+        self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
         self._must_commit = False
@@ -60,21 +81,63 @@ class SqliteStore(RowStore):
         self._deferred = 0
         self._in_turn = False
         self._in_call = False
-        self._wal_pages = 0
-        self._db.set_wal_hook(self._note_wal)
+
+    def _use(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._cursor = db.cursor()
+        self._wal_pages = self._synced_pages = 0
+        db.set_wal_hook(self._note_wal)
+
+    def _execute_sql(self, statement: str, values: tuple[object, ...] = ()) -> apsw.Cursor:
+        return self._cursor.execute(SUMMED.get(statement, statement), values)
 
     # -- life -------------------------------------------------------------------------------------------
 
     def open(self, q_mgr_name: str, now: int) -> int:
         """See the port."""
         try:
-            self._execute("BEGIN IMMEDIATE")
-            first = self._recover(q_mgr_name, now)
-            self._execute("COMMIT")
-            self._load()
+            first = self._take_up(q_mgr_name, now)
+        except (*DAMAGE, StoreBroken) as error:
+            if not is_damage(error):
+                raise StoreBroken(f"{self._path}: {error}") from error
+            self._make_whole(everything=True)
+            first = self._take_up(q_mgr_name, now)
         except apsw.Error as error:
             raise StoreBroken(f"{self._path}: {error}") from error
+        self._last.set_damaged(False)
+        self._last.begin(self._turn)
+        if self._vfs is None:
+            mark_lock(self._lock, q_mgr_name)
         return first
+
+    def _take_up(self, q_mgr_name: str, now: int) -> int:
+        self._begin_turn(is_full=True)
+        try:
+            first = self._recover(q_mgr_name, now)
+            self._commit()
+            self._load()
+        except BaseException:
+            self._in_turn = False
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        return first
+
+    def _make_whole(self, *, everything: bool) -> None:
+        """What can be looked at, and made whole, before anything is served. Raises StoreBroken, StoreLost."""
+        try:
+            inspect(self._db, self._tell, everything=everything)
+        except DAMAGE as error:
+            if self._vfs is not None:
+                raise StoreBroken(f"{self._path}: {error}") from error
+            self._last.set_damaged(True)
+            self._cursor.close(True)
+            self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._db.close(True)
+            self._use(salvage(self._path, self._tell))
+            self._run_sql(sql.SET_META, ("turn", self._turn))
+        except apsw.Error as error:
+            raise StoreBroken(f"{self._path}: {error}") from error
 
     def keep_time(self, said: str, *, must: bool = False) -> bool:
         """See the port."""
@@ -90,6 +153,8 @@ class SqliteStore(RowStore):
     def mark(self) -> None:
         """See the port. The savepoint itself is set before the first write of a call that can be undone."""
         self._release()
+        if self._is_to_mend:
+            self._mend()
         self.standing.mark()
 
     def prepare(self) -> None:
@@ -121,12 +186,26 @@ class SqliteStore(RowStore):
 
     def _commit(self) -> None:
         self._in_turn = False
+        if self._is_full:
+            self._count_turn()
         self._run_sql("COMMIT")
         self._is_unsynced = not self._is_full
+        if self._is_full:
+            self._stamp()
         if self._must_sync and self._is_unsynced:
             self._sync()
         self._must_sync = self._must_commit = False
         self._deferred = 0
+
+    def _count_turn(self) -> None:
+        turn = self._turn + 1
+        self._run_sql(SET_TURN, (turn, row_sum("turn", turn)))
+        self._turn = turn
+
+    def _stamp(self) -> None:
+        """What was committed is durable: a start that finds less says so."""
+        self._synced_pages = self._wal_pages
+        self._last.set_turn(self._turn)
 
     def _release(self) -> None:
         """The call is over, and cannot be undone any more."""
@@ -155,6 +234,7 @@ class SqliteStore(RowStore):
             if self._in_turn:
                 self._commit()
             self._checkpoint()
+            self._last.sync()
             self.abandon()
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
@@ -163,9 +243,12 @@ class SqliteStore(RowStore):
         """See the port."""
         self._cursor.close(True)
         self._db.close(True)
+        self._last.close()
         os.close(self._lock)
 
     def _checkpoint(self) -> None:
+        if self._synced_pages:
+            self._last.set_moving(log_salt(self._path, self._vfs or ""), self._synced_pages)
         try:
             self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.FullError:
@@ -173,17 +256,18 @@ class SqliteStore(RowStore):
             return
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
-        self._wal_pages = 0
+        self._wal_pages = self._synced_pages = 0
+        self._last.set_moving(0, 0)
 
     def _note_wal(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
-        return self._db.cursor().execute(statement, values)
+        return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
     def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
-        self._cursor.executemany(statement, values)
+        self._cursor.executemany(SUMMED.get(statement, statement), values)
 
     def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """A statement for each stretch of consecutive numbers: what arrived together mostly is reserved together."""
@@ -195,10 +279,81 @@ class SqliteStore(RowStore):
                 begin = at
         self._many(sql.RESERVE_STRETCH, marks)
 
+    # -- damage -----------------------------------------------------------------------------------------
+
+    def find(self, selection: Selection) -> Found:
+        """See the port. What is damaged is mended where that is possible; else this queue alone is closed."""
+        if selection.q_name in self._closed:
+            raise ObjectDamaged(self._closed[selection.q_name])
+        found = self._find(selection)
+        if found is None and self._in_call:
+            self._is_to_mend = True
+            raise ObjectDamaged(f"{selection.q_name}: damage was met; it is looked at now, so try again")
+        if found is None:
+            self._mend()
+            found = self._find(selection)
+        if found is None:
+            self._closed[selection.q_name] = f"{selection.q_name} cannot be read: a restart salvages what can be"
+            self._tell(f"queue {selection.q_name} is closed: {self._closed[selection.q_name]}")
+            raise ObjectDamaged(self._closed[selection.q_name])
+        return found
+
+    def _find(self, selection: Selection) -> Found | None:
+        """None where what was found is not what was written, and cannot be set aside as it is.
+
+        Raises StoreBroken where damage was met after something of the turn was written: nothing of it can be committed.
+        """
+        try:
+            found = super().find(selection)
+            if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
+                return found
+        except (StoreBroken, TypeError, *DAMAGE) as error:
+            if isinstance(error, StoreBroken) and not is_damage(error):
+                raise
+            self._last.set_damaged(True)
+            if self._in_turn and not isinstance(error, TypeError):
+                raise StoreBroken(f"damage in the middle of a turn: {error}") from error
+        return None
+
+    def _mend(self) -> None:
+        """Makes whole what can be, after what was done in this turn so far, which lasts then."""
+        self._is_to_mend = False
+        self.prepare()
+        for from_nothing in (False, True):
+            self._begin_turn(is_full=True)
+            try:
+                mend(self._db, self._tell, from_nothing=from_nothing)
+                self._commit()
+            except apsw.Error as error:
+                self._in_turn = False
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                if not isinstance(error, DAMAGE):
+                    raise StoreBroken(str(error)) from error
+                self._tell(f"the indexes of the messages cannot be made anew like this: {error}")
+            else:
+                return
+
+    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        try:
+            return super()._rows(statement, values)
+        except StoreBroken as error:
+            self._note_damage(error)
+            raise
+
+    def _note_damage(self, error: BaseException) -> None:
+        """The next start checks everything."""
+        if is_damage(error):
+            self._last.set_damaged(True)
+
     # -- writing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
-        """See the port."""
+        """See the port. Raises ObjectDamaged for a put to a queue that is closed, of which nothing is written yet."""
+        if self._closed:
+            for change in changes:
+                if isinstance(change, c.AddMessage) and change.q_name in self._closed:
+                    raise ObjectDamaged(self._closed[change.q_name])
         lasts = must_last(changes)
         self._must_sync = self._must_sync or lasts
         self._must_commit = self._must_commit or lasts or not all(map(can_wait, changes))
@@ -216,6 +371,7 @@ class SqliteStore(RowStore):
         except Exception as error:
             if self._in_call and not isinstance(error, apsw.Error):
                 raise  # what was written of this call is taken back
+            self._note_damage(error)
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
     def _will_write(self) -> None:
@@ -251,8 +407,14 @@ class SqliteStore(RowStore):
         """Makes last what was committed without sync: the next commit's sync covers what stands before it."""
         try:
             self._begin_turn(is_full=True)
-            self._execute(TOUCH)
+            self._count_turn()
             self._execute("COMMIT")
         except apsw.Error as error:
             raise StoreBroken(f"the sync of a turn: {error}") from error
+        self._stamp()
         self._in_turn = self._is_unsynced = False
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error, or what it came of, says that the file is not what was written."""
+    return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)

@@ -1,0 +1,301 @@
+"""Damage beyond a message's bodies: its columns, the indexes, pages. What is served is right, and the rest goes on."""
+
+import contextlib
+import struct
+
+import apsw
+import pytest
+
+from tests.worlds import World
+from trigmon.mq.calls import Backout, Commit, Get, Put, Reserve, Settle
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.reasons import Reason
+from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
+from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
+from trigmon.store.sqlite.store import SqliteStore
+from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, is_whole, register
+
+IN = OpenOption.INPUT_SHARED
+SYNC = GetOption.SYNCPOINT
+PAGE = 4096
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World("sqlite", tmp_path)
+    for name in ("Q", "Q2"):
+        made.define(name, def_persistence="persistent")
+    for number in range(5):
+        made.put("Q", b"%d" % number, priority=number)
+        made.put("Q2", b"%d" % number)
+    return made
+
+
+def stopped(world):
+    world.qm.stop()
+    world.sessions.clear()
+    return opened(world.directory)
+
+
+def opened(directory):
+    db = apsw.Connection(str(directory / "qm.db"))
+    register(db)
+    return db
+
+
+def started(world):
+    """Starts it again; what is said of damage is listed."""
+    world.said = []
+    world.store = SqliteStore(world.directory, tell=world.said.append)
+    world.store.abandon()
+    world._start()
+    world.store._tell = world.said.append
+
+
+def got(world, name):
+    """All that is got from a queue, and the reason that ended it."""
+    handle, bodies = world.open(name, IN), []
+    while not hasattr(reply := world.do(Get(handle=handle)), "reason"):
+        bodies.append(reply.data)
+    return bodies, reply.reason
+
+
+def page_of(db, index):
+    return db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)).fetchall()[0][0]
+
+
+def change(directory, page, old, new):
+    """Changes these bytes of a page, which are there once."""
+    path = directory / "qm.db"
+    data = bytearray(path.read_bytes())
+    start = (page - 1) * PAGE
+    at = bytes(data[start : start + PAGE]).rindex(old)
+    data[start + at : start + at + len(new)] = new
+    path.write_bytes(data)
+
+
+COLUMNS = ["priority = 8", "expires_ms = 1", "backout_count = 3", "backout_count = x''", "persistent = 0", "queue = 77"]
+
+
+@pytest.mark.parametrize("columns", [*COLUMNS, "put_by = 0", "taken_by = 12345", "held = 2", "head = 3", "ordinal = 1"])
+def test_a_message_with_a_changed_column_is_set_aside_or_put_right_and_its_queue_goes_on(world, columns):
+    db = stopped(world)
+    db.execute(f"UPDATE message SET {columns} WHERE data = CAST('2' AS BLOB) AND priority = 2")
+    db.close()
+    started(world)
+    bodies, reason = got(world, "Q")
+    assert (bodies, reason) == ([b"4", b"3", b"1", b"0"], Reason.NO_MSG_AVAILABLE)
+    assert world.telling.damaged or world.said
+    assert got(world, "Q2")[0] == [b"0", b"1", b"2", b"3", b"4"]
+    world.qm.stop()
+
+
+def test_every_update_keeps_the_checksums_right(world):
+    handle, other = world.open("Q", IN), world.open("Q2", IN)
+    world.did(Put(q_name="Q", data=b"unit", descriptor=MessageDescriptor(persistence=1), options=2, unit=1))
+    world.did(Get(handle=handle, options=SYNC, unit=1))
+    world.did(Backout(unit=1))
+    world.did(Put(q_name="Q", data=b"unit", descriptor=MessageDescriptor(persistence=1), options=2, unit=2))
+    world.did(Get(handle=handle, options=SYNC, unit=2))
+    world.did(Commit(unit=2))
+    for place in (2, 1, 3):
+        said = MessageDescriptor(
+            persistence=1, group_id=b"g" * 24, msg_seq_number=place, msg_flags=8 + 16 * (place == 3)
+        )
+        world.did(Put(q_name="Q2", data=b"group", descriptor=said, options=2, unit=3))
+    world.did(Commit(unit=3))
+    made = world.did(Reserve(handle=other, consumer="JOB", max_messages=3))
+    world.did(Settle(reservation=made.reservation))
+    world.did(Reserve(handle=handle, consumer="JOB2"))
+    world.crash()
+    db = stopped(world)
+    assert db.execute(f"SELECT count(*) FROM message WHERE header IS NULL OR NOT {IS_RIGHT}").fetchall() == [(0,)]
+    assert db.execute("SELECT count(*) FROM message").fetchall() != [(0,)]
+    for table in ROWS:
+        bad = db.execute(f"SELECT * FROM {table} WHERE sum IS NULL OR NOT {is_whole(table)}").fetchall()
+        assert bad == [], table
+    db.close()
+
+
+def test_an_index_that_leads_elsewhere_is_made_anew_by_the_look_that_meets_it(world):
+    world.qm.idle()
+    db = stopped(world)
+    page = page_of(db, "message_ready")
+    db.close()
+    clean, last = ((world.directory / name).read_bytes() for name in ("qm.db", "last_turn"))
+    for at in range(PAGE - 60, PAGE, 7):
+        (world.directory / "last_turn").write_bytes(last)
+        data = bytearray(clean)
+        data[(page - 1) * PAGE + at] ^= 1
+        (world.directory / "qm.db").write_bytes(data)
+        started(world)
+        assert got(world, "Q") == ([b"4", b"3", b"2", b"1", b"0"], Reason.NO_MSG_AVAILABLE), at
+        assert got(world, "Q2")[0] == [b"0", b"1", b"2", b"3", b"4"]
+        world.qm.stop()
+        world.sessions.clear()
+
+
+def test_damage_met_while_serving_is_mended_and_the_process_goes_on(world):
+    said = []
+    world.store._tell = said.append
+    world.open("Q", IN)
+    world.qm.idle()
+    with (world.directory / "qm.db").open("r+b") as file:
+        file.seek((page_of(world.store._db, "message_ready") - 1) * PAGE)
+        file.write(b"\xff")  # no page begins like this
+    world.store._db.execute("PRAGMA shrink_memory").fetchall()
+    bodies, _ = got(world, "Q")
+    assert bodies == [b"4", b"3", b"2", b"1", b"0"]
+    assert any("made anew" in text for text in said)
+
+
+def test_a_page_of_messages_that_cannot_be_read_costs_its_messages_and_each_is_named(world):
+    for _ in range(60):
+        world.put("Q", b"x" * 1000)
+    db = stopped(world)
+    (leaf,) = db.execute(
+        "SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'leaf' LIMIT 1 OFFSET 3"
+    ).fetchall()[0]
+    db.close()
+    path = world.directory / "qm.db"
+    data = bytearray(path.read_bytes())
+    data[(leaf - 1) * PAGE : leaf * PAGE] = bytes(PAGE)
+    path.write_bytes(data)
+    world._start()
+    world.said = []
+    world.store._tell = world.said.append
+    first = world.do(Get(handle=world.open("Q2", IN)))
+    assert first.data == b"0"
+    with_answers, reason = [], None
+    with contextlib.suppress(StoreBroken):
+        with_answers, reason = got(world, "Q")
+    assert reason in (None, Reason.OBJECT_DAMAGED), (len(with_answers), reason)
+    world.store.abandon()
+    world.sessions.clear()
+    started(world)
+    assert any("is lost: its row cannot be read" in text for text in world.said)
+    left, reason = got(world, "Q")
+    assert reason == Reason.NO_MSG_AVAILABLE
+    assert 50 <= len(left) + len(with_answers) < 65
+    assert list(world.directory.glob("qm.db.damaged-1"))
+    world.qm.stop()
+
+
+# -- the last turn ----------------------------------------------------------------------------------------------------
+
+
+def killed(world, to):
+    """The files as a killed process leaves them."""
+    to.mkdir()
+    for name in ("qm.db", "qm.db-wal", "last_turn", "lock"):
+        (to / name).write_bytes((world.directory / name).read_bytes())
+    return to
+
+
+def test_a_log_that_is_gone_cut_or_changed_is_refused_until_the_loss_is_accepted(world, tmp_path):
+    for number, damage in enumerate((lambda log: b"", lambda log: log[: len(log) // 2], changed_in_the_middle)):
+        files = killed(world, tmp_path / f"k{number}")
+        log = files / "qm.db-wal"
+        log.write_bytes(damage(log.read_bytes()))
+        for _ in range(2):
+            with pytest.raises(StoreLost, match=r"turns? that were acknowledged are missing.*--accept-loss|is empty"):
+                SqliteStore(files)
+        said = []
+        store = SqliteStore(files, accept_loss=True, tell=said.append)
+        store.open("QM1", 0)
+        store.close()
+        assert "this is accepted" in said[0]
+        SqliteStore(files).abandon()
+    world.qm.stop()
+
+
+def changed_in_the_middle(log):
+    middle = len(log) // 2
+    return log[:middle] + bytes([log[middle] ^ 1]) + log[middle + 1 :]
+
+
+def test_a_killed_store_that_is_whole_is_taken_up_without_a_word(world, tmp_path):
+    said = []
+    SqliteStore(killed(world, tmp_path / "k"), tell=said.append).abandon()
+    assert said == []
+    world.qm.stop()
+
+
+@pytest.mark.parametrize("left", [["lock"], ["last_turn"], ["lock", "last_turn"], ["runs"]])
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_database_that_is_missing_or_empty_is_no_new_queue_manager(world, tmp_path, left, is_empty):
+    world.qm.stop()
+    home = tmp_path / "left"
+    home.mkdir()
+    for name in left:
+        if name == "runs":
+            (home / name).mkdir()
+        else:
+            (home / name).write_bytes((world.directory / name).read_bytes())
+    if is_empty:
+        (home / "qm.db").touch()
+    with pytest.raises(StoreLost, match=r"qm\.db is missing or empty.*was left.*restore a backup.*--accept-loss"):
+        SqliteStore(home)
+    store = SqliteStore(home, accept_loss=True)
+    assert store.open("QM1", 0)
+    store.close()
+    SqliteStore(home).abandon()
+
+
+def test_a_directory_in_which_a_first_start_failed_is_still_a_new_one(tmp_path):
+    SqliteStore(tmp_path).abandon()
+    (tmp_path / "qm.db").unlink()
+    SqliteStore(tmp_path).abandon()
+
+
+def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
+    db = apsw.Connection(str(tmp_path / "qm.db"))
+    db.execute("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
+    db.close()
+    before = (tmp_path / "qm.db").read_bytes()
+    with pytest.raises(AnothersStore, match="another program"):
+        SqliteStore(tmp_path)
+    db = apsw.Connection(str(tmp_path / "qm.db"))
+    assert db.execute("SELECT * FROM theirs").fetchall() == [(1,)]
+    assert [name for (name,) in db.execute("SELECT name FROM sqlite_schema")] == ["theirs"]
+    db.close()
+    assert struct.unpack(">I", before[68:72]) == (0,)
+
+
+def test_an_older_copy_of_the_database_is_refused(world, tmp_path):
+    world.qm.stop()
+    older = (world.directory / "qm.db").read_bytes()
+    world.sessions.clear()
+    world._start()
+    world.put("Q", b"later")
+    world.qm.stop()
+    (world.directory / "qm.db").write_bytes(older)
+    with pytest.raises(StoreLost, match="older copy"):
+        SqliteStore(world.directory)
+
+
+def test_a_log_that_was_cut_while_it_was_moved_is_refused(world, tmp_path):
+    """A part of its pages may be in the database already, the number of the turn among them."""
+    world.store._last.set_moving(_salt(world.directory), world.store._synced_pages)
+    files = killed(world, tmp_path / "k")
+    (files / "qm.db-wal").write_bytes(b"")
+    stamp = unpacked((files / "last_turn").read_bytes())
+    (files / "last_turn").write_bytes(stamp._replace(turn=0).packed())
+    with pytest.raises(StoreLost):
+        SqliteStore(files)
+    world.qm.stop()
+
+
+def _salt(directory):
+    return int.from_bytes((directory / "qm.db-wal").read_bytes()[16:24], "big")
+
+
+def test_a_stamp_says_what_was_written_and_nothing_else():
+    stamp = Stamp(7, 2**64 - 1, 5, is_damaged=True)
+    assert unpacked(stamp.packed()) == stamp
+    assert len(stamp.packed()) == SIZE
+    for at in range(SIZE):
+        data = bytearray(stamp.packed())
+        data[at] ^= 1
+        assert unpacked(bytes(data)) is None

@@ -1,0 +1,170 @@
+"""A database that is damaged, read around the damage into a new file; the old one stays beside it.
+
+Rows are walked by their numbers, from both ends of whatever cannot be read. Of messages that are lost the indexes may
+still know number and queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from trigmon.store.port import StoreLost
+from trigmon.store.sqlite.connection import connect, migrate
+from trigmon.store.sqlite.inspection import Tell, put_aside, settle, short
+from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, is_whole
+
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
+"""What says that the file is not what was written, and that trying again does not help."""
+_MOST = 2**45
+_NUMBERED = ("queue", "run", "reservation")
+
+
+def set_aside(path: Path) -> Path:
+    """Moves a database with its log out of the way; where it lies now."""
+    for number in count(1):
+        aside = path.with_name(f"{path.name}.damaged-{number}")
+        if not aside.exists():
+            break
+    for suffix in ("-wal", ""):
+        if Path(f"{path}{suffix}").exists():
+            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+    return aside
+
+
+def salvage(path: Path, tell: Tell) -> apsw.Connection:
+    """A new database at this path with what can be read of the old one. Raises StoreLost where that is nothing."""
+    aside = set_aside(path)
+    tell(f"{path.name} is damaged: what can be read is copied, and the file is kept as {aside.name}")
+    try:
+        old = connect(aside)
+        is_there = {name for (name,) in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    except Exception as error:
+        raise StoreLost(f"nothing of {aside} can be read ({error}): {_REMEDY}") from error
+    new = connect(path)
+    try:
+        migrate(new)
+        damaged: set[str] = set()
+        with new:
+            for table in sorted(is_there & {*ROWS, "message"}):
+                if not _copy(old, new, table, tell):
+                    damaged.add(table)
+            settle(new, tell, damaged)
+    except BaseException:
+        new.close(True)
+        raise
+    finally:
+        old.close(True)
+    return new
+
+
+_REMEDY = "restore a backup, or start with --accept-loss to begin anew"
+
+
+def _copy(old: apsw.Connection, new: apsw.Connection, table: str, tell: Tell) -> bool:
+    """Copies what can be read of a table; whether that was all, and as it was written."""
+    columns = [name for _, name, *_ in old.execute(f"PRAGMA table_info({table})")]
+    known = {name for _, name, *_ in new.execute(f"PRAGMA table_info({table})")}
+    wanted = [name for name in columns if name in known]
+    lost: list[str] = []
+    rows = _numbered(old, table, wanted, lost) if table in (*_NUMBERED, "message") else _keyed(old, table, wanted, lost)
+    places = ", ".join("?" * len(wanted))
+    into = f"INSERT OR IGNORE INTO {table} ({', '.join(wanted)}) VALUES ({places})"
+    for row in rows:
+        try:
+            new.execute(into, row)
+        except apsw.ConstraintError:
+            lost.append(short(row))
+    for each in lost:
+        tell(f"{table}: {each} cannot be read")
+    if table == "message":
+        _say_lost_messages(old, new, tell)
+        return _put_messages_aside(new, tell) and not lost
+    return _drop(new, table, tell) and not lost
+
+
+def _numbered(db: apsw.Connection, table: str, columns: list[str], lost: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table with numbers; where one cannot be read, from the next place where some can."""
+    select = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid"
+    first: int | None = -(2**62)
+    while first is not None:
+        try:
+            for row in db.execute(select, (first,)):
+                first = row[0] + 1
+                yield row[1:]
+        except DAMAGE:
+            behind = _next_readable(db, select, first)
+            lost.append(f"from number {max(1, first)}" + ("" if behind is None else f" up to number {behind - 1}"))
+            first = behind
+        else:
+            return
+
+
+def _next_readable(db: apsw.Connection, select: str, first: int) -> int | None:
+    """The lowest number behind this one from which rows can be read; None where there is none."""
+
+    def can_be_read(number: int) -> bool:
+        try:
+            for _ in db.execute(f"{select} LIMIT 1", (number,)):
+                break
+        except DAMAGE:
+            return False
+        return True
+
+    unread, step = max(0, first), 1
+    while not can_be_read(unread + step):
+        unread, step = unread + step, step * 2
+        if step > _MOST:
+            return None
+    read = unread + step
+    while read - unread > 1:
+        middle = (read + unread) // 2
+        unread, read = (unread, middle) if can_be_read(middle) else (middle, read)
+    return read
+
+
+def _keyed(db: apsw.Connection, table: str, columns: list[str], lost: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table without numbers, from the start and from the end as far as they can be read."""
+    keys = [name for _, name, _, _, _, key in db.execute(f"PRAGMA table_info({table})") if key]
+    for order in ("ASC", "DESC"):
+        by = ", ".join(f"{key} {order}" for key in keys)
+        try:
+            yield from db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {by}")
+        except DAMAGE:
+            lost.append(f"a row in its middle ({order.lower()}ending)")
+        else:
+            return
+
+
+def _say_lost_messages(old: apsw.Connection, new: apsw.Connection, tell: Tell) -> None:
+    """Names the messages of which an index still knows and no row is left."""
+    try:
+        names = dict(old.execute("SELECT number, name FROM queue"))
+        known = list(old.execute("SELECT queue, id FROM message INDEXED BY message_msg_id"))
+    except DAMAGE:
+        return
+    there = {number for (number,) in new.execute("SELECT id FROM message")}
+    for queue, number in known:
+        if number not in there:
+            tell(f"message {number} of queue {names.get(queue, queue)} is lost: its row cannot be read")
+
+
+def _put_messages_aside(new: apsw.Connection, tell: Tell) -> bool:
+    bad = list(new.execute(f"SELECT id, queue FROM message NOT INDEXED WHERE queue > 0 AND NOT {IS_RIGHT}"))
+    for number, queue in bad:
+        tell(f"message {number} of queue number {queue} is not what was written: it is set aside")
+        put_aside(new, number)
+    return not bad
+
+
+def _drop(new: apsw.Connection, table: str, tell: Tell) -> bool:
+    bad = list(new.execute(f"SELECT * FROM {table} WHERE NOT {is_whole(table)}"))
+    for row in bad:
+        tell(f"a row of the table {table} is not what was written and is dropped: {short(row[:-1])}")
+    if bad:
+        new.execute(f"DELETE FROM {table} WHERE NOT {is_whole(table)}")
+    return not bad
