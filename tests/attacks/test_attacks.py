@@ -1,0 +1,57 @@
+"""Nobody gets what is another's: each way of the table is tried against a real queue manager and a real monitor."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.attacks.everything import counts, play
+from tests.attacks.stage import Stage
+from tests.attacks.table import ATTACKS
+
+SUCCEEDS_TODAY: set[str] = set()
+"""Attacks that are known to succeed; each must, so that what is mended leaves this list."""
+
+
+@pytest.fixture(scope="module")
+def stage():
+    if os.geteuid() != 0:
+        pytest.skip("only root can become other users")
+    one = Stage()
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="module")
+def verdicts(stage):
+    return play(stage)
+
+
+def _entries():
+    for attack in ATTACKS:
+        known = [pytest.mark.xfail(strict=True, reason="known")] if attack.id in SUCCEEDS_TODAY else []
+        yield pytest.param(attack, id=attack.id, marks=known)
+
+
+def test_there_are_enough_and_each_has_its_own_name(capsys):
+    assert len(ATTACKS) >= 200
+    assert len({attack.id for attack in ATTACKS}) == len(ATTACKS)
+    assert {attack.id for attack in ATTACKS} >= SUCCEEDS_TODAY
+    with capsys.disabled():
+        print(f"\n{len(ATTACKS)} attacks: {', '.join(f'{number} as {role}' for role, number in counts().items())}")
+
+
+@pytest.mark.parametrize("attack", list(_entries()))
+def test_it_gets_nothing(verdicts, attack):
+    verdict = verdicts[attack.id]
+    assert verdict.is_fair, verdict.said
+    assert not verdict.succeeded, f"{attack.tries}: {attack.success} ({verdict.how}: {verdict.said})"
+
+
+def test_behind_all_of_them_everything_is_alive_and_serves(stage, verdicts):
+    assert stage.daemon.process.poll() is None
+    assert not stage.daemon.events("a call failed by a bug")
+    assert stage.monitor_said() is not None
+    assert stage.is_served()
+    stage.settle()
