@@ -35,11 +35,8 @@ def play(stage: Stage) -> dict[str, Verdict]:
     verdicts: dict[str, Verdict] = {}
     given = {}
     for attack in sorted(ATTACKS, key=lambda attack: attack.restarts):
-        import time,sys; t=time.time()
         given[attack.id] = attack.prepare(stage)
         verdicts[attack.id] = _attempted(stage, attack, given[attack.id])
-        if time.time()-t>0.3: print(attack.id, round(time.time()-t,2), file=sys.stderr)
-    print("attempts", file=sys.stderr)
     late = [attack for attack in ATTACKS if attack.late]
     stage.retry_dead_letters()
     stage.kill_monitor()

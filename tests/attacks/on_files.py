@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import socket
+from contextlib import suppress
+from pathlib import Path
 
 from tests.attacks.stage import SECRET
 from tests.attacks.table import MEMBER, MONITOR, STRANGER, add
@@ -47,7 +49,7 @@ def _path(place, path):
 
 def _read(place, path):
     where = _path(place, path)
-    return sorted(os.listdir(where)) if where.is_dir() else [where.read_bytes()]
+    return sorted(where.iterdir()) if where.is_dir() else [where.read_bytes()]
 
 
 def _write(place, path):
@@ -171,11 +173,13 @@ def _trace(place, which):
 
 
 def _look(place, which, file):
-    path = f"/proc/{place.pids[which]}/{file}"
-    if file in ("fd", "cwd", "root", "exe"):
-        return os.listdir(path) if file == "fd" else os.readlink(path)
-    with open(path, "rb") as opened:
-        return opened.read(1 << 16) if file != "mem" else True
+    path = Path(f"/proc/{place.pids[which]}") / file
+    if file == "cwd":
+        return path.readlink()
+    if file == "fd":
+        return list(path.iterdir())
+    with path.open("rb") as opened:
+        return file == "mem" or opened.read(1 << 16)
 
 
 def _on_processes(who, processes, files, *, signals=True):
@@ -199,15 +203,10 @@ _on_processes(MONITOR, ("monitor", "keeper"), ("mem",), signals=False)
 def _secret_anywhere(place, _):
     """Every file that can be read below the stage's directory."""
     found = []
-    for directory, _names, files in os.walk(place.home):
-        for file in files:
-            path = os.path.join(directory, file)
-            try:
-                with open(path, "rb") as opened:
-                    if SECRET.encode() in opened.read():
-                        found.append(path)
-            except OSError:
-                continue
+    for directory, _, files in os.walk(place.home):
+        for path in (Path(directory, file) for file in files):
+            with suppress(OSError):
+                found += [path] if SECRET.encode() in path.read_bytes() else []
     return found
 
 

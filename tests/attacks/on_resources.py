@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import socket
 import threading
-import time
 from contextlib import suppress
 
 from tests.attacks.stage import CONNECTIONS
@@ -152,7 +151,11 @@ def _send(place, frames):
 
 
 def _is_harmed(stage, said, _):
-    return stage.daemon.process.poll() is not None or not stage.is_served() or stage.daemon.events("a call failed by a bug")
+    return (
+        stage.daemon.process.poll() is not None
+        or not stage.is_served()
+        or stage.daemon.events("a call failed by a bug")
+    )
 
 
 for _who in (MEMBER, TCP):
@@ -225,7 +228,6 @@ def _was_told(stage, said, name):
     """Whether the member's message came to the attacker."""
     if isinstance(said, str):
         stage.actors["other"].ask("trusting client", said)
-        time.sleep(0)
     kept = stage.home / "open" / name
     return kept.exists() and WORD in kept.read_bytes()
 
@@ -249,5 +251,5 @@ for _who in (STRANGER, MONITOR):
         "the member's message comes there",
         lambda place, _, f=f"{_who}.runtime": _squat_unix(place, f),
         lambda stage, said, _, f=f"{_who}.runtime": _was_told(stage, said, f),
+        prepare=lambda stage: shutil.rmtree(stage.others_runtime, ignore_errors=True),
     )
-_ = os

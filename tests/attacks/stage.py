@@ -146,11 +146,12 @@ class Stage:
         self.monitors = User(numbers[2], (self.group,))
         self.member, self.stranger = User(numbers[3], (self.group,)), User(numbers[4])
         self.other = User(numbers[5], (self.group,))
-        self.others_runtime = Path(f"/tmp/trigmon-{self.other.uid}")  # noqa: S108 - what is attacked
+        self.others_runtime = Path(f"/tmp/trigmon-{self.other.uid}")
         self.actors: dict[str, Actor] = {}
         self.daemon: Any = None
+        self.qm: Any = None
         self.monitor: subprocess.Popen[bytes] | None = None
-        self.home = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))  # noqa: S108 - the test's own; TRIGDATA is short
+        self.home = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
         self.home.chmod(0o755)
         self.sleeper = self.home / "bin" / "sleeper"
         self._directories()
@@ -277,7 +278,7 @@ class Stage:
         """The runs that are still to start or to end, but for those that last as long as the attacks."""
         found = [row for state in BUSY for row in self.qm.call(Runs(where={"state": state})).rows]
         lasting = ([str(self.sleeper)], [])  # what the attacks are about, and what only claims to be a program
-        return [row for row in found if row["state"] != "started" or row["argv"][:1] not in lasting]
+        return [row for row in found if row["state"] in ("held", "due") or row["argv"][:1] not in lasting]
 
     # -- what root sees ---------------------------------------------------------------------------------------
 
@@ -345,20 +346,21 @@ class Stage:
 
     def end(self) -> None:
         """Ends everything, and removes the files."""
+        if self.qm is not None:
+            self.qm.drop()
         for actor in self.actors.values():
             actor.end()
         if self.daemon is not None and self.daemon.process.poll() is None:
-            for run in self.daemon.connect().call(Runs(where={"state": "started"})).rows:
-                if run["argv"][:1] == [str(self.sleeper)]:
+            with self.daemon.connect() as qm:
+                rows = qm.call(Runs()).rows
+            for run in rows:
+                if run["argv"][:1] == [str(self.sleeper)] and run["state"] in BUSY:
                     os.killpg(run["pid"], signal.SIGKILL)
         if self.monitor is not None and self.monitor.poll() is None:
-            self.monitor.terminate()
-            self.monitor.wait(60)
+            self.kill_monitor()  # its keeper has nothing to keep, and ends by itself
         if self.daemon is not None:
             self.daemon.end()
         for victim in getattr(self, "victims", []):
             victim.kill()
         shutil.rmtree(self.others_runtime, ignore_errors=True)
-        shutil.rmtree(self.home)
-
-
+        shutil.rmtree(self.home, ignore_errors=True)

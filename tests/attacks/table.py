@@ -18,7 +18,6 @@ ROLES = {
 }
 
 
-
 @dataclass(frozen=True)
 class Attack:
     """One way to get what is another's.

@@ -11,7 +11,9 @@ import pwd
 import signal
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from trigmon.mq.errors import MQError
@@ -100,12 +102,10 @@ def _serve(user: User, link: Any, place: Any, work: dict[str, Callable[[Any, Any
 
 def _leave(kept: int) -> None:
     """Keeps nothing that was this process's: descriptors, signals, directory, variables."""
-    for name in list(os.listdir("/proc/self/fd")):
-        if int(name) > 2 and int(name) != kept:
-            try:
-                os.close(int(name))
-            except OSError:
-                continue  # the list's own
+    for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if number > 2 and number != kept:
+            with suppress(OSError):  # the list's own
+                os.close(number)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     os.umask(0o022)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DIRECTORY = "credentials"
@@ -33,10 +33,11 @@ def put(run_directory: Path, secrets: Mapping[str, str], uid: int = -1, gid: int
             passed.chmod(0o711)
     try:
         directory.mkdir(mode=0o700)
-        for name, source in secrets.items():
-            _copy(Path(source), directory / name, uid, gid)
-        directory.chmod(0o500)
-        os.chown(directory, uid, gid)
+        with _opened(directory) as descriptor:
+            for name, source in secrets.items():
+                _copy(Path(source), name, descriptor, uid, gid)
+            os.fchmod(descriptor, 0o500)
+            os.fchown(descriptor, uid, gid)
     except BaseException:
         remove(run_directory)
         raise
@@ -46,15 +47,33 @@ def put(run_directory: Path, secrets: Mapping[str, str], uid: int = -1, gid: int
 def remove(run_directory: Path) -> None:
     """Removes a run's secrets, where there are any. Raises OSError when it cannot."""
     directory = run_directory / DIRECTORY
-    if not directory.exists():
+    if not directory.is_dir() or directory.is_symlink():
+        with suppress(FileNotFoundError):  # no directory of secrets: a program of our own user put it there
+            directory.unlink()
         return
-    with suppress(OSError):  # where it is not ours, we have the right, or are root and need none
-        os.chown(directory, os.geteuid(), -1, follow_symlinks=False)
-        directory.chmod(0o700)
+    # Where it is not ours, we have the right, or are root and need none.
+    with suppress(OSError), _opened(directory, os.O_PATH) as descriptor:
+        path = f"/proc/self/fd/{descriptor}"
+        os.chown(path, os.geteuid(), -1)
+        Path(path).chmod(0o700)
     shutil.rmtree(directory)
 
 
-def _copy(source: Path, target: Path, uid: int, gid: int) -> None:
+@contextmanager
+def _opened(directory: Path, how: int = os.O_RDONLY) -> Iterator[int]:
+    """A directory's descriptor: what is done by it is done to no other, whatever takes its name meanwhile.
+
+    A program of our own user may change names in a run's directory, and the right to give files away is ours alone.
+    Raises OSError, also for a link.
+    """
+    descriptor = os.open(directory, how | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _copy(source: Path, name: str, directory: int, uid: int, gid: int) -> None:
     # No link is followed, and a pipe is not waited for: what was checked was a plain file.
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -63,7 +82,8 @@ def _copy(source: Path, target: Path, uid: int, gid: int) -> None:
         value = file.read(LARGEST + 1)
     if len(value) > LARGEST:
         raise OSError(f"{source} is larger than a secret may be ({LARGEST} bytes)")
-    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o400)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    made = os.open(name, flags, 0o400, dir_fd=directory)
     with os.fdopen(made, "wb") as file:
         file.write(value)
         os.fchown(made, uid, gid)
