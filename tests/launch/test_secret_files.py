@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from trigmon.launch import credentials
 from trigmon.launch.port import LaunchError
 from trigmon.launch.secret_files import found
 
@@ -79,3 +80,27 @@ def test_one_of_somebody_elses_is_refused(safe):
     os.chown(path := safe("db"), 1, 1)
     with pytest.raises(LaunchError, match=f"{path} belongs to user 1, not to root"):
         found("db", safe.directory, {})
+
+
+class Swapped(dict):
+    """Secrets during whose copying a program of the same user puts a link in the directory's place."""
+
+    def __init__(self, secrets, run, target):
+        super().__init__(secrets)
+        self.run, self.target = run, target
+
+    def items(self):
+        yield from super().items()
+        (self.run / credentials.DIRECTORY).rename(self.run / "moved")
+        (self.run / credentials.DIRECTORY).symlink_to(self.target)
+
+
+def test_a_link_that_takes_the_directorys_place_gives_nobody_what_it_leads_to(safe, tmp_path):
+    run, target = tmp_path / "run", tmp_path / "anothers"
+    run.mkdir()
+    target.mkdir(mode=0o755)
+    credentials.put(run, Swapped({"db": safe("db")}, run, target), *((1, 1) if os.geteuid() == 0 else (-1, -1)))
+    assert (target.stat().st_uid, target.stat().st_mode & 0o777) == (os.geteuid(), 0o755)
+    credentials.remove(run)
+    assert (target.exists(), target.stat().st_uid) == (True, os.geteuid())
+    assert not (run / credentials.DIRECTORY).is_symlink()

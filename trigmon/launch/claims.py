@@ -192,6 +192,16 @@ def run_of(pid: int) -> str:
     return os.fsdecode(next(named, b"=").partition(b"=")[2])
 
 
+def is_of_user(pid: int, uid: int) -> bool:
+    """Whether this user may signal a process by kill(2)'s own rule: it is its real or its saved user."""
+    try:
+        lines = (_PROC / str(pid) / "status").read_bytes().splitlines()
+    except OSError:
+        return False
+    real, _, saved, _ = next(line.split()[1:] for line in lines if line.startswith(b"Uid:"))
+    return str(uid).encode() in (real, saved)
+
+
 def start_ticks(pid: int) -> int:
     """When a process started, in clock ticks since the machine did; 0 when it is none (proc_pid_stat(5), field 22)."""
     try:

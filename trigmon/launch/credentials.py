@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DIRECTORY = "credentials"
@@ -33,15 +33,11 @@ def put(run_directory: Path, secrets: Mapping[str, str], uid: int = -1, gid: int
             passed.chmod(0o711)
     try:
         directory.mkdir(mode=0o700)
-        # By what was opened, not by its name: that a program of our own user could let mean something else meanwhile.
-        opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+        with _opened(directory) as descriptor:
             for name, source in secrets.items():
-                _copy(Path(source), name, opened, uid, gid)
-            os.fchmod(opened, 0o500)
-            os.fchown(opened, uid, gid)
-        finally:
-            os.close(opened)
+                _copy(Path(source), name, descriptor, uid, gid)
+            os.fchmod(descriptor, 0o500)
+            os.fchown(descriptor, uid, gid)
     except BaseException:
         remove(run_directory)
         raise
@@ -51,17 +47,30 @@ def put(run_directory: Path, secrets: Mapping[str, str], uid: int = -1, gid: int
 def remove(run_directory: Path) -> None:
     """Removes a run's secrets, where there are any. Raises OSError when it cannot."""
     directory = run_directory / DIRECTORY
-    if not directory.exists():
+    if not directory.is_dir() or directory.is_symlink():
+        with suppress(FileNotFoundError):  # no directory of secrets: a program of our own user put it there
+            directory.unlink()
         return
-    with suppress(OSError):  # where it is not ours, we have the right, or are root and need none
-        opened = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            itself = f"/proc/self/fd/{opened}"  # no link that took its place, nor a file that is linked there
-            os.chown(itself, os.geteuid(), -1)
-            Path(itself).chmod(0o700)
-        finally:
-            os.close(opened)
+    # Where it is not ours, we have the right, or are root and need none.
+    with suppress(OSError), _opened(directory, os.O_PATH) as descriptor:
+        path = f"/proc/self/fd/{descriptor}"
+        os.chown(path, os.geteuid(), -1)
+        Path(path).chmod(0o700)
     shutil.rmtree(directory)
+
+
+@contextmanager
+def _opened(directory: Path, how: int = os.O_RDONLY) -> Iterator[int]:
+    """A directory's descriptor: what is done by it is done to no other, whatever takes its name meanwhile.
+
+    A program of our own user may change names in a run's directory, and the right to give files away is ours alone.
+    Raises OSError, also for a link.
+    """
+    descriptor = os.open(directory, how | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _copy(source: Path, name: str, directory: int, uid: int, gid: int) -> None:

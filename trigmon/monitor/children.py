@@ -42,6 +42,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     program without a keeper is to end (0: whenever it likes), all by time.monotonic(). ``base`` is the run's directory;
     ``directory`` is that of its process, another one below where a process was started for what the first had left
     elsewhere. ``ended_as`` is how the run ended, where all that is done yet is to end that.
+    ``is_anothers``: its claim names a process that is not the user's as whom it runs.
     """
 
     order: Order
@@ -58,6 +59,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     kill_at: float = 0.0
     opens_by: float = 0.0
     ends_by: float = 0.0
+    is_anothers: bool = False
 
     @property
     def run_id(self) -> str:

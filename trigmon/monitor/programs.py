@@ -483,6 +483,7 @@ class Programs:
                     self._runs_on(child, pid, start_ms, argv)
             case Stray(pid, pidfd, start_ms, argv):
                 child.pidfd = pidfd
+                child.is_anothers = not is_its_own(pid, child.order.process.run_as)
                 self._strays[pidfd] = child
                 child.ends_by = self._ends_by(child, start_ms or now_ms())
                 self._runs_on(child, pid, start_ms or now_ms(), argv)
@@ -510,8 +511,7 @@ class Programs:
         log.info("program found running", run=child.run_id, pid=pid)
 
     def _stray_ended(self, child: Child) -> None:
-        with suppress(OSError):  # what it left behind in its group; its keeper would have ended that
-            os.killpg(child.pid, signal.SIGTERM)
+        self._signal(child, signal.SIGTERM)  # what it left behind in its group; its keeper would have ended that
         os.close(child.pidfd)
         child.pidfd = -1
         self._lose_sight(child, "its keeper had ended before it", now_ms())
@@ -567,11 +567,18 @@ class Programs:
             return  # it is being looked for, or being ended
         child.kill_at = child.kill_at or now + self.limits.grace_s
         if child.keeper is None and (is_first or is_due):
-            with suppress(OSError):
-                os.killpg(child.pid, signal.SIGTERM if is_first else signal.SIGKILL)
+            self._signal(child, signal.SIGTERM if is_first else signal.SIGKILL)
         elif child.keeper is not None and is_first:
             with suppress(KeeperGone):
                 child.keeper.stop(child.run_id, why, self.limits.grace_s)
+
+    def _signal(self, child: Child, number: signal.Signals) -> None:
+        """To the group of a program without a keeper: its claim names it, and a program of our user may write one."""
+        if child.is_anothers:
+            log.warning("a run's process is another user's: it is not signalled", run=child.run_id, pid=child.pid)
+            return
+        with suppress(OSError):
+            os.killpg(child.pid, number)
 
 
 @cache
@@ -581,6 +588,14 @@ def own_user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return str(os.geteuid())
+
+
+def is_its_own(pid: int, run_as: str) -> bool:
+    """Whether a process is the user's as whom its definition has it run."""
+    try:
+        return claims.is_of_user(pid, pwd.getpwnam(run_as).pw_uid if run_as else os.geteuid())
+    except KeyError:
+        return False
 
 
 def now_ms() -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trigmon.launch import process
+from trigmon.launch import claims, process
 from trigmon.launch.keeping import Keeper, KeeperGone
 from trigmon.launch.port import LaunchError, Session
 from trigmon.launch.spark import serving
@@ -65,7 +65,8 @@ class KeptServer:
     def signal(self, number: signal.Signals) -> None:
         """To its whole session's group; it is there, for its pidfd is open."""
         with suppress(OSError):
-            os.killpg(self.pid, number)
+            if claims.is_of_user(self.pid, os.geteuid()):  # its claim names it, and a program of our user may write one
+                os.killpg(self.pid, number)
 
 
 class Servers:
