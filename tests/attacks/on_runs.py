@@ -274,6 +274,11 @@ def _claim(place, pid, name):
 def _was_killed(stage, said, pid):
     """Whether the process was ended, once the monitor has tried to."""
     (victim,) = [one for one in stage.victims if one.pid == pid]
+    if said is None:  # the ledger refused the run, so no monitor looks for its claim
+        was_killed = victim.poll() is not None
+        victim.kill()
+        victim.wait()
+        return was_killed
     until(lambda: victim.poll() is not None or f'"pid": {pid}' in stage.monitor_said())
     killed = victim.poll() is not None
     if not killed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fnmatch import fnmatchcase
 
 import pytest
 
@@ -11,43 +10,12 @@ from tests.attacks.everything import counts, play
 from tests.attacks.stage import Stage
 from tests.attacks.table import ATTACKS
 
-# Attacks that are known to succeed, by patterns of their names. Each must: what is mended leaves this list.
-_PATTERNS = [
-    "*-set-*",
-    "*-settle*-of-another",
-    "*-reject*-of-another",
-    "monitor-ledger-*",
-    "*-misname-*-queue",
-    "*-misname-queue-of-another",
-    "*-misname-path-as-queue",
-    "*-misname-lower-case",
-    "*-misname-dots",
-    "*-wrapper-?",
-    "*-wrapper-1?",
-    "*-wrapper-2[0-4]",
-    "*-wrapper-2[89]",
-    "*-connections",
-    "*-listen-1*",
-    "*-listen-::1",
-]
-_NOT = ["*-misname-blank-queue", "*-misname-option-as-queue", "*-set-all-context", "*-set-identity"]
 # A connection by TCP proves no user, and workers of a cluster come that way, so it may name any run as its own.
 _ACCEPTED = ["tcp-seem-run"]
-# These take what others need only if they come first.
-_SOMETIMES = {"member-silent", "tcp-silent", "member-half-hellos", "tcp-half-hellos"}
 
 
 class SucceededError(AssertionError):
     """An attacker got what is another's."""
-
-
-def _fits(name, patterns):
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-SUCCEEDS_TODAY = {
-    attack.id for attack in ATTACKS if _fits(attack.id, _PATTERNS + _ACCEPTED) and not _fits(attack.id, _NOT)
-}
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +34,8 @@ def verdicts(stage):
 
 def _entries():
     for attack in ATTACKS:
-        strict = attack.id not in _SOMETIMES
-        is_known = attack.id in SUCCEEDS_TODAY | _SOMETIMES
-        known = [pytest.mark.xfail(strict=strict, raises=SucceededError, reason="known")] if is_known else []
-        yield pytest.param(attack, id=attack.id, marks=known)
+        known = [pytest.mark.xfail(strict=True, raises=SucceededError, reason="known")]
+        yield pytest.param(attack, id=attack.id, marks=known if attack.id in _ACCEPTED else [])
 
 
 def test_there_are_enough_and_each_has_its_own_name(capsys):

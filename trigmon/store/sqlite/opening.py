@@ -68,8 +68,10 @@ def _opened(
             tell(f"the file last_turn is damaged or missing: {_UNKNOWN}")
         migrate(db)
         db.execute(SUMMED[sql.SET_META], ("turn", turn))
-    except BaseException:
+    except BaseException as error:
         db.close(True)
+        if isinstance(error, apsw.Error) and not isinstance(error, _UNFIT):
+            raise StoreBroken(f"{path}: {error}") from error  # a full disk can pass
         raise
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     return db, turn
