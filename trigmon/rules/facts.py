@@ -553,6 +553,7 @@ class Facts(msgspec.Struct, frozen=True):
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
     many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
     and what held when its queue ``fired``. ``unread`` are initiation queues of the listed ``runs`` that nobody reads.
+    ``under_way`` is as :class:`Neighbour` says it.
     """
 
     q_mgr: QueueManagerDefinition
@@ -598,3 +599,4 @@ class Facts(msgspec.Struct, frozen=True):
     is_ambiguous: bool = False
     of_group: AnyDefinition | None = None
     members: Group | None = None
+    under_way: int = 0

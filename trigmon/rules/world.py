@@ -206,6 +206,7 @@ class Standing:
             causes=tuple(self.causes.values()) if wants.everything else (),
             serves=tuple(self.running.values()) if wants.everything else (),
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
+            under_way=self._under_way(facts.queue) if facts.queue is not None else 0,
         )
 
     def about_run(self, facts: Facts, run: dict[str, object] | None, wants: Wants) -> Facts:
