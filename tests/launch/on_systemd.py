@@ -181,7 +181,7 @@ class TestTheKeeperDies:
     def test_the_next_one_finds_the_run_and_tells_its_end(self, house):
         house.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=house.directory)
         house.wait_for("started", "r")
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         assert house.keepers.there(NAME).runs == {"r"}
         (house.directory / "gate").touch()
         assert house.wait_for("ended", "r")["status"] == 6
@@ -191,7 +191,7 @@ class TestTheKeeperDies:
     def test_how_a_run_ended_while_neither_monitor_nor_keeper_ran_is_known(self, house, text):
         house.shell("r", f"while [ ! -e gate ]; do sleep 0.02; done; {text}", working_directory=house.directory)
         pid = house.wait_for("started", "r")["pid"]
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         (house.directory / "gate").touch()
         until(lambda: is_gone(pid))
         assert house.keepers.there(NAME).runs == set()
@@ -204,7 +204,7 @@ class TestTheKeeperDies:
     def test_systemd_keeps_the_time_limit_while_no_keeper_runs(self, house):
         house.shell("r", "sleep 60", time_limit_s=1.5)
         pid = house.wait_for("started", "r")["pid"]
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         until(lambda: is_gone(pid))
         house.keepers.there(NAME)
         said = claims.read_exit(house.run("r"))
@@ -215,7 +215,7 @@ class TestTheKeeperDies:
         house.wait_for_output("r")
         house.keeper.stop("r", talk.CANCELLED, 1.0)
         until(lambda: "ends" in claims.read(house.run("r")))
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         assert house.keepers.there(NAME).runs == {"r"}
         ended = house.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGKILL, talk.CANCELLED)
@@ -223,8 +223,9 @@ class TestTheKeeperDies:
     def test_one_that_is_told_to_end_leaves_its_units_alone(self, house):
         house.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=house.directory)
         pid = house.wait_for("started", "r")["pid"]
+        parent = house.parent
         os.kill(house.pid, signal.SIGTERM)
-        os.waitpid(house.pid, 0)
+        os.waitpid(parent, 0)
         assert not is_gone(pid)
         house.monitor_is_killed()
         assert house.keeper.runs == {"r"}
@@ -234,7 +235,7 @@ class TestTheKeeperDies:
     def test_a_unit_that_an_operator_stopped_meanwhile_is_not_made_up_for(self, house):
         house.shell("r", "sleep 60")
         house.wait_for("started", "r")
-        house.keeper_is_killed()
+        house.keeper_is_killed(with_its_parent=True)
         systemctl("stop", unit.name_of("r"))
         assert house.keepers.there(NAME).runs == set()
         assert claims.read_exit(house.run("r")) is None

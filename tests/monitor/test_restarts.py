@@ -231,6 +231,33 @@ def test_a_killed_keeper_has_no_program_started_twice_and_every_end_is_known(hou
     ]
 
 
+@pytest.mark.parametrize(("recover", "expected"), [("all", 12), ("mq", None)])
+def test_behind_the_daemons_end_each_message_of_every_has_its_program_where_the_process_says_so(
+    house, recover, expected
+):
+    house.gate.touch()
+    with house.daemon.connect() as qm:
+        attributes = {"instances": 3, "recover": recover}
+        qm.call(Alter(object_type="PROCESS", name="P", attributes=attributes))
+    house.start_monitor()
+    with house.daemon.connect() as qm:
+        for _ in range(4):
+            qm.put("Q", b"taken")
+    house.wait_for(4, state="exited")
+    with house.daemon.connect() as qm, qm.open("Q", "input_shared") as q:
+        q.get_many(4)
+    house.end_monitor(signal.SIGKILL)
+    with house.daemon.connect() as qm, qm.open(INITQ, "input_shared"):
+        for _ in range(8):  # their trigger messages lie there, and go with the daemon
+            qm.put("Q", b"one")
+    house.daemon.kill()
+    house.daemon.start()
+    house.start_monitor()
+    ended = house.wait_for(expected or 5, state="exited")
+    time.sleep(1)
+    assert len(house.runs()) == len(ended) == (expected or 5)
+
+
 def test_an_end_that_nobody_knows_is_tried_again_only_where_the_process_says_so(house):
     with house.daemon.connect() as qm:
         define(qm, "R", "PROCESS", appl_id=str(house.job), instances=1, unknown="retry")

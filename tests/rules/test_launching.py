@@ -13,6 +13,7 @@ from trigmon.mq.calls import (
     Commit,
     Controls,
     Delete,
+    Explain,
     Get,
     Pause,
     Pauses,
@@ -835,6 +836,17 @@ def test_behind_a_daemons_end_each_message_of_every_has_a_run_where_the_process_
     assert ledger.states() == {ran: "serving", started: "started", due: "due", held: "held"}
     ledger.restart()
     assert found_by_a_monitor(ledger) == expected, "6 wait: 3 runs have taken none yet"
+
+
+def test_explain_says_what_a_monitor_that_comes_would_find(ledger):
+    ledger.put("Q2", 3)
+    ledger.come(q_name="Q2")
+    assert [row.number for row in ledger.did(Explain(q_name="Q2")).conditions][-1] != "13c"
+    ledger.process(recover="all")
+    shown = ledger.did(Explain(q_name="Q2")).conditions[-1]
+    assert (shown.number, shown.holds, shown.needed) == ("13c", "yes", "at least 2")
+    already = "1 with a trigger message or run already"
+    assert shown.seen == f"3 waiting, {already}: RECOVER(ALL) has 2 trigger messages written"
 
 
 def test_where_every_message_has_its_run_a_monitor_that_comes_finds_nothing(ledger):

@@ -131,6 +131,9 @@ class Keeper:
             self._selector.register(parent.link, selectors.EVENT_READ, self._hear_parent)
         for pid, left in (known or {}).items():
             run = Kept(left, is_left=True)
+            if "ended" in left:
+                self._unwritten[run.run_id] = run, left["ended"]
+                continue
             self._runs[run.run_id] = self._leaders[pid] = run
             self._lease(left)
 
@@ -167,8 +170,11 @@ class Keeper:
         if self._parent is not None:
             self._parent.link.close()
         os.close(self._null)
-        unwritten = [run for run, _ in self._unwritten.values() if isinstance(run, Kept)]
-        return {run.pid: run.known for run in (*self._leaders.values(), *unwritten) if not run.is_left}
+        known = {run.pid: run.known for run in self._leaders.values() if not run.is_left}
+        for run, fields in self._unwritten.values():
+            if isinstance(run, Kept):
+                known[run.pid] = run.known | ({"ended": fields} if run.is_left else {})
+        return known
 
     # -- its parent -----------------------------------------------------------------------------------------
 

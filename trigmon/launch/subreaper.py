@@ -27,7 +27,7 @@ from typing import Any
 from trigmon.launch import claims, talk
 
 Known = dict[int, dict[str, Any]]
-"""What is to be known of the runs with processes, by process id."""
+"""What is to be known of the runs with processes, by process id; ``ended`` is an end that only is to be written."""
 
 _SETTLES_S = 2.0
 _SENT_S = 1.0
@@ -84,7 +84,7 @@ class Subreaper:
             pass
         self._settle()
         there = set(children())
-        self.known = {pid: known for pid, known in self.known.items() if pid in there}
+        self.known = {pid: known for pid, known in self.known.items() if pid in there or "ended" in known}
         return status
 
     def _look(self) -> int | None:

@@ -69,13 +69,14 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
             {"q_mgr_name": reader.q_mgr_name, "open_input_count": reader.count, "exclusive": reader.is_exclusive}
             for reader in queue.shared.readers
         ]
+    later = replace(situation, oldest_ms=oldest_ms, under_way=facts.under_way)
     return Decision(
         Explained(
             q_name=definition.name,
             fires=verdict.fires,
             occasion=verdict.occasion,
             fails=verdict.fails,
-            conditions=explanations(situation, verdict) + what_time_will_bring(replace(situation, oldest_ms=oldest_ms)),
+            conditions=explanations(situation, verdict) + what_time_will_bring(later),
             values=values,
         )
     )

@@ -561,7 +561,7 @@ class Facts(msgspec.Struct, frozen=True):
     many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
     and what held when its queue ``fired``. ``handles_of_user`` and ``dynamic_of_user`` are the objects that the
     connection's user has open and the dynamic queues of that user, where there is a limit. ``unread`` are
-    initiation queues of the listed ``runs`` that nobody reads.
+    initiation queues of the listed ``runs`` that nobody reads. ``under_way`` is as :class:`Neighbour` says it.
     """
 
     q_mgr: QueueManagerDefinition
@@ -609,3 +609,4 @@ class Facts(msgspec.Struct, frozen=True):
     handles_of_user: int = 0
     dynamic_of_user: int = 0
     members: Group | None = None
+    under_way: int = 0

@@ -212,6 +212,7 @@ class Standing:
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
             handles_of_user=self._handles_of(facts.connection),
             dynamic_of_user=self._dynamic_of(facts.connection),
+            under_way=self._under_way(facts.queue) if facts.queue is not None else 0,
         )
 
     def _handles_of(self, connection: ConnectionFacts) -> int:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.enums import TriggerType, word
 from trigmon.mq.explanation import Explanation
-from trigmon.rules.triggers.conditions import Finding
+from trigmon.rules.triggers.conditions import Finding, condition_13c_monitor_opened
 from trigmon.rules.triggers.extensions import backstop_passed, oldest_has_waited
 from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.rules.triggers.table import Verdict
@@ -200,7 +200,9 @@ def _waiting(s: Situation, f: Finding) -> Words:
 def _monitor_came(s: Situation, f: Finding) -> Words:
     seen, needed, remedy = _waiting(s, f)
     if s.recovers_all:
-        seen += f", {s.under_way} of them with a trigger message or a run already (RECOVER(ALL)): {s.due} written"
+        seen += (
+            f", {s.under_way} with a trigger message or run already: RECOVER(ALL) has {s.due} trigger messages written"
+        )
     return seen, needed, remedy
 
 
@@ -230,18 +232,21 @@ def _counting(s: Situation, f: Finding) -> Words:
 
 
 def what_time_will_bring(situation: Situation) -> list[Explanation]:
-    """The rows B and M of a queue that has them, and how long each will take still."""
+    """The rows B and M of a queue that has them, and how long each will take still; 13c where RECOVER(ALL) holds."""
     definition = situation.queue.definition
     rows = []
     if definition.backstop_s and definition.trigger_type is TriggerType.FIRST:
         rows.append(backstop_passed(replace(situation, happened=Happened.BACKSTOP)))
     if definition.max_wait_s:
         rows.append(oldest_has_waited(replace(situation, happened=Happened.MAX_WAIT)))
+    came = replace(situation, happened=Happened.MONITOR_OPENED)
+    if came.recovers_all:
+        rows.append(condition_13c_monitor_opened(came))
     shown = []
     for finding in rows:
-        seen, needed, _ = _WORDS[finding.number](situation, finding)
+        seen, needed, _ = _WORDS[finding.number](came, finding)
         holds = "yes" if finding.holds else "not yet"
-        fact = OUR_FACTS[finding.number]
+        fact = OUR_FACTS.get(finding.number) or FACTS[finding.number]
         shown.append(Explanation(number=finding.number, fact=fact, holds=holds, seen=seen, needed=needed))
     return shown
 
