@@ -30,7 +30,8 @@ class Verdict:
 def play(stage: Stage) -> dict[str, Verdict]:
     """Plays all of it: the verdicts by the attacks' ids."""
     attempts = {attack.id: attack.attempt for attack in ATTACKS}
-    stage.cast(attempts | {"good client": on_resources.good_client, "trusting client": on_resources.trusting_client})
+    others = {"good client": on_resources.good_client, "trusting client": on_resources.trusting_client}
+    stage.cast(attempts | others | {"rest": on_resources.rest})
     on_triggers.prepare(stage)
     verdicts: dict[str, Verdict] = {}
     given = {}

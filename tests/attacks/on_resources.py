@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from tests.attacks.stage import CONNECTIONS
 from tests.attacks.table import MEMBER, MONITOR, STRANGER, TCP, add
+from tests.waiting import until
 from trigmon.mq import calls
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import MQError
@@ -87,6 +88,16 @@ def _exclusive(place, _):
         qm.open("SYSTEM.DEFAULT.LOCAL.QUEUE", "input_exclusive")
 
 
+def rest(place, _):
+    """Nothing: what the last try held has been let go by then."""
+
+
+def _rested(stage, who):
+    """Waits until the queue manager has seen that nothing is held any more."""
+    stage.actors[who].ask("rest")
+    until(stage.is_served)
+
+
 for _who in (MEMBER, TCP):
     for _name, _attempt, _tries in (
         ("connections", _connections, "open all the connections there are"),
@@ -105,6 +116,7 @@ for _who in (MEMBER, TCP):
             "another member cannot connect, put and get",
             _attempt,
             lambda stage, said, _: not stage.is_served(),
+            prepare=lambda stage, w=_who: _rested(stage, w),
         )
 
 

@@ -216,7 +216,7 @@ DATA = {
 
 def _harmed(stage, mark, text):
     """Whether the text was run, split, filled again, or became an option."""
-    seen = (stage.home / "work" / "seen").read_text().split("|")
+    seen = (stage.home / "notes" / "seen").read_text().split("|")
     parts = {part for part in text.split() if mark in part or part.startswith("-")} if " " in text else set()
     is_option = text.startswith("-") and text in seen
     return stage.mark(mark) or parts & set(seen) or is_option or any(word.startswith("TMC") for word in seen)

@@ -174,7 +174,7 @@ class Stage:
 
     def _directories(self) -> None:
         owners = {"q": (self.server.uid, 0o755), "m": (self.monitors.uid, 0o711), "secrets": (self.monitors.uid, 0o700)}
-        owners |= {"marks": (0, 0o1777), "open": (0, 0o1777), "bin": (0, 0o755), "work": (self.monitors.uid, 0o755)}
+        owners |= {"marks": (0, 0o1777), "open": (0, 0o1777), "bin": (0, 0o755), "notes": (self.monitors.uid, 0o755)}
         for name, (owner, mode) in owners.items():
             (self.home / name).mkdir()
             os.chown(self.home / name, owner, owner)
@@ -184,7 +184,7 @@ class Stage:
         secret.write_text(SECRET)
         secret.chmod(0o600)
         os.chown(secret, self.monitors.uid, self.monitors.uid)
-        scripts = {"note": f'printf "%s|" "$@" >> {self.home}/work/seen', "sleeper": "exec sleep 600"}
+        scripts = {"note": f'printf "%s|" "$@" >> {self.home}/notes/seen', "sleeper": "exec sleep 600"}
         for name, text in scripts.items():
             program = self.home / "bin" / name
             program.write_text(f"#!/bin/sh\n{text}\n")
