@@ -26,13 +26,11 @@ from trigmon.store.sqlite.inspection import Tell, inspect
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
 from trigmon.store.sqlite.mending import can_be_put_aside, mend
 from trigmon.store.sqlite.opening import open_database
-from trigmon.store.sqlite.salvage import DAMAGE, salvage
+from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage, salvage
 from trigmon.store.sqlite.sums import SET_TURN, SUMMED, row_sum
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
-WRONG_VALUES = (TypeError, ValueError, LookupError)
-"""What comes of a value that was never written."""
 MOST_DEFERRED = 1000
 """Turns whose writes may wait in memory for a commit."""
 
@@ -399,8 +397,3 @@ class SqliteStore(RowStore):
             raise StoreBroken(f"the sync of a turn: {error}") from error
         self._stamp()
         self._in_turn = self._is_unsynced = False
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether an error, or what it came of, says that the file is not what was written."""
-    return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
