@@ -23,7 +23,7 @@ SERVERS = {
     "the lock": "q/QM1/lock",
     "the database": "q/QM1/qm.db",
     "the write-ahead log": "q/QM1/qm.db-wal",
-    "the runtime lock": "q/.run/QM1/lock",
+    "the runtime lock": "q/.run/QM1/mq.sock.lock",
 }
 SERVERS_DIRECTORIES = {"the runtime directory": "q/.run/QM1", "the directory of sockets": "q/.run", "its home": "q"}
 MONITORS = {

@@ -23,8 +23,8 @@ MOST_SAID = 20
 LOST_DEFINITION = "its definition was damaged: define it again, then allow gets and puts"
 
 # All messages, and the same ones by the indexes of those that wait, were put or were got.
-_ALL = "SELECT queue, count(*), sum(id), sum(priority) FROM message INDEXED BY message_msg_id GROUP BY queue"
-_PART = "SELECT queue, count(*), sum(id), sum(priority) FROM message INDEXED BY message_{} WHERE {} GROUP BY queue"
+_PART = "SELECT queue, count(*), sum(16 * id + priority) FROM message INDEXED BY message_{} WHERE {} GROUP BY queue"
+_ALL = _PART.format("msg_id", "1")
 _WAIT = "put_by IS NULL AND taken_by IS NULL AND head"
 _PARTS = (
     _PART.format("ready", f"{_WAIT} IS NULL"),
@@ -77,12 +77,13 @@ def _agree(db: apsw.Connection) -> bool:
     )
 
 
-def _counted(db: apsw.Connection, parts: Sequence[str]) -> dict[Any, tuple[Any, ...]]:
+def _counted(db: apsw.Connection, parts: Sequence[str]) -> dict[Any, tuple[int, int]]:
     """How many messages, and which in sum, each queue has by all of these."""
-    counted: dict[Any, tuple[Any, ...]] = {}
+    counted: dict[Any, tuple[int, int]] = {}
     for part in parts:
-        for queue, *numbers in db.execute(part):
-            counted[queue] = tuple(map(sum, zip(numbers, counted.get(queue, (0, 0, 0)), strict=True)))
+        for queue, number, added in db.execute(part):
+            before = counted.get(queue, (0, 0))
+            counted[queue] = before[0] + number, before[1] + (added if isinstance(added, int) else 0)
     return counted
 
 

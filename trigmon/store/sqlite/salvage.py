@@ -20,8 +20,15 @@ from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, is_whole
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
 """What says that the file is not what was written, and that trying again does not help."""
+WRONG_VALUES = (TypeError, ValueError, LookupError)
+"""What comes of a value that was never written."""
 _MOST = 2**45
 _NUMBERED = ("queue", "run", "reservation")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error, or what it came of, says that the file is not what was written."""
+    return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
 
 
 def set_aside(path: Path) -> Path:

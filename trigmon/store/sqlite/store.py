@@ -26,7 +26,7 @@ from trigmon.store.sqlite.inspection import Tell, inspect
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
 from trigmon.store.sqlite.mending import can_be_put_aside, mend
 from trigmon.store.sqlite.opening import open_database
-from trigmon.store.sqlite.salvage import DAMAGE, salvage
+from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage, salvage
 from trigmon.store.sqlite.spare import Spare
 from trigmon.store.sqlite.sums import SET_TURN, SUMMED, row_sum
 
@@ -97,13 +97,14 @@ class SqliteStore(RowStore):
         """See the port."""
         try:
             first = self._take_up(q_mgr_name, now)
-        except (*DAMAGE, StoreBroken) as error:
-            if not is_damage(error):
+        except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
+            if not is_damage(error) and not isinstance(error, WRONG_VALUES):
                 raise StoreBroken(f"{self._path}: {error}") from error
             self._make_whole(everything=True)
-            first = self._take_up(q_mgr_name, now)
-        except apsw.Error as error:
-            raise StoreBroken(f"{self._path}: {error}") from error
+            try:
+                first = self._take_up(q_mgr_name, now)
+            except (apsw.Error, *WRONG_VALUES) as again:
+                raise StoreBroken(f"{self._path}: {again!r}") from again
         self._last.set_damaged(False)
         self._last.begin(self._turn)
         if self._vfs is None:
@@ -127,7 +128,7 @@ class SqliteStore(RowStore):
         """What can be looked at, and made whole, before anything is served. Raises StoreBroken, StoreLost."""
         try:
             inspect(self._db, self._tell, everything=everything)
-        except DAMAGE as error:
+        except (*DAMAGE, *WRONG_VALUES) as error:
             if self._vfs is not None:
                 raise StoreBroken(f"{self._path}: {error}") from error
             self._last.set_damaged(True)
@@ -307,11 +308,11 @@ class SqliteStore(RowStore):
             found = super().find(selection)
             if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
                 return found
-        except (StoreBroken, TypeError, *DAMAGE) as error:
+        except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:
             if isinstance(error, StoreBroken) and not is_damage(error):
                 raise
             self._last.set_damaged(True)
-            if self._in_turn and not isinstance(error, TypeError):
+            if self._in_turn and is_damage(error):
                 raise StoreBroken(f"damage in the middle of a turn: {error}") from error
         return None
 
@@ -413,8 +414,3 @@ class SqliteStore(RowStore):
             raise StoreBroken(f"the sync of a turn: {error}") from error
         self._stamp()
         self._in_turn = self._is_unsynced = False
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether an error, or what it came of, says that the file is not what was written."""
-    return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
