@@ -20,12 +20,12 @@ READY_S = 180.0
 class ConnectServer:
     """``url`` is its address, token and all; ``ui`` its web server. It may be killed and started again, there."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *conf: str) -> None:
         self.directory = directory
         (directory / "spark").mkdir()
-        settings = Serving(master="local[2]", memory="600m", conf=(f"spark.driver.extraJavaOptions={QUICK}",))
+        settings = Serving(master="local[2]", memory="600m", conf=(f"spark.driver.extraJavaOptions={QUICK}", *conf))
         self.server = serving.made("nobody", Session(), settings)
-        self.url, self.ui = self.server.url, self.server.ui
+        self.url, self.ui, self.page_key = self.server.url, self.server.ui, self.server.page_key
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> ConnectServer:

@@ -16,6 +16,13 @@ from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.submit import SparkSubmitLauncher, spark_home
 from trigmon.mq.enums import ApplType, SparkShort
 
+CLOSED = [
+    *("--conf", "spark.authenticate=true"),
+    *("--conf", "spark.driver.host=127.0.0.1"),
+    *("--conf", "spark.driver.bindAddress=127.0.0.1"),
+]
+PAGE = "SPARK_LOCAL_IP"
+
 
 def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
     (tmp_path / "bin").mkdir()
@@ -46,6 +53,7 @@ def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_
     said = [
         "--conf",
         "spark.port.maxRetries=100",
+        *CLOSED,
         "--master",
         "local[2]",
         "--driver-memory",
@@ -61,7 +69,7 @@ def test_what_is_left_to_spark_submit_is_short_there_too(job, place, tmp_path):
     (tmp_path / "spark" / "conf").mkdir()
     launcher = SparkSubmitLauncher(tmp_path)
     plan = launcher.plan(job(**place))
-    assert plan.argv == [f"{tmp_path}/spark/bin/spark-submit", f"{tmp_path}/job.py"]
+    assert plan.argv == [f"{tmp_path}/spark/bin/spark-submit", *CLOSED, f"{tmp_path}/job.py"]
     assert "SPARK_SUBMIT_OPTS" not in plan.environment
     plan = launcher.plan(job(spark_short=SparkShort.YES, **place))
     flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -201,3 +209,53 @@ def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, said, told
     expected = {"application_id": told} if told else {}
     assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path) == expected
     assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path / "gone") == {}
+
+
+def _is_closed(plan):
+    """Whether a planned driver keeps strangers out: what it is told, and where its page listens."""
+    at = next((at for at in range(len(plan.argv)) if plan.argv[at : at + len(CLOSED)] == CLOSED), 0)
+    assert bool(at) == (plan.environment.get(PAGE) == "127.0.0.1")
+    return bool(at)
+
+
+@pytest.mark.parametrize("master", ["", "local", "local[*]", "local[4,2]"])
+def test_a_driver_of_this_machine_alone_is_closed_to_strangers(job, place, master, tmp_path):
+    assert _is_closed(SparkSubmitLauncher(tmp_path).plan(job(spark_master=master, **place)))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"spark_master": "spark://m:7077"},
+        {"spark_master": "yarn", "spark_deploy_mode": "cluster"},
+        {"spark_conf": "spark.master=k8s://https://k"},
+        {"spark_master": "local-cluster[1,1,1024]"},
+    ],
+)
+def test_a_driver_of_a_cluster_is_reached_by_it(job, place, said, tmp_path):
+    assert not _is_closed(SparkSubmitLauncher(tmp_path).plan(job(**said, **place)))
+
+
+@pytest.mark.parametrize(
+    ("defaults", "is_closed"),
+    [
+        ("spark.authenticate false\n", True),
+        ("spark.master local[3]\n", True),
+        ("# spark.master x\nspark.master=spark://m:7077\n", False),
+    ],
+)
+def test_the_master_may_be_that_of_a_conf_directory(job, place, defaults, is_closed, tmp_path):
+    (tmp_path / "spark" / "conf").mkdir()
+    (tmp_path / "spark" / "conf" / "spark-defaults.conf").write_text(defaults)
+    assert _is_closed(SparkSubmitLauncher(tmp_path).plan(job(**place))) == is_closed
+
+
+def test_what_a_definition_says_itself_stays(job, place, tmp_path):
+    place = {"spark_environment": f"{place['spark_environment']} {PAGE}=10.0.0.1"}
+    plan = SparkSubmitLauncher(tmp_path).plan(job(spark_conf="spark.driver.host=10.0.0.1", **place))
+    assert [word for word in plan.argv if word.startswith(("spark.driver.", "spark.auth"))] == [
+        "spark.authenticate=true",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.host=10.0.0.1",
+    ]
+    assert plan.environment[PAGE] == "10.0.0.1"

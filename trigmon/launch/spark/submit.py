@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ from trigmon.launch.spark.java import Java, find_java
 from trigmon.launch.users import account
 from trigmon.log import logger
 from trigmon.mq.attributes import Process
-from trigmon.mq.enums import SparkShort
+from trigmon.mq.enums import SparkDeployMode, SparkShort
+from trigmon.rules import spark_ports
 
 log = logger()
 
@@ -61,6 +63,7 @@ class SparkSubmitLauncher:
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
         self._told_closed: set[str] = set()
+        self._told_open: set[tuple[str, str]] = set()
         self.maker: subprocess.Popen[bytes] | None = None
 
     def plan(self, order: Order) -> LaunchPlan:
@@ -76,12 +79,14 @@ class SparkSubmitLauncher:
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
         program, more = self._program(home, java, order, environ | spark)
-        argv = [*program, *said]
+        closing, page = _closing(process, home, environ)
+        self._tell_what_is_open(process)
+        argv = [*program, *closing, *said]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
         plan = LaunchPlan(
             argv=argv,
-            environment=words.environment(order) | variables | spark | more,
+            environment=words.environment(order) | page | variables | spark | more,
             working_directory=process.working_directory,
         )
         return self._grants.completed(plan, _with_keytab(process))
@@ -130,6 +135,13 @@ class SparkSubmitLauncher:
             self._told_closed.add(process.run_as)
             log.warning("a user cannot read the archive of classes", user=process.run_as, chmod_o_x=str(closed))
 
+    def _tell_what_is_open(self, process: Process) -> None:
+        """A definition may open its driver to others, but not unseen: each is told once."""
+        said = process.name, " ".join(spark_ports.open_to_others(process))
+        if said[1] and said not in self._told_open:
+            self._told_open.add(said)
+            log.warning("strangers may speak to a Spark driver", process=said[0], by=said[1])
+
     def _closed(self, process: Process) -> Path | None:
         """The directory that keeps the user whom the job runs as out of what lies here; None: he may enter."""
         if not process.run_as:
@@ -163,6 +175,30 @@ class SparkSubmitLauncher:
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
         """A driver ends with its process, and spark-submit of a driver elsewhere knows nothing to go on with."""
         return None
+
+
+def _closing(process: Process, home: Path, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """What SparkSubmit is told so that nobody else speaks to the driver, and the variable that goes with it.
+
+    Nothing for a driver of a cluster: its executors have to reach it, and the secret is the cluster's.
+    """
+    settings = command.settings(process)
+    master = process.spark_master or settings.get("spark.master") or _default_master(home, environ)
+    if process.spark_deploy_mode == SparkDeployMode.CLUSTER or not spark_ports.is_local(master):
+        return [], {}
+    said = spark_ports.closing(master, settings)
+    options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
+    return options, {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK}
+
+
+def _default_master(home: Path, environ: Mapping[str, str]) -> str:
+    """The master that Spark's own conf directory says, "" where it says none."""
+    file = Path(environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
+    try:
+        said = re.findall(r"^\s*spark\.master[\s=:]+(\S+)", file.read_text(errors="replace"), re.M)
+    except OSError:
+        return ""
+    return str(said[-1]) if said else ""
 
 
 def _log(directory: Path) -> str:

@@ -1,0 +1,175 @@
+"""Every port of every kind of Spark process that is started here, attacked by another user of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.launch.conftest import make_order
+from tests.launch.spark.attacks import hears, listeners, uploads_a_block
+from tests.launch.spark.homes import REAL, linked
+from tests.spark.clusters import QUICK
+from tests.spark.connect_server import ConnectServer
+from tests.strangers import as_nobody
+from tests.waiting import until
+from trigmon.launch.process import environment
+from trigmon.launch.spark.submit import SparkSubmitLauncher
+from trigmon.mq.enums import ApplType, SparkShort
+from trigmon.rules.spark_ports import is_loopback
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(os.geteuid() != 0, reason="another user of this machine is needed, and only root may be one"),
+]
+READY_S = 200.0
+JOB = """\
+import sys, time
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+spark.sparkContext.parallelize([1], 1).map(lambda one: one + 1).collect()
+print("ready", flush=True)
+time.sleep(600)
+"""
+QUIET = f"spark.log.level=WARN 'spark.driver.extraJavaOptions={QUICK}'"
+OPEN = "spark.authenticate=false spark.driver.host=127.0.0.1 spark.driver.bindAddress=0.0.0.0"
+
+
+class Cold:
+    """A driver by SPKSTART(SUBMIT), whose job is done and waits."""
+
+    def __init__(self, directory, conf="", **said):
+        (directory / "job.py").write_text(JOB)
+        order = make_order(
+            "job.py",
+            appl_type=ApplType.SPARK,
+            working_directory=str(directory),
+            **{"spark_conf": f"{QUIET} {conf}", "spark_driver_memory": "600m"} | said,
+        )
+        plan = SparkSubmitLauncher(directory, makes_archives=False).plan(order)
+        self.argv, self.log = plan.argv, directory / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                plan.argv,
+                env=environment(plan),
+                cwd=directory,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        until(self._is_ready, READY_S)
+
+    def _is_ready(self):
+        assert self.process.poll() is None, self.log.read_text()
+        return "ready" in self.log.read_text()
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    @property
+    def session(self):
+        return self.process.pid
+
+
+class Maker:
+    """The Java machine that makes an archive of classes; the job that it runs is stopped in the middle."""
+
+    def __init__(self, directory):
+        code = "import sys; from pathlib import Path; from trigmon.launch.spark import make_archive as it; "
+        code += "from trigmon.launch.spark.archive import Archives; from trigmon.launch.spark.java import find_java; "
+        code += "it.make(Archives(Path(sys.argv[1])), Path(sys.argv[2]), find_java(Path(sys.argv[1])))"
+        argv = [sys.executable, "-c", code, str(directory), str(REAL)]
+        self.process = subprocess.Popen(argv, start_new_session=True)
+        job = until(self._job, READY_S)
+        self.session = os.getsid(job)
+        until(lambda: len(listeners(self.session)) >= 4 or not Path(f"/proc/{job}").exists(), READY_S)
+        os.kill(job, signal.SIGSTOP)
+
+    def _job(self):
+        grandchildren = (each for java in children(self.process.pid) for each in children(java))
+        return next((each for each in grandchildren if "training.py" in Path(f"/proc/{each}/cmdline").read_text()), 0)
+
+    def end(self):
+        os.killpg(self.session, signal.SIGKILL)
+        self.process.wait()
+
+
+class Warm:
+    """A Spark Connect server as a monitor has it, with a session that has a file."""
+
+    def __init__(self, directory, *conf):
+        self.server = ConnectServer(directory, *conf).start()
+        self.session = self.server.process.pid
+
+    def end(self):
+        self.server.kill()
+
+
+def children(pid):
+    """Of all threads: a Java machine starts processes from whichever is at it."""
+    found = []
+    for task in Path("/proc").glob(f"{pid}/task/*/children"):
+        with suppress(OSError):
+            found += map(int, task.read_text().split())
+    return found
+
+
+def by_spark_submit(directory):
+    """A Spark with a conf directory, which is left to its own spark-submit."""
+    home = linked(directory / "spark")
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-defaults.conf").write_text("spark.authenticate false\nspark.driver.host 0.0.0.0\n")
+    return Cold(directory, spark_environment=f"SPARK_HOME={home}")
+
+
+KINDS = {
+    "cold": Cold,
+    "short": lambda directory: Cold(directory, spark_short=SparkShort.YES),
+    "by spark-submit": by_spark_submit,
+    "warm": Warm,
+    "an archive's maker": Maker,
+}
+
+
+@contextmanager
+def running(make, directory, *given):
+    made = make(directory, *given)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def broken_into(session):
+    """What a stranger achieved at any port."""
+    ports = {port for _, port in listeners(session)}
+    assert len(ports) >= 2, "Spark listens for RPC and for blocks at least"
+
+    def attack():
+        attacks = {each.__name__: each for each in (uploads_a_block, hears)}
+        return {name for name, each in attacks.items() for port in ports if each(("127.0.0.1", port))}
+
+    return as_nobody(attack)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, tmp_path):
+    with running(KINDS[kind], tmp_path) as spark:
+        addresses = {address for address, _ in listeners(spark.session)}
+        assert all(map(is_loopback, addresses)), addresses
+        assert broken_into(spark.session) == set()
+
+
+@pytest.mark.parametrize(("make", "said"), [(Cold, (OPEN,)), (Warm, tuple(OPEN.split()))])
+def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, said, tmp_path):
+    with running(make, tmp_path, *said) as spark:
+        assert not all(is_loopback(address) for address, _ in listeners(spark.session))
+        assert broken_into(spark.session) == {"uploads_a_block", "hears"}
