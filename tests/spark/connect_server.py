@@ -34,7 +34,13 @@ class ConnectServer:
         environment.pop("PYTHONWARNINGS", None)
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                plan.argv, env=environment, cwd=self.directory, stdout=log, stderr=log, start_new_session=True
+                plan.argv,
+                env=environment,
+                cwd=self.directory,
+                umask=0o077,  # as a keeper has it
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         until(self._is_up, READY_S)
         return self

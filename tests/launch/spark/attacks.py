@@ -16,7 +16,7 @@ from pathlib import Path
 
 _RPC_REQUEST, _RPC_RESPONSE, _RPC_FAILURE, _STREAM_REQUEST, _STREAM_RESPONSE = 3, 4, 5, 6, 7
 _UPLOAD_BLOCK = 1
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 30.0
 _LISTENS = "0A"
 
 # What a block's upload says of it: StorageLevel.MEMORY_ONLY and ClassTag.Byte, as Java writes Spark 4.3's
@@ -41,7 +41,8 @@ def _text(data):
 def _asked(address, kind, body):
     """The type of the answer to one frame, and what it holds; 0 where the link is cut."""
     with socket.create_connection(address, _TIMEOUT_S) as link, suppress(OSError, struct.error):
-        link.sendall(struct.pack(">qb", 9 + len(body), kind) + body)
+        # The end of a line besides: py4j's server, which reads lines, refuses it at once; Spark waits for more.
+        link.sendall(struct.pack(">qb", 9 + len(body), kind) + body + b"\n")
         with link.makefile("rb") as answers:
             length, answer = struct.unpack(">qb", answers.read(9))
             if answer == _STREAM_RESPONSE:

@@ -6,19 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.launch.conftest import make_order
-from tests.launch.spark.attacks import hears, listeners, uploads_a_block
+from tests.launch.spark.attacks import fetched, hears, listeners, page, uploads_a_block
 from tests.launch.spark.homes import REAL, linked
 from tests.spark.clusters import QUICK
 from tests.spark.connect_server import ConnectServer
 from tests.strangers import as_nobody
 from tests.waiting import until
 from trigmon.launch.process import environment
+from trigmon.launch.spark.page import headers, new_key
+from trigmon.launch.spark.serving import remote_of
 from trigmon.launch.spark.submit import SparkSubmitLauncher
 from trigmon.mq.enums import ApplType, SparkShort
 from trigmon.rules.spark_ports import is_loopback
@@ -60,6 +64,7 @@ class Cold:
                 plan.argv,
                 env=environment(plan),
                 cwd=directory,
+                umask=0o077,  # as a keeper has it
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -103,7 +108,7 @@ class Maker:
 
 
 class Warm:
-    """A Spark Connect server as a monitor has it, with a session that has a file."""
+    """A Spark Connect server as a monitor has it, by itself."""
 
     def __init__(self, directory, *conf):
         self.server = ConnectServer(directory, *conf).start()
@@ -173,3 +178,79 @@ def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, sai
     with running(make, tmp_path, *said) as spark:
         assert not all(is_loopback(address) for address, _ in listeners(spark.session))
         assert broken_into(spark.session) == {"uploads_a_block", "hears"}
+
+
+CLIENT = """\
+import sys, time
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+spark.addArtifacts(sys.argv[2], file=True)
+spark.range(1).collect()
+print("ready", flush=True)
+time.sleep(600)
+"""
+PAGES = ("/", "/environment/", "/connect/", "/executors/threadDump/?executorId=driver", "/api/v1/applications")
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    with running(Warm, tmp_path_factory.mktemp("warm")) as server:
+        yield server
+
+
+def test_without_the_token_of_a_warm_server_nobody_is_heard_by_it(warm):
+    grpc = pytest.importorskip("grpc")
+
+    def attack():
+        with grpc.insecure_channel(f"localhost:{warm.server.server.port}") as channel:
+            try:
+                return channel.unary_unary("/spark.connect.SparkConnectService/AnalyzePlan")(b"", timeout=60)
+            except grpc.RpcError as error:
+                return error.code().name
+
+    assert as_nobody(attack) == "UNAUTHENTICATED"
+
+
+def test_the_page_of_a_warm_server_asks_for_its_token(warm):
+    address = ("127.0.0.1", warm.server.server.ui_port)
+    assert as_nobody(lambda: {page(address, path) for path in PAGES}) == {403}
+    assert as_nobody(lambda: page(address, headers=headers(new_key()))) == 403
+    shown = headers(warm.server.page_key)
+    assert {page(address, path, shown) for path in PAGES} <= {200, 302}
+    words = Path(f"/proc/{warm.session}/cmdline").read_text()
+    assert warm.server.page_key not in words
+    assert warm.server.server.token not in words
+
+
+def test_a_sessions_file_is_found_by_nobody_who_knows_its_session_and_its_name(warm, tmp_path):
+    """Spark hands a file to whoever names it: what keeps a stranger out is a name of its own making, told to no one."""
+    file = tmp_path / f"{uuid.uuid4()}.txt"
+    file.write_text("nobody's business")
+    session = str(uuid.uuid4())
+    argv = [sys.executable, "-c", CLIENT, remote_of(warm.server.url, "u", session), str(file)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as client:
+        try:
+            assert client.stdout.readline() == "ready\n"
+            (kept,) = (
+                each for each in Path(tempfile.gettempdir()).glob("artifacts-*/*/files/*") if each.name == file.name
+            )
+            name = kept.relative_to(kept.parents[2])
+            assert not any(session in part for part in name.parts)
+            assert uuid.UUID(name.parts[0]).version == 4
+            ports = {port for _, port in listeners(warm.session)}
+            guesses = [
+                f"{each}/{file.name}" for each in (f"/artifacts/{session}/files", "/artifacts/files", "/files", "/jars")
+            ]
+            guesses += ["/artifacts/../../../log", "/artifacts", "/artifacts/", str(kept)]
+
+            def attack(names):
+                return {each for each in names for port in ports if fetched(("127.0.0.1", port), each) is not None}
+
+            assert as_nobody(lambda: attack(guesses)) == set()
+            assert as_nobody(lambda: attack([f"/artifacts/{name}"])) == {f"/artifacts/{name}"}
+            assert name.parts[0] not in Path(f"/proc/{warm.session}/cmdline").read_text()
+            with pytest.raises(PermissionError):
+                as_nobody(lambda: list(kept.parents[2].iterdir()))
+        finally:
+            client.kill()
