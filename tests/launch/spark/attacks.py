@@ -7,7 +7,6 @@ type (1 byte), and what belongs to that type; text has its length before it (4 b
 from __future__ import annotations
 
 import encodings.idna  # noqa: F401 - a link needs it, and a stranger may not read it any more
-import http.client
 import os
 import socket
 import struct
@@ -41,8 +40,8 @@ def _text(data):
 def _asked(address, kind, body):
     """The type of the answer to one frame, and what it holds; 0 where the link is cut."""
     with socket.create_connection(address, _TIMEOUT_S) as link, suppress(OSError, struct.error):
-        # The end of a line besides: py4j's server, which reads lines, refuses it at once; Spark waits for more.
-        link.sendall(struct.pack(">qb", 9 + len(body), kind) + body + b"\n")
+        link.sendall(struct.pack(">qb", 9 + len(body), kind) + body)
+        link.shutdown(socket.SHUT_WR)  # whoever waits for more need not: some servers here are not Spark's
         with link.makefile("rb") as answers:
             length, answer = struct.unpack(">qb", answers.read(9))
             if answer == _STREAM_RESPONSE:
@@ -74,14 +73,13 @@ def fetched(address, name):
 
 def page(address, path="/api/v1/applications", headers=None):
     """The status of a page, 0 where no HTTP is spoken there."""
-    link = http.client.HTTPConnection(*address, timeout=_TIMEOUT_S)
-    try:
-        link.request("GET", path, headers=headers or {})
-        return link.getresponse().status
-    except (OSError, http.client.HTTPException):
-        return 0
-    finally:
-        link.close()
+    more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n"
+    with suppress(OSError, ValueError, IndexError), socket.create_connection(address, _TIMEOUT_S) as link:
+        link.sendall(request.encode())
+        with link.makefile("rb") as answer:
+            return int(answer.readline().split()[1])
+    return 0
 
 
 def listeners(session):

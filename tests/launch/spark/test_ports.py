@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
+import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,26 +40,31 @@ from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.getOrCreate()
 spark.sparkContext.parallelize([1], 1).map(lambda one: one + 1).collect()
+loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+assert len(sys.argv) == 1 or loader.getResource(sys.argv[1]) is not None
 print("ready", flush=True)
 time.sleep(600)
 """
 QUIET = f"spark.log.level=WARN 'spark.driver.extraJavaOptions={QUICK}'"
-OPEN = "spark.authenticate=false spark.driver.host=127.0.0.1 spark.driver.bindAddress=0.0.0.0"
+PAGES = ("/", "/environment/", "/connect/", "/executors/threadDump/?executorId=driver", "/api/v1/applications")
+OPEN = "spark.authenticate=false spark.driver.host=127.0.0.1 spark.driver.bindAddress=0.0.0.0 spark.ui.filters="
 
 
 class Cold:
     """A driver by SPKSTART(SUBMIT), whose job is done and waits."""
 
-    def __init__(self, directory, conf="", **said):
+    def __init__(self, directory, conf="", argument="", **said):
         (directory / "job.py").write_text(JOB)
         order = make_order(
-            "job.py",
+            f"job.py {argument}".strip(),
             appl_type=ApplType.SPARK,
             working_directory=str(directory),
             **{"spark_conf": f"{QUIET} {conf}", "spark_driver_memory": "600m"} | said,
         )
-        plan = SparkSubmitLauncher(directory, makes_archives=False).plan(order)
-        self.argv, self.log = plan.argv, directory / "log"
+        launcher = SparkSubmitLauncher(directory, makes_archives=False)
+        plan = launcher.plan(order)
+        self.log = directory / "log"
+        self.lead = lambda: launcher.lead(order, directory, self.process.pid)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 plan.argv,
@@ -165,12 +171,21 @@ def broken_into(session):
     return as_nobody(attack)
 
 
+def read(session):
+    """The pages that a stranger may read at any port."""
+    ports = {port for _, port in listeners(session)}
+    return as_nobody(
+        lambda: {path for path in PAGES for port in ports if page(("127.0.0.1", port), path) in (200, 302)}
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, tmp_path):
     with running(KINDS[kind], tmp_path) as spark:
         addresses = {address for address, _ in listeners(spark.session)}
         assert all(map(is_loopback, addresses)), addresses
         assert broken_into(spark.session) == set()
+        assert read(spark.session) == set()
 
 
 @pytest.mark.parametrize(("make", "said"), [(Cold, (OPEN,)), (Warm, tuple(OPEN.split()))])
@@ -178,6 +193,7 @@ def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, sai
     with running(make, tmp_path, *said) as spark:
         assert not all(is_loopback(address) for address, _ in listeners(spark.session))
         assert broken_into(spark.session) == {"uploads_a_block", "hears"}
+        assert "/environment/" in read(spark.session)
 
 
 CLIENT = """\
@@ -190,7 +206,6 @@ spark.range(1).collect()
 print("ready", flush=True)
 time.sleep(600)
 """
-PAGES = ("/", "/environment/", "/connect/", "/executors/threadDump/?executorId=driver", "/api/v1/applications")
 
 
 @pytest.fixture(scope="module")
@@ -254,3 +269,16 @@ def test_a_sessions_file_is_found_by_nobody_who_knows_its_session_and_its_name(w
                 as_nobody(lambda: list(kept.parents[2].iterdir()))
         finally:
             client.kill()
+
+
+def test_a_local_drivers_jar_is_handed_to_nobody_and_its_page_to_the_monitor_alone(tmp_path):
+    with zipfile.ZipFile(tmp_path / "own.jar", "w") as jar:
+        jar.writestr("found.txt", "in the jar")
+    spark = Cold(tmp_path, argument="found.txt", spark_jars="own.jar", spark_master="local[2]")
+    try:
+        ports = {port for _, port in listeners(spark.session)}
+        assert as_nobody(lambda: [fetched(("127.0.0.1", port), "/jars/own.jar") for port in ports]) == [None] * len(
+            ports
+        )
+    finally:
+        spark.end()

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from tests.launch.spark.homes import REAL, java_script, pips
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import LaunchError
-from trigmon.launch.spark import with_keytab
+from trigmon.launch.spark import page, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.submit import SparkSubmitLauncher, spark_home
-from trigmon.mq.enums import ApplType, SparkShort
+from trigmon.mq.enums import ApplType, SparkDeployMode, SparkShort
 
 CLOSED = [
     *("--conf", "spark.authenticate=true"),
@@ -259,3 +259,74 @@ def test_what_a_definition_says_itself_stays(job, place, tmp_path):
         "spark.driver.host=10.0.0.1",
     ]
     assert plan.environment[PAGE] == "10.0.0.1"
+
+
+@pytest.fixture
+def filtering(place, tmp_path):
+    """The same Spark with the filter that closes its page."""
+    (tmp_path / "spark" / "jars" / "jjwt-impl-0.13.0.jar").touch()
+    return place
+
+
+def _page_words(plan, tmp_path):
+    file = f"{tmp_path}/spark/page.properties"
+    return plan.argv[at : at + 2] if (at := plan.argv.index(file) - 1 if file in plan.argv else 0) else []
+
+
+@pytest.mark.parametrize("master", ["", "local[2]", "spark://m:7077", "k8s://https://k"])
+@pytest.mark.parametrize("conf", ["", "spark.ui.enabled=true"])
+def test_a_drivers_page_asks_for_a_token_that_progress_shows(job, filtering, master, conf, tmp_path):
+    launcher = SparkSubmitLauncher(tmp_path)
+    order = job(spark_master=master, spark_conf=conf, **filtering)
+    plan = launcher.plan(order)
+    file = tmp_path / "spark" / "page.properties"
+    assert _page_words(plan, tmp_path) == ["--properties-file", str(file)]
+    assert file.stat().st_mode & 0o777 == 0o600
+    key = launcher.lead(order, tmp_path, os.getpid()).page_key
+    assert key
+    assert key in file.read_text()
+    assert not [word for word in [*plan.argv, *plan.environment.values()] if key in word]
+    assert SparkSubmitLauncher(tmp_path).plan(order).argv == plan.argv
+    assert page.key_in(file) == key
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"spark_master": "yarn"},
+        {"spark_master": "k8s://https://k", "spark_deploy_mode": SparkDeployMode.CLUSTER},
+        {"spark_conf": "spark.ui.enabled=false"},
+        {"spark_conf": "spark.ui.filters="},
+    ],
+)
+def test_a_page_elsewhere_or_one_that_the_definition_speaks_of_is_left_alone(job, filtering, said, tmp_path):
+    assert _page_words(SparkSubmitLauncher(tmp_path).plan(job(**said, **filtering)), tmp_path) == []
+
+
+def test_a_conf_directorys_settings_are_read_besides(job, filtering, tmp_path):
+    (tmp_path / "spark" / "conf").mkdir()
+    (tmp_path / "spark" / "conf" / "spark-defaults.conf").touch()
+    assert "--load-spark-defaults" in SparkSubmitLauncher(tmp_path).plan(job(**filtering)).argv
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a job as another user")
+def test_a_job_of_another_user_has_no_page(job, filtering, tmp_path):
+    listed = tmp_path / "users"
+    listed.write_text("nobody\n")
+    listed.chmod(0o600)
+    launcher = SparkSubmitLauncher(tmp_path, Grants(run_as_file=listed))
+    order = job(run_as="nobody", **filtering)
+    plan = launcher.plan(order)
+    assert _page_words(plan, tmp_path) == []
+    assert "spark.ui.enabled=false" in plan.argv
+    assert launcher.lead(order, tmp_path, os.getpid()).page_key == ""
+
+
+def test_jars_of_a_local_driver_are_read_where_they_lie_and_handed_to_nobody(job, place, tmp_path):
+    def jars(**said):
+        argv = SparkSubmitLauncher(tmp_path).plan(job(spark_jars="a.jar,/b/*.jar,hdfs://n/c.jar", **said, **place)).argv
+        return argv[argv.index("--jars") + 1].split(",")
+
+    plain = [f"{tmp_path}/a.jar", "/b/*.jar", "hdfs://n/c.jar"]
+    assert jars(spark_master="local[2]") == jars() == [f"local:{plain[0]}", *plain[1:]]
+    assert jars(spark_master="spark://m:7077") == plain

@@ -42,16 +42,39 @@ def headers(key: str) -> Mapping[str, str]:
 def write(path: Path, key: str) -> None:
     """Writes the file of properties for its owner's eyes alone. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as file:
-        os.fchmod(descriptor, 0o600)
         file.write(properties(key))
+    beside.replace(path)
 
 
-def options(path: Path | str, conf_directory: Path) -> list[str]:
-    """The words by which SparkSubmit reads the file, beside the settings of a conf directory where it has some."""
-    has_more = (conf_directory / "spark-defaults.conf").is_file()
-    return ["--properties-file", str(path), *(["--load-spark-defaults"] if has_more else [])]
+def kept(path: Path) -> str:
+    """The key in the file of properties there, which is made where there is none. Raises OSError."""
+    if not (key := key_in(path)):
+        key = new_key()
+        write(path, key)
+    return key
+
+
+def key_in(path: Path) -> str:
+    """The key in a file of properties; "" where there is none."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition("=")[2] for line in lines if line.startswith(f"{_KEY_SETTING}=")), "")
+
+
+def options(path: Path, home: Path, environ: Mapping[str, str]) -> list[str]:
+    """The words by which SparkSubmit reads the file, beside the settings of a conf directory where it has some.
+
+    None where this Spark, of before 4.0, has no such filter: then the page is open to the users of this machine.
+    """
+    if not any((home / "jars").glob("jjwt-impl-*.jar")):
+        return []
+    has_more = Path(environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf").is_file()
+    return ["--properties-file", str(path.absolute()), *(["--load-spark-defaults"] if has_more else [])]
 
 
 def _encoded(raw: bytes) -> str:

@@ -242,7 +242,7 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
     fair.write_text(FAIR)
     properties = data_directory / "spark" / "servers" / f"{server.server_id}{_PROPERTIES}"
     page.write(properties, server.page_key)
-    more = page.options(properties.absolute(), Path(os.environ.get("SPARK_CONF_DIR") or home / "conf"))
+    more = page.options(properties, home, os.environ)
     argv = command(server, str(home / "bin" / "spark-submit"), fair, more)
     return LaunchPlan(argv=argv, environment=environment, working_directory=str(data_directory))
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
-from trigmon.launch.spark import archive, command, compiled, direct, log_lines, make_archive, status, with_keytab
+from trigmon.launch.spark import archive, command, compiled, direct, log_lines, make_archive, page, status, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.java import Java, find_java
 from trigmon.launch.users import account
@@ -27,6 +27,8 @@ from trigmon.rules import spark_ports
 log = logger()
 
 _FIRST_BYTES = 1 << 18
+_SPECIAL = re.compile(r"[*?{\[%#]")
+"""What is more in a URL, or in Spark's names of many files, than in a file's name."""
 
 
 def spark_home(environ: Mapping[str, str]) -> Path:
@@ -59,6 +61,7 @@ class SparkSubmitLauncher:
         makes_archives: bool = True,
     ) -> None:
         self.archives = Archives(data_directory / "java")
+        self._page = data_directory / "spark" / "page.properties"
         self._grants = grants
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
@@ -69,24 +72,25 @@ class SparkSubmitLauncher:
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
         process = order.process
-        said = command.submitted(order, process.spark_keytab)
         check_program(order)
         variables = command.variables(process)
         environ = os.environ | variables
         home = spark_home(environ)
+        is_local = _is_local(process, home, environ)
+        said = command.submitted(_with_jars_in_place(order) if is_local else order, process.spark_keytab)
         java = find_java(self.archives.directory, environ)
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
         program, more = self._program(home, java, order, environ | spark)
-        closing, page = _closing(process, home, environ)
+        closing, local = _closing(process) if is_local else ([], {})
         self._tell_what_is_open(process)
-        argv = [*program, *closing, *said]
+        argv = [*program, *closing, *self._closed_page(process, home, environ), *said]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
         plan = LaunchPlan(
             argv=argv,
-            environment=words.environment(order) | page | variables | spark | more,
+            environment=words.environment(order) | local | variables | spark | more,
             working_directory=process.working_directory,
         )
         return self._grants.completed(plan, _with_keytab(process))
@@ -135,6 +139,24 @@ class SparkSubmitLauncher:
             self._told_closed.add(process.run_as)
             log.warning("a user cannot read the archive of classes", user=process.run_as, chmod_o_x=str(closed))
 
+    def _closed_page(self, process: Process, home: Path, environ: Mapping[str, str]) -> list[str]:
+        """The words that close the driver's page, where it is here and its definition names no filter of its own.
+
+        The file is the monitor's user's: a job of another user (RUNAS) has no page, unless its definition wants one.
+        """
+        settings = command.settings(process)
+        is_elsewhere = process.spark_deploy_mode == SparkDeployMode.CLUSTER or process.spark_master.startswith("yarn")
+        said = settings.get("spark.ui.enabled", "").lower()
+        if is_elsewhere or said == "false" or "spark.ui.filters" in settings:
+            return []
+        if _is_another_users(process):
+            return [] if said else ["--conf", "spark.ui.enabled=false"]
+        try:
+            page.kept(self._page)
+        except OSError as error:
+            raise LaunchError(f"the driver's page cannot be closed to others: {error}") from None
+        return page.options(self._page, home, environ)
+
     def _tell_what_is_open(self, process: Process) -> None:
         """A definition may open its driver to others, but not unseen: each is told once."""
         said = process.name, " ".join(spark_ports.open_to_others(process))
@@ -170,25 +192,37 @@ class SparkSubmitLauncher:
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`. In client mode the driver is the run's own process."""
         said = _log(directory)
-        return Lead(log_lines.application_in(said), status.of_local_driver(said, pid))
+        key = "" if _is_another_users(order.process) else page.key_in(self._page)
+        return Lead(log_lines.application_in(said), status.of_local_driver(said, pid), page_key=key)
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
         """A driver ends with its process, and spark-submit of a driver elsewhere knows nothing to go on with."""
         return None
 
 
-def _closing(process: Process, home: Path, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """What SparkSubmit is told so that nobody else speaks to the driver, and the variable that goes with it.
+def _is_another_users(process: Process) -> bool:
+    return bool(process.run_as) and account(process.run_as).uid != os.geteuid()
 
-    Nothing for a driver of a cluster: its executors have to reach it, and the secret is the cluster's.
-    """
-    settings = command.settings(process)
-    master = process.spark_master or settings.get("spark.master") or _default_master(home, environ)
-    if process.spark_deploy_mode == SparkDeployMode.CLUSTER or not spark_ports.is_local(master):
-        return [], {}
-    said = spark_ports.closing(master, settings)
+
+def _is_local(process: Process, home: Path, environ: Mapping[str, str]) -> bool:
+    """Whether nobody else has to reach the driver: a driver of a cluster is its executors' to speak to."""
+    said = process.spark_master or command.settings(process).get("spark.master")
+    is_here = process.spark_deploy_mode != SparkDeployMode.CLUSTER
+    return is_here and spark_ports.is_local(said or _default_master(home, environ))
+
+
+def _closing(process: Process) -> tuple[list[str], dict[str, str]]:
+    """What SparkSubmit is told so that nobody else speaks to a local driver, and the variable that goes with it."""
+    said = spark_ports.closing("local", command.settings(process))
     options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
     return options, {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK}
+
+
+def _with_jars_in_place(order: Order) -> Order:
+    """The order with jars that Spark reads where they lie: any other it hands to whoever asks its port for the name."""
+    found = command.files(order.process, "spark_jars")
+    there = [name if command.is_elsewhere(name) or _SPECIAL.search(name) else f"local:{name}" for name in found]
+    return replace(order, process=replace(order.process, spark_jars=",".join(there)))
 
 
 def _default_master(home: Path, environ: Mapping[str, str]) -> str:
