@@ -105,8 +105,11 @@ class Maker:
         os.kill(job, signal.SIGSTOP)
 
     def _job(self):
-        grandchildren = (each for java in children(self.process.pid) for each in children(java))
-        return next((each for each in grandchildren if "training.py" in Path(f"/proc/{each}/cmdline").read_text()), 0)
+        for job in (each for java in children(self.process.pid) for each in children(java)):
+            with suppress(OSError):  # it was another one, and has gone
+                if "training.py" in Path(f"/proc/{job}/cmdline").read_text():
+                    return job
+        return 0
 
     def end(self):
         os.killpg(self.session, signal.SIGKILL)
@@ -173,10 +176,13 @@ def broken_into(session):
 
 def read(session):
     """The pages that a stranger may read at any port."""
-    ports = {port for _, port in listeners(session)}
-    return as_nobody(
-        lambda: {path for path in PAGES for port in ports if page(("127.0.0.1", port), path) in (200, 302)}
-    )
+    addresses = [("127.0.0.1", port) for _, port in listeners(session)]
+
+    def attack():
+        speaking = [address for address in addresses if page(address)]
+        return {path for path in PAGES for address in speaking if page(address, path) in (200, 302)}
+
+    return as_nobody(attack)
 
 
 @pytest.mark.parametrize("kind", KINDS)
