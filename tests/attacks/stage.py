@@ -330,7 +330,7 @@ class Stage:
             server_uid=self.server.uid,
             victims_runtime=self.others_runtime,
         )
-        local, tcp = self.daemon.address, f"tcp://127.0.0.1:{self.port}"
+        local, tcp = self.daemon.address, f"tcp://127.0.0.1:{self.port}/QM1?user={self.server.uid}"
         cast = {STRANGER: (self.stranger, local), MEMBER: (self.member, local), TCP: (self.stranger, tcp)}
         cast |= {MONITOR: (self.monitors, local), "other": (self.other, local)}
         for role, (user, address) in cast.items():

@@ -192,6 +192,20 @@ def test_a_process_whose_program_could_not_be_started_is_not_defined(trigmon: Tr
     assert trigmon("process", "show", "OB.WRONG").exit_code == 3
 
 
+def test_a_driver_that_strangers_may_speak_to_is_named_when_it_is_defined(trigmon: Trigmon, tmp_path: Path):
+    file = tmp_path / "q.yaml"
+    said = (
+        "- process: OB.OPEN\n  appl_type: spark\n  appl_id: /job.py\n  spark: {conf: {spark.driver.host: 10.0.0.1}}\n"
+    )
+    file.write_text(said)
+    warned = trigmon("apply", str(file))
+    opened = "PROCESS OB.OPEN has a Spark driver that strangers may speak to: SPKCONF(spark.driver.host=10.0.0.1)"
+    assert (warned.exit_code, warned.stderr) == (0, f"trigmon: {file}:1: {opened}\n")
+    file.write_text("- process: OB.OPEN\n  description: another line\n")
+    assert opened in trigmon("apply", str(file)).stderr
+    trigmon("process", "delete", "OB.OPEN")
+
+
 def test_a_process_without_a_program_may_be_defined_and_is_not_started(trigmon: Trigmon, tmp_path: Path):
     file = tmp_path / "q.yaml"
     file.write_text("- process: OB.BLANK\n  user_data: u\n- process: SYSTEM.DEFAULT.PROCESS\n")

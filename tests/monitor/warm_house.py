@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.daemons import define
 from tests.waiting import until
 from trigmon.launch import claims
-from trigmon.launch.spark import serving
+from trigmon.launch.spark import page, serving
 from trigmon.mq.calls import Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -111,9 +111,10 @@ class WarmHouse:
 
     def pages(self, server, path):
         """A page of a server's web server, which takes its time where queries take all cores."""
+        asked = urllib.request.Request(f"{server.ui}{path}", headers=dict(page.headers(server.page_key)))
         for _ in range(5):
-            with suppress(OSError), urllib.request.urlopen(f"{server.ui}{path}", timeout=60) as page:
-                return page.read().decode()
+            with suppress(OSError), urllib.request.urlopen(asked, timeout=60) as answer:
+                return answer.read().decode()
         raise AssertionError(f"no answer to {path}")
 
     def sessions(self, server):

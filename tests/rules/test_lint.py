@@ -158,6 +158,29 @@ BROKEN = {
             "SPKARGS('''/srv//{queue}''')",
         ),
     ],
+    "spark-driver-open": [
+        (
+            "ALTER PROCESS(P) APPLTYPE(SPARK) SPKCONF('spark.a=1 spark.driver.bindAddress=0.0.0.0')",
+            "PROCESS P",
+            "SPKCONF(spark.driver.bindAddress=0.0.0.0)",
+        ),
+        (
+            "ALTER PROCESS(P) APPLTYPE(SPARK) SPKCONF('spark.authenticate=false')\n"
+            "ALTER PROCESS(P) SPKENV('A=''b c'' SPARK_LOCAL_IP=::')",
+            "PROCESS P",
+            "SPKENV(SPARK_LOCAL_IP=::) SPKCONF(spark.authenticate=false)",
+        ),
+        (
+            "ALTER PROCESS(P) APPLTYPE(SPARK) SPKMASTER('spark://m:7077') SPKCONF('spark.driver.host=h')",
+            "PROCESS P",
+            "SPKMASTER(spark://m:7077) without spark.authenticate=true",
+        ),
+        (
+            "ALTER PROCESS(P) APPLTYPE(SPARK) SPKMASTER('yarn') SPKCONF('spark.authenticate=no')",
+            "PROCESS P",
+            "SPKCONF(spark.authenticate=no)",
+        ),
+    ],
 }
 CASES = [(rule, *case) for rule, cases in BROKEN.items() for case in cases]
 

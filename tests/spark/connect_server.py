@@ -20,12 +20,12 @@ READY_S = 180.0
 class ConnectServer:
     """``url`` is its address, token and all; ``ui`` its web server. It may be killed and started again, there."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *conf: str) -> None:
         self.directory = directory
         (directory / "spark").mkdir()
-        settings = Serving(master="local[2]", memory="600m", conf=(f"spark.driver.extraJavaOptions={QUICK}",))
+        settings = Serving(master="local[2]", memory="600m", conf=(f"spark.driver.extraJavaOptions={QUICK}", *conf))
         self.server = serving.made("nobody", Session(), settings)
-        self.url, self.ui = self.server.url, self.server.ui
+        self.url, self.ui, self.page_key = self.server.url, self.server.ui, self.server.page_key
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> ConnectServer:
@@ -34,7 +34,13 @@ class ConnectServer:
         environment.pop("PYTHONWARNINGS", None)
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                plan.argv, env=environment, cwd=self.directory, stdout=log, stderr=log, start_new_session=True
+                plan.argv,
+                env=environment,
+                cwd=self.directory,
+                umask=0o077,  # as a keeper has it
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         until(self._is_up, READY_S)
         return self

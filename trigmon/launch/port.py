@@ -67,13 +67,14 @@ class Lead(msgspec.Struct, frozen=True):
     """Where a running Spark application can be followed, as far as is known by now ("": not yet, or never).
 
     ``url`` is its driver's web server. ``tag`` is part of the tags of its jobs, where not all there are its own.
-    ``driver_id`` is what a cluster's master calls its driver.
+    ``driver_id`` is what a cluster's master calls its driver. ``page_key`` is what its web server asks for.
     """
 
     application_id: str = ""
     url: str = ""
     tag: str = ""
     driver_id: str = ""
+    page_key: str = ""
 
 
 class LaunchError(Exception):

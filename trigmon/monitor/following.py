@@ -142,7 +142,7 @@ class Follower:
             return False
         known = {"driver_id": lead.driver_id, "application_id": lead.application_id, "ui": lead.url}
         self._note(followed, known)
-        where = status.application(lead.url, _DEADLINE_S, lead.tag) if lead.url else None
+        where = status.application(lead.url, _DEADLINE_S, lead.tag, lead.page_key) if lead.url else None
         if where is not None:
             followed.tally = followed.tallies.setdefault(where.url + where.application_id, status.Tally(where))
             # A server's application is not this run's: its jobs are.

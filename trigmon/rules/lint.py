@@ -7,7 +7,6 @@ user knows the program, it says PROGRAM.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -26,9 +25,12 @@ from trigmon.mq.enums import (
     TriggerType,
     Usage,
 )
-from trigmon.mq.names import NAME_LENGTH
+from trigmon.rules import spark_ports
 from trigmon.rules.defining import DEFAULT_OBJECTS
 from trigmon.rules.programs import path_words
+from trigmon.rules.remedies import quoted_name as _q
+from trigmon.rules.remedies import quoted_text as _text
+from trigmon.rules.remedies import related as _related
 
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000
@@ -354,6 +356,15 @@ def placeholder_in_a_path(given: Definitions) -> Iterator[Found]:
             yield Found(ObjectType.PROCESS, process.name, said, f"ALTER PROCESS({_q(process.name)}) {without}")
 
 
+def spark_driver_open(given: Definitions) -> Iterator[Found]:
+    """A Spark driver that asks nobody who speaks to it, or one of this machine that listens beyond loopback."""
+    for process in given.processes.values():
+        if said := " ".join(spark_ports.open_to_others(process)):
+            conf, variables = spark_ports.closed(process)
+            remedy = f"ALTER PROCESS({_q(process.name)}) SPKCONF({_text(conf)}) SPKENV({_text(variables)})"
+            yield Found(ObjectType.PROCESS, process.name, said, remedy)
+
+
 RULES: dict[Rule, str] = {
     trigger_without_process: "Nothing starts: no trigger message is written while the process is not defined.",
     trigger_without_initiation_queue: "Nothing starts: there is no queue for the trigger message to go to.",
@@ -386,6 +397,8 @@ RULES: dict[Rule, str] = {
     " dropped, and in APPLICID it is part of what is started.",
     placeholder_in_a_path: "A queue may be called .. or /ETC/PASSWD, and trigger data is any text: the path may lead"
     " out of its directory. As a word of its own the program can make a file's name of it.",
+    spark_driver_open: "Whoever reaches its ports runs code as its user, without a password. A cluster's own secret"
+    " must be known to Spark on all of its machines.",
 }
 
 
@@ -398,18 +411,5 @@ def _failed_queue(name: str) -> str:
     return _related(name, ".FAILED")
 
 
-def _related(name: str, ending: str) -> str:
-    return f"{name[: NAME_LENGTH - len(ending)]}{ending}"
-
-
 def _define_process(given: Definitions, name: str) -> str:
     return "" if name in given.processes else f"DEFINE PROCESS({_q(name)}) APPLICID('PROGRAM')"
-
-
-def _q(name: str) -> str:
-    """A name as MQSC reads it: in quotes where it would be folded to capitals."""
-    return name if re.fullmatch(r"[A-Z0-9._]+", name) else f"'{name}'"
-
-
-def _text(text: str) -> str:
-    return "'" + (text.replace("'", "''") or " ") + "'"

@@ -115,7 +115,9 @@ def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_
     assert launcher.lead(said, tmp_path, 1) == Lead()
     assert launcher.told(said, tmp_path) == {}
     shelf.put_server(server)
-    assert launcher.lead(said, tmp_path, 1) == Lead(url=f"http://127.0.0.1:{server.ui_port}", tag="s")
+    assert launcher.lead(said, tmp_path, 1) == Lead(
+        url=f"http://127.0.0.1:{server.ui_port}", tag="s", page_key=server.page_key
+    )
 
 
 def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():

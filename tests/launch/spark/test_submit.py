@@ -12,10 +12,17 @@ from msgspec.structs import replace
 from tests.launch.spark.homes import REAL, java_script, pips
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import LaunchError
-from trigmon.launch.spark import with_keytab
+from trigmon.launch.spark import page, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.submit import SparkSubmitLauncher, spark_home
-from trigmon.mq.enums import ApplType, SparkShort
+from trigmon.mq.enums import ApplType, SparkDeployMode, SparkShort
+
+CLOSED = [
+    *("--conf", "spark.authenticate=true"),
+    *("--conf", "spark.driver.host=127.0.0.1"),
+    *("--conf", "spark.driver.bindAddress=127.0.0.1"),
+]
+PAGE = "SPARK_LOCAL_IP"
 
 
 def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
@@ -47,6 +54,7 @@ def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_
     said = [
         "--conf",
         "spark.port.maxRetries=100",
+        *CLOSED,
         "--master",
         "local[2]",
         "--driver-memory",
@@ -62,7 +70,7 @@ def test_what_is_left_to_spark_submit_is_short_there_too(job, place, tmp_path):
     (tmp_path / "spark" / "conf").mkdir()
     launcher = SparkSubmitLauncher(tmp_path)
     plan = launcher.plan(job(**place))
-    assert plan.argv == [f"{tmp_path}/spark/bin/spark-submit", f"{tmp_path}/job.py"]
+    assert plan.argv == [f"{tmp_path}/spark/bin/spark-submit", *CLOSED, f"{tmp_path}/job.py"]
     assert "SPARK_SUBMIT_OPTS" not in plan.environment
     plan = launcher.plan(job(spark_short=SparkShort.YES, **place))
     flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -208,3 +216,124 @@ def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, said, told
     expected = {"application_id": told} if told else {}
     assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path) == expected
     assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path / "gone") == {}
+
+
+def _is_closed(plan):
+    """Whether a planned driver keeps strangers out: what it is told, and where its page listens."""
+    at = next((at for at in range(len(plan.argv)) if plan.argv[at : at + len(CLOSED)] == CLOSED), 0)
+    assert bool(at) == (plan.environment.get(PAGE) == "127.0.0.1")
+    return bool(at)
+
+
+@pytest.mark.parametrize("master", ["", "local", "local[*]", "local[4,2]"])
+def test_a_driver_of_this_machine_alone_is_closed_to_strangers(job, place, master, tmp_path):
+    assert _is_closed(SparkSubmitLauncher(tmp_path).plan(job(spark_master=master, **place)))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"spark_master": "spark://m:7077"},
+        {"spark_master": "yarn", "spark_deploy_mode": "cluster"},
+        {"spark_conf": "spark.master=k8s://https://k"},
+        {"spark_master": "local-cluster[1,1,1024]"},
+    ],
+)
+def test_a_driver_of_a_cluster_is_reached_by_it(job, place, said, tmp_path):
+    assert not _is_closed(SparkSubmitLauncher(tmp_path).plan(job(**said, **place)))
+
+
+@pytest.mark.parametrize(
+    ("defaults", "is_closed"),
+    [
+        ("spark.authenticate false\n", True),
+        ("spark.master local[3]\n", True),
+        ("# spark.master x\nspark.master=spark://m:7077\n", False),
+    ],
+)
+def test_the_master_may_be_that_of_a_conf_directory(job, place, defaults, is_closed, tmp_path):
+    (tmp_path / "spark" / "conf").mkdir()
+    (tmp_path / "spark" / "conf" / "spark-defaults.conf").write_text(defaults)
+    assert _is_closed(SparkSubmitLauncher(tmp_path).plan(job(**place))) == is_closed
+
+
+def test_what_a_definition_says_itself_stays(job, place, tmp_path):
+    place = {"spark_environment": f"{place['spark_environment']} {PAGE}=10.0.0.1"}
+    plan = SparkSubmitLauncher(tmp_path).plan(job(spark_conf="spark.driver.host=10.0.0.1", **place))
+    assert [word for word in plan.argv if word.startswith(("spark.driver.", "spark.auth"))] == [
+        "spark.authenticate=true",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.host=10.0.0.1",
+    ]
+    assert plan.environment[PAGE] == "10.0.0.1"
+
+
+@pytest.fixture
+def filtering(place, tmp_path):
+    """The same Spark with the filter that closes its page."""
+    (tmp_path / "spark" / "jars" / "jjwt-impl-0.13.0.jar").touch()
+    return place
+
+
+def _page_words(plan, tmp_path):
+    file = f"{tmp_path}/spark/page.properties"
+    return plan.argv[at : at + 2] if (at := plan.argv.index(file) - 1 if file in plan.argv else 0) else []
+
+
+@pytest.mark.parametrize("master", ["", "local[2]", "spark://m:7077", "k8s://https://k"])
+@pytest.mark.parametrize("conf", ["", "spark.ui.enabled=true"])
+def test_a_drivers_page_asks_for_a_token_that_progress_shows(job, filtering, master, conf, tmp_path):
+    launcher = SparkSubmitLauncher(tmp_path)
+    order = job(spark_master=master, spark_conf=conf, **filtering)
+    plan = launcher.plan(order)
+    file = tmp_path / "spark" / "page.properties"
+    assert _page_words(plan, tmp_path) == ["--properties-file", str(file)]
+    assert file.stat().st_mode & 0o777 == 0o600
+    key = launcher.lead(order, tmp_path, os.getpid()).page_key
+    assert key
+    assert key in file.read_text()
+    assert not [word for word in [*plan.argv, *plan.environment.values()] if key in word]
+    assert SparkSubmitLauncher(tmp_path).plan(order).argv == plan.argv
+    assert page.key_in(file) == key
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"spark_master": "yarn"},
+        {"spark_master": "k8s://https://k", "spark_deploy_mode": SparkDeployMode.CLUSTER},
+        {"spark_conf": "spark.ui.enabled=false"},
+        {"spark_conf": "spark.ui.filters="},
+    ],
+)
+def test_a_page_elsewhere_or_one_that_the_definition_speaks_of_is_left_alone(job, filtering, said, tmp_path):
+    assert _page_words(SparkSubmitLauncher(tmp_path).plan(job(**said, **filtering)), tmp_path) == []
+
+
+def test_a_conf_directorys_settings_are_read_besides(job, filtering, tmp_path):
+    (tmp_path / "spark" / "conf").mkdir()
+    (tmp_path / "spark" / "conf" / "spark-defaults.conf").touch()
+    assert "--load-spark-defaults" in SparkSubmitLauncher(tmp_path).plan(job(**filtering)).argv
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a job as another user")
+def test_a_job_of_another_user_has_no_page(job, filtering, tmp_path):
+    listed = tmp_path / "users"
+    listed.write_text("nobody\n")
+    listed.chmod(0o600)
+    launcher = SparkSubmitLauncher(tmp_path, Grants(run_as_file=listed))
+    order = job(run_as="nobody", **filtering)
+    plan = launcher.plan(order)
+    assert _page_words(plan, tmp_path) == []
+    assert "spark.ui.enabled=false" in plan.argv
+    assert launcher.lead(order, tmp_path, os.getpid()).page_key == ""
+
+
+def test_jars_of_a_local_driver_are_read_where_they_lie_and_handed_to_nobody(job, place, tmp_path):
+    def jars(**said):
+        argv = SparkSubmitLauncher(tmp_path).plan(job(spark_jars="a.jar,/b/*.jar,hdfs://n/c.jar", **said, **place)).argv
+        return argv[argv.index("--jars") + 1].split(",")
+
+    plain = [f"{tmp_path}/a.jar", "/b/*.jar", "hdfs://n/c.jar"]
+    assert jars(spark_master="local[2]") == jars() == [f"local:{plain[0]}", *plain[1:]]
+    assert jars(spark_master="spark://m:7077") == plain

@@ -74,7 +74,7 @@ class SparkConnectLauncher:
         if not given.server_id:
             return None
         server = self._shelf.server(given.server_id)
-        return Lead(url=server.ui, tag=given.session_id) if server is not None else Lead()
+        return Lead(url=server.ui, tag=given.session_id, page_key=server.page_key) if server is not None else Lead()
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
         """What it has left is a session, which the monitor releases."""

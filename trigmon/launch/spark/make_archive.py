@@ -20,10 +20,11 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.launch.inherited import inherited
-from trigmon.launch.spark import archive, direct
+from trigmon.launch.spark import archive, direct, page
 from trigmon.launch.spark.archive import Archives, Note
 from trigmon.launch.spark.java import Java
 from trigmon.mq.attributes import Process
+from trigmon.rules import spark_ports
 
 TIME_LIMIT_S = 1800.0
 """What a Java machine may take here: long, since it works only while nobody else does."""
@@ -34,8 +35,7 @@ ROOM = 1 << 30
 _PROCESS = Process(name="")
 _SETTINGS = {
     "spark.master": "local[2]",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
+    **spark_ports.closing("local[2]", {}),
     "spark.ui.port": "0",
     "spark.log.level": "WARN",
     "spark.sql.shuffle.partitions": "2",
@@ -104,6 +104,8 @@ def _made(workshop: Path, home: Path, java: Java, time_limit_s: float) -> Path:
     file = workshop / "archive"
     training = Path(__file__).parents[2] / "spark" / "training.py"
     settings = [word for key, value in _SETTINGS.items() for word in ("--conf", f"{key}={value}")]
+    page.write(workshop / "page", page.new_key())
+    settings += page.options(workshop / "page", home, {})
     trained = direct.command(home, java, _PROCESS, {}, archive.making(file, java))
     _run([*trained, *settings, str(training)], workshop, home, java, time_limit_s)
     if not file.is_file():
@@ -117,6 +119,7 @@ def _run(argv: list[str], workshop: Path, home: Path, java: Java, time_limit_s: 
     """Runs a Java machine to its end, and nothing of it outlives that. Raises Failed."""
     environment = inherited(os.environ) | direct.environment(home)
     environment |= {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home), "TMPDIR": str(workshop)}
+    environment |= {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK}
     environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     with tempfile.TemporaryFile(dir=workshop) as output:
         program = subprocess.Popen(

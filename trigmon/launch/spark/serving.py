@@ -1,7 +1,8 @@
 """The Spark Connect servers that monitors keep: what one is told, what is written down of it, whether it is there.
 
-``spark/servers/ID.json`` in the data directory says what a server is (for its owner's eyes: the token is in it), and
-``spark/servers/ID`` is its directory as a keeper's helper (:mod:`trigmon.launch.claims`), with what it wrote.
+``spark/servers/ID.json`` in the data directory says what a server is (for its owner's eyes: the token is in it),
+``spark/servers/ID.properties`` is what Spark alone may read of it, and ``spark/servers/ID`` is its directory as a
+keeper's helper (:mod:`trigmon.launch.claims`), with what it wrote.
 ``spark/sessions/RUN.json`` says which session a run was given; it is there until that session has been released, so
 that whichever monitor comes next releases those of runs that ended meanwhile.
 """
@@ -16,7 +17,7 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -25,14 +26,19 @@ import msgspec
 
 from trigmon.launch import claims
 from trigmon.launch.port import LaunchPlan, Session
+from trigmon.launch.spark import page
 from trigmon.launch.spark.java import find_java
 from trigmon.launch.spark.submit import spark_home
+from trigmon.log import logger
+from trigmon.rules import spark_ports
 
+log = logger()
 MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 FAIR = """<?xml version="1.0"?>
 <allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
 """
 """How jobs share a server's cores: without it, the pool that all are in takes them one after the other."""
+_PROPERTIES = ".properties"
 _ENDS_AUTHORITY = re.compile("[/;?#]")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[\w.-]*)(:[0-9]+$)?")
 _SEPARATORS = re.compile("[/;?#@&:=]")
@@ -60,7 +66,10 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One server: whose (a monitor's name), where it listens on the loopback interface, and what it was made of."""
+    """One server: whose (a monitor's name), where it listens on the loopback interface, and what it was made of.
+
+    ``page_key`` is what its page asks for ("": it asks nobody).
+    """
 
     server_id: str
     monitor: str
@@ -71,6 +80,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     made_ms: int
     memory: str = ""
     conf: tuple[str, ...] = ()
+    page_key: str = ""
 
     @property
     def url(self) -> str:
@@ -170,20 +180,20 @@ def made(monitor: str, session: Session, serving: Serving) -> Server:
             made_ms=time.time_ns() // 1_000_000,
             memory=serving.memory,
             conf=serving.conf,
+            page_key=page.new_key(),
         )
 
 
-def command(server: Server, spark_submit: str, fair: Path) -> list[str]:
-    """The words that start a server; ``fair`` is the file of :data:`FAIR`.
+def command(server: Server, spark_submit: str, fair: Path, more: Sequence[str] = ()) -> list[str]:
+    """The words that start a server; ``fair`` is the file of :data:`FAIR`, ``more`` are further options.
 
-    Its token is not among them: everybody on this machine may read these.
+    Its secrets are not among them: everybody on this machine may read these.
     """
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(server.port),
         "spark.ui.port": str(server.ui_port),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **spark_ports.closing(server.master, {}),
         "spark.port.maxRetries": "0",  # another port than the one that was said would be nobody's
         "spark.log.level": "WARN",
         "spark.ui.showConsoleProgress": "false",
@@ -194,7 +204,7 @@ def command(server: Server, spark_submit: str, fair: Path) -> list[str]:
         # One run's long query keeps no other's waiting: cores are shared by turns.
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": fair.absolute().as_uri(),
-        # Whoever is on this machine may look at it, but ends nobody's jobs.
+        # Whoever may look at it ends nobody's jobs.
         "spark.ui.killEnabled": "false",
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",
@@ -202,21 +212,26 @@ def command(server: Server, spark_submit: str, fair: Path) -> list[str]:
     }
     settings |= dict(setting.split("=", 1) for setting in server.conf)
     words = [spark_submit, "--master", server.master, "--driver-memory", server.memory, "--name", "trigmon"]
-    words += ["--class", MAIN_CLASS]
+    words += ["--class", MAIN_CLASS, *more]
     for name, value in settings.items():
         words += ["--conf", f"{name}={value}"]
     return [*words, "spark-internal"]
 
 
 def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
-    """What is executed for a server. ``address`` is the queue manager's, for reads of queues. Raises LaunchError."""
+    """What is executed for a server. ``address`` is the queue manager's, for reads of queues.
+
+    Raises LaunchError, and OSError when what it is to read cannot be written.
+    """
+    if opened := spark_ports.opened(dict(setting.split("=", 1) for setting in server.conf)):
+        log.warning("strangers may speak to a Spark Connect server", server=server.server_id, connect_conf=opened)
     home = spark_home(os.environ)
     java = find_java(data_directory / "java")
     environment = {
         "SPARK_HOME": str(home),
         "JAVA_HOME": str(java.home),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": server.token,
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK,
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         "PYTHONPATH": os.pathsep.join(path for path in (os.environ.get("PYTHONPATH", ""), _finds_the_source()) if path),
@@ -225,7 +240,10 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
     }
     fair = data_directory / "spark" / "fair.xml"
     fair.write_text(FAIR)
-    argv = command(server, str(home / "bin" / "spark-submit"), fair)
+    properties = data_directory / "spark" / "servers" / f"{server.server_id}{_PROPERTIES}"
+    page.write(properties, server.page_key)
+    more = page.options(properties, home, os.environ)
+    argv = command(server, str(home / "bin" / "spark-submit"), fair, more)
     return LaunchPlan(argv=argv, environment=environment, working_directory=str(data_directory))
 
 
@@ -263,7 +281,8 @@ class Shelf:
 
     def drop_server(self, server_id: str) -> None:
         """It has ended."""
-        (self.servers / f"{server_id}.json").unlink(missing_ok=True)
+        for suffix in (".json", _PROPERTIES):
+            (self.servers / f"{server_id}{suffix}").unlink(missing_ok=True)
         shutil.rmtree(self.directory(server_id), ignore_errors=True)
 
     def session(self, run_id: str) -> Given | None:

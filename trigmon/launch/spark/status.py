@@ -16,7 +16,7 @@ from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
 
-from trigmon.launch.spark import direct, log_lines, web
+from trigmon.launch.spark import direct, log_lines, page, web
 
 LARGEST = 8 << 20
 MOST: Final = 1 << 53
@@ -35,12 +35,14 @@ class Where(msgspec.Struct, frozen=True):
     """An application: where its driver answers, its id, when it began (ms since 1970), and which of its jobs are meant.
 
     ``tag`` is part of the tags of the jobs that count ("": all), as on a Spark Connect server of several runs.
+    ``page_key`` is what the page asks for ("": nothing).
     """
 
     url: str
     application_id: str = ""
     began_ms: int = 0
     tag: str = ""
+    page_key: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -139,8 +141,8 @@ class Tally:
         """Asks the driver. Raises OSError when it does not answer, and ValueError when that makes no sense."""
         until = time.monotonic() + deadline_s
         base = f"{self.where.url}{_API}/{self.where.application_id}"
-        jobs = msgspec.json.decode(_asked(f"{base}/jobs", until), type=list[_Job])
-        stages = msgspec.json.decode(_asked(f"{base}/stages", until), type=list[_Stage])
+        jobs = msgspec.json.decode(_asked(f"{base}/jobs", until, self.where.page_key), type=list[_Job])
+        stages = msgspec.json.decode(_asked(f"{base}/stages", until, self.where.page_key), type=list[_Stage])
         return self.taken(jobs, stages)
 
     def taken(self, jobs: list[_Job], stages: list[_Stage]) -> Progress:
@@ -167,15 +169,16 @@ class Tally:
         )
 
 
-def application(url: str, deadline_s: float, tag: str = "") -> Where | None:
+def application(url: str, deadline_s: float, tag: str = "", page_key: str = "") -> Where | None:
     """The application whose driver answers there; None when it is not ready. Raises OSError, ValueError."""
-    listed = msgspec.json.decode(_asked(f"{url}{_API}", time.monotonic() + deadline_s), type=list[_Application])
+    until = time.monotonic() + deadline_s
+    listed = msgspec.json.decode(_asked(f"{url}{_API}", until, page_key), type=list[_Application])
     if not listed:
         return None
     one = listed[0]
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,128}", one.id):  # it becomes part of what is asked next
         raise ValueError(f"{one.id!r} is no application's id")
-    return Where(url, one.id, max((each.startTimeEpoch for each in one.attempts), default=0), tag)
+    return Where(url, one.id, max((each.startTimeEpoch for each in one.attempts), default=0), tag, page_key)
 
 
 def of_local_driver(log: str, pid: int) -> str:
@@ -222,8 +225,8 @@ def epoch_ms(text: str) -> int:
         return 0
 
 
-def _asked(url: str, until: float) -> bytes:
-    answer = web.ask(url, max(0.01, until - time.monotonic()), largest=LARGEST)
+def _asked(url: str, until: float, page_key: str) -> bytes:
+    answer = web.ask(url, max(0.01, until - time.monotonic()), headers=page.headers(page_key), largest=LARGEST)
     if answer.status != 200:
         raise ValueError(f"{url}: {answer.status}")
     return answer.body

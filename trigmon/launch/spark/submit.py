@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,17 +15,20 @@ from msgspec.structs import replace
 from trigmon.launch import words
 from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
-from trigmon.launch.spark import archive, command, compiled, direct, log_lines, make_archive, status, with_keytab
+from trigmon.launch.spark import archive, command, compiled, direct, log_lines, make_archive, page, status, with_keytab
 from trigmon.launch.spark.archive import Archives
 from trigmon.launch.spark.java import Java, find_java
 from trigmon.launch.users import account
 from trigmon.log import logger
 from trigmon.mq.attributes import Process
-from trigmon.mq.enums import SparkShort
+from trigmon.mq.enums import SparkDeployMode, SparkShort
+from trigmon.rules import spark_ports
 
 log = logger()
 
 _FIRST_BYTES = 1 << 18
+_SPECIAL = re.compile(r"[*?{\[%#]")
+"""What is more in a URL, or in Spark's names of many files, than in a file's name."""
 
 
 def spark_home(environ: Mapping[str, str]) -> Path:
@@ -60,19 +64,22 @@ class SparkSubmitLauncher:
         makes_archives: bool = True,
     ) -> None:
         self.archives = Archives(data_directory / "java")
+        self._page = data_directory / "spark" / "page.properties"
         self._grants = grants
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
+        self._told_open: set[tuple[str, str]] = set()
         self.maker: subprocess.Popen[bytes] | None = None
 
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.port.Launcher`."""
         process = order.process
-        said = command.submitted(order, process.spark_keytab)
         check_program(order)
         variables = command.variables(process)
         environ = os.environ | variables
         home = spark_home(environ)
+        is_local = _is_local(process, home, environ)
+        said = command.submitted(_with_jars_in_place(order) if is_local else order, process.spark_keytab)
         java = find_java(self.archives.directory, environ)
         if is_of_another(process):
             java = replace(java, home=java.image_home, image=Path())
@@ -80,12 +87,14 @@ class SparkSubmitLauncher:
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
         program, more = self._program(home, java, order, environ | spark)
-        argv = [*program, *said]
+        closing, local = _closing(process) if is_local else ([], {})
+        self._tell_what_is_open(process)
+        argv = [*program, *closing, *self._closed_page(process, home, environ), *said]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
         plan = LaunchPlan(
             argv=argv,
-            environment=words.environment(order) | variables | spark | more,
+            environment=words.environment(order) | local | variables | spark | more,
             working_directory=process.working_directory,
         )
         return self._grants.completed(plan, _with_keytab(process))
@@ -129,6 +138,31 @@ class SparkSubmitLauncher:
             log.warning("no links to a compiled PySpark can be made", error=str(error))
             return {}
 
+    def _closed_page(self, process: Process, home: Path, environ: Mapping[str, str]) -> list[str]:
+        """The words that close the driver's page, where it is here and its definition names no filter of its own.
+
+        The file is the monitor's user's: a job of another user (RUNAS) has no page, unless its definition wants one.
+        """
+        settings = command.settings(process)
+        is_elsewhere = process.spark_deploy_mode == SparkDeployMode.CLUSTER or process.spark_master.startswith("yarn")
+        said = settings.get("spark.ui.enabled", "").lower()
+        if is_elsewhere or said == "false" or "spark.ui.filters" in settings:
+            return []
+        if is_of_another(process):
+            return [] if said else ["--conf", "spark.ui.enabled=false"]
+        try:
+            page.kept(self._page)
+        except OSError as error:
+            raise LaunchError(f"the driver's page cannot be closed to others: {error}") from None
+        return page.options(self._page, home, environ)
+
+    def _tell_what_is_open(self, process: Process) -> None:
+        """A definition may open its driver to others, but not unseen: each is told once."""
+        said = process.name, " ".join(spark_ports.open_to_others(process))
+        if said[1] and said not in self._told_open:
+            self._told_open.add(said)
+            log.warning("strangers may speak to a Spark driver", process=said[0], by=said[1])
+
     def tend(self) -> None:
         """Begins to make the archive that a run would have liked, once that run has ended; one at a time."""
         if self.maker is not None and self.maker.poll() is None:
@@ -150,7 +184,8 @@ class SparkSubmitLauncher:
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.port.Launcher`. In client mode the driver is the run's own process."""
         said = _log(directory)
-        return Lead(log_lines.application_in(said), status.of_local_driver(said, pid))
+        key = "" if is_of_another(order.process) else page.key_in(self._page)
+        return Lead(log_lines.application_in(said), status.of_local_driver(said, pid), page_key=key)
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
         """A driver ends with its process, and spark-submit of a driver elsewhere knows nothing to go on with."""
@@ -163,6 +198,37 @@ def is_of_another(process: Process) -> bool:
     What lies in the monitor's directory it does not execute or load: every program of the monitor's user may change it.
     """
     return bool(process.run_as) and account(process.run_as).uid != os.geteuid()
+
+
+def _is_local(process: Process, home: Path, environ: Mapping[str, str]) -> bool:
+    """Whether nobody else has to reach the driver: a driver of a cluster is its executors' to speak to."""
+    said = process.spark_master or command.settings(process).get("spark.master")
+    is_here = process.spark_deploy_mode != SparkDeployMode.CLUSTER
+    return is_here and spark_ports.is_local(said or _default_master(home, environ))
+
+
+def _closing(process: Process) -> tuple[list[str], dict[str, str]]:
+    """What SparkSubmit is told so that nobody else speaks to a local driver, and the variable that goes with it."""
+    said = spark_ports.closing("local", command.settings(process))
+    options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
+    return options, {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK}
+
+
+def _with_jars_in_place(order: Order) -> Order:
+    """The order with jars that Spark reads where they lie: any other it hands to whoever asks its port for the name."""
+    found = command.files(order.process, "spark_jars")
+    there = [name if command.is_elsewhere(name) or _SPECIAL.search(name) else f"local:{name}" for name in found]
+    return replace(order, process=replace(order.process, spark_jars=",".join(there)))
+
+
+def _default_master(home: Path, environ: Mapping[str, str]) -> str:
+    """The master that Spark's own conf directory says, "" where it says none."""
+    file = Path(environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
+    try:
+        said = re.findall(r"^\s*spark\.master[\s=:]+(\S+)", file.read_text(errors="replace"), re.M)
+    except OSError:
+        return ""
+    return str(said[-1]) if said else ""
 
 
 def _log(directory: Path) -> str:
