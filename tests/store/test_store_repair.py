@@ -1,6 +1,7 @@
 """Damage beyond a message's bodies: its columns, the indexes, pages. What is served is right, and the rest goes on."""
 
 import contextlib
+import re
 import struct
 
 import apsw
@@ -12,9 +13,10 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
+from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
 from trigmon.store.sqlite.store import SqliteStore
-from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, is_whole, register
+from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, SUMMED, is_whole, register
 
 IN = OpenOption.INPUT_SHARED
 SYNC = GetOption.SYNCPOINT
@@ -89,6 +91,14 @@ def test_a_message_with_a_changed_column_is_set_aside_or_put_right_and_its_queue
     assert world.telling.damaged or world.said
     assert got(world, "Q2")[0] == [b"0", b"1", b"2", b"3", b"4"]
     world.qm.stop()
+
+
+def test_every_statement_that_writes_a_row_writes_its_checksum():
+    writes = re.compile(rf"\s*(UPDATE|INSERT INTO|INSERT OR REPLACE INTO) ({'|'.join(['message', *ROWS])})\b")
+    statements = {name: text for name, text in vars(sql).items() if isinstance(text, str) and writes.match(text)}
+    assert len(statements) > 20
+    # What is set aside is never read again.
+    assert [name for name, text in statements.items() if text not in SUMMED] == ["SET_ASIDE"]
 
 
 def test_every_update_keeps_the_checksums_right(world):

@@ -88,6 +88,7 @@ SUMMED = {
     sql.TAKE_MESSAGE: _set("id = ?2", taken_by="?1"),
     sql.COMMIT_PUTS: _set("put_by = ?", **_LEFT),
     sql.RELEASE_HELD: _set("put_by = ?", **_LEFT),
+    sql.RELEASE_HELD_ON: _set("put_by = ? AND queue = ? AND held = 2", **_LEFT),
     sql.BACK_OUT_GETS: _set("taken_by = ?", **_BACK),
     sql.RECOVER_GETS: _set("taken_by IS NOT NULL AND ordinal IS NULL", **_BACK),
     sql.SET_WHOLE: _set("id = ?3", head="?1", whole="?2"),
@@ -158,6 +159,13 @@ def _after(column: str, conflict: str, table: str) -> str:
     return f"excluded.{column}" if f"{column} = excluded.{column}" in conflict else f"{table}.{column}"
 
 
+def _renamed(statement: str) -> str:
+    """An UPDATE of a queue's name, with the checksum of its row."""
+    head, where, condition = statement.partition(" WHERE ")
+    name = head.partition(" name = ")[2]
+    return f"{head}, sum = row_sum(number, {name}){where}{condition}"
+
+
 _NEXT_QUEUE = "(SELECT 1 + coalesce(max(number), 0) FROM queue)"
 SUMMED |= {
     sql.SET_META: _kept("meta", sql.SET_META),
@@ -169,6 +177,8 @@ SUMMED |= {
     sql.SET_RESERVATION: _kept("reservation", sql.SET_RESERVATION),
     sql.RECORD_OUTCOME: _kept("outcome", sql.RECORD_OUTCOME),
     sql.RECORD_BEFORE_FIRST: _kept("outcome", sql.RECORD_BEFORE_FIRST),
+    sql.SET_DROPPED: _renamed(sql.SET_DROPPED),
+    sql.SET_DELETED_DROPPED: _renamed(sql.SET_DELETED_DROPPED),
     sql.HOLD: """
 INSERT INTO held (initiation_q, slot, q_name, number, sum) SELECT ?1, ?2, ?3, number, row_sum(?1, ?2, ?3, number)
 FROM run WHERE run_id = ?4 ON CONFLICT DO NOTHING""",
