@@ -363,6 +363,20 @@ def test_another_users_connection_cannot_speak_for_a_run(ledger):
     assert ledger.run(again)["state"] == "serving"
 
 
+def test_a_connection_without_a_user_speaks_for_a_run_of_a_cluster_alone(ledger):
+    ledger.users["monitor"] = "trigmon-monitor"
+    run_id, _ = ledger.come()
+    ledger.users[f"of {run_id}"] = ""
+    ledger.program(run_id)
+    assert ledger.run(run_id)["state"] == "due"
+    ledger.exit(run_id, 0)
+    ledger.process(appl_type="SPARK", appl_id="job.py", spark_master="spark://m:7077")
+    again, _ = ledger.come()
+    ledger.users[f"of {again}"] = ""
+    ledger.program(again)
+    assert ledger.run(again)["state"] == "serving"
+
+
 def test_who_connected_before_a_run_was_to_start_is_not_its_program(ledger):
     ledger.put()
     ledger.did(Pause(what="queue", name="Q"))

@@ -460,7 +460,8 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     handles for input. Messages it got are ``taken``; then ``committed`` or ``backed_out``. ``put_aside`` were moved
     out of its way as poison. ``batches`` are reservations that it settled to their end, the last at ``settled_ms``.
     Times are 0 until it happened. ``is_over``: it has ended, and its connections have not. ``user`` is as whom it
-    runs, "" where that is not known: no other user's connection is its program's.
+    runs, "" where that is not known: no other user's connection is its program's. ``is_elsewhere``: some of its
+    processes run on other machines of a Spark cluster, whose connections come over TCP and have no user.
     """
 
     run_id: str
@@ -478,6 +479,7 @@ class Serving(msgspec.Struct, frozen=True, omit_defaults=True):
     user: str = ""
     batches: int = 0
     settled_ms: int = 0
+    is_elsewhere: bool = False
 
 
 class Cause(msgspec.Struct, frozen=True):

@@ -314,8 +314,13 @@ def _connect(standing: Standing, change: c.Connect) -> None:
 
 
 def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
-    """Whether a connection that names a run may be its program's: another user's is not, as far as users are known."""
-    return connection.user in ("", "root", serving.user) or not serving.user
+    """Return whether a connection that names a run may be its program's.
+
+    Another user's is not. One without a user came over TCP, where anybody may come from: it is a worker of a cluster.
+    """
+    if not connection.user:
+        return serving.is_elsewhere or not serving.user
+    return connection.user in ("root", serving.user) or not serving.user
 
 
 def _drop_connection(standing: Standing, change: c.DropConnection) -> None:

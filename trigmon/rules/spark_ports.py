@@ -64,7 +64,7 @@ def open_to_others(process: Process) -> Iterator[str]:
     if process.appl_type != ApplType.SPARK or spark_programs.is_warm(process):
         return  # no driver of its own
     said, variables = _pairs(process.spark_conf), _pairs(process.spark_environment)
-    if not _is_of_this_machine(process):
+    if not is_of_this_machine(process):
         if AUTHENTICATE not in said:
             yield f"SPKMASTER({_master(process)}) without {AUTHENTICATE}=true"
         said = {key: value for key, value in said.items() if key == AUTHENTICATE}  # its cluster has to reach it
@@ -75,14 +75,17 @@ def open_to_others(process: Process) -> Iterator[str]:
 
 def closed(process: Process) -> tuple[str, str]:
     """SPKCONF and SPKENV without what opens the driver; for a cluster's, with the setting that closes it."""
-    if not _is_of_this_machine(process):
+    if not is_of_this_machine(process):
         kept = _without(process.spark_conf, (AUTHENTICATE,))
         return f"{kept} {AUTHENTICATE}=true".strip(), process.spark_environment
     opens = [each.partition("=")[0] for each in opened(_pairs(process.spark_conf))]
     return _without(process.spark_conf, opens), _without(process.spark_environment, (PAGE_ADDRESS,))
 
 
-def _is_of_this_machine(process: Process) -> bool:
+def is_of_this_machine(process: Process) -> bool:
+    """Return whether all processes of a run are on the monitor's machine, as far as its definition says."""
+    if process.appl_type != ApplType.SPARK:
+        return True
     is_here = process.spark_start != SparkStart.REST and process.spark_deploy_mode != SparkDeployMode.CLUSTER
     return is_here and is_local(_master(process))
 

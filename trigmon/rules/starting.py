@@ -24,6 +24,7 @@ from trigmon.rules.errands import StartRun
 from trigmon.rules.facts import Cause, Facts, Found, Line, QueueFacts, Serving
 from trigmon.rules.pausing import paused
 from trigmon.rules.records import slot_of
+from trigmon.rules.spark_ports import is_of_this_machine
 
 MOST_AT_ONCE = 64
 LONGEST_PAUSE_S = 60
@@ -173,6 +174,7 @@ def served_run(record: dict[str, Any], facts: Facts) -> Serving:
         slot=slot_of(record),
         monitor=str(record.get("monitor", "")),
         user=(facts.process.run_as if facts.process is not None else "") or facts.connection.user,
+        is_elsewhere=facts.process is not None and not is_of_this_machine(facts.process),
     )
 
 
