@@ -86,7 +86,9 @@ def _wake_before_commit(patches: Patches) -> None:
 
 
 def _statement(name: str, text: str) -> Callable[[Patches], None]:
-    return lambda patches: patches.setattr(statements, name, text)
+    # Without a checksum a row is believed: the fault is what it is to be, and not a damaged row.
+    believed = text.replace("UPDATE message SET ", "UPDATE message SET header = NULL, ")
+    return lambda patches: patches.setattr(statements, name, believed)
 
 
 def _see_uncommitted(patches: Patches) -> None:

@@ -67,9 +67,10 @@ class SqliteStore(RowStore):
             super().__init__(self._execute_sql, str(directory))
             self._make_whole(everything=self._last.is_damaged)
         except BaseException:
-            for each in ("_db", "_last"):
-                if hasattr(self, each):
-                    getattr(self, each).close()
+            if hasattr(self, "_db"):
+                self._db.close(True)  # what is raised is why, not what closing meets besides
+            if hasattr(self, "_last"):
+                self._last.close()
             os.close(self._lock)
             raise
         self._closed: dict[str, str] = {}
