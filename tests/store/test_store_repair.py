@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Put, Reserve, Settle
+from trigmon.mq.calls import Backout, Commit, Delete, Get, Put, Reserve, Settle
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
@@ -261,6 +261,29 @@ def test_a_last_turn_that_cannot_be_opened_is_said_to_be(world):
     (world.directory / "last_turn").mkdir()
     with pytest.raises(StoreBroken, match="last_turn: unable to open"):
         SqliteStore(world.directory)
+
+
+@pytest.mark.parametrize("table", ["object", "queue"])
+def test_a_queue_that_is_going_slice_by_slice_is_no_queue_again_where_another_is_damaged(world, table):
+    world.define("GOING")
+    for _ in range(300):
+        world.put("GOING", b"")
+    world.did(Delete(object_type="QLOCAL", name="GOING", purge=True))
+    assert world.store.has_leftovers
+    world.crash()
+    db = stopped(world)
+    (going,) = db.execute("SELECT name FROM queue WHERE name LIKE '(dropped)%'").fetchall()[0]
+    db.execute(f"UPDATE {table} SET sum = sum + 1 WHERE name = 'Q'")
+    db.close()
+    started(world)
+    assert world.said
+    assert going not in world.store.standing.queues
+    while world.store.has_leftovers:
+        world.store.begin()
+        world.store.remove_leftovers()
+        world.store.end()
+    assert got(world, "Q2")[0] == [b"0", b"1", b"2", b"3", b"4"]
+    world.qm.stop()
 
 
 # -- the last turn ----------------------------------------------------------------------------------------------------
