@@ -139,7 +139,7 @@ def _numbered(db: apsw.Connection, table: str, columns: list[str], lost: list[st
     while first is not None:
         try:
             for row in db.execute(select, (first,)):
-                first = row[0] + 1
+                first = max(first, row[0] + 1)  # a damaged page may give numbers out of order: never back
                 yield row[1:]
         except DAMAGE:
             behind = _next_readable(db, select, first)
