@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -11,6 +12,7 @@ import trigmon
 from tests.client.conftest import WELCOME
 from tests.daemons import define
 from trigmon.client import connecting
+from trigmon.client.transport import Transport
 from trigmon.mq.calls import Ping, Put
 from trigmon.mq.replies import Done, Opened, Refused
 from trigmon.wire import codec
@@ -167,6 +169,32 @@ class TestACallHasALimit:
                 qm.put("Q", bytes(4_000_000))
             one.process.send_signal(signal.SIGCONT)
             qm.drop()
+
+    def test_a_large_call_over_a_slow_link_may_take_as_long_as_something_of_it_goes(self):
+        """A message of 100 MB takes more than a minute at 10 Mbit/s."""
+        near, far = socket.socketpair()
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        welcome = codec.Welcome(protocol=codec.PROTOCOL_VERSION, q_mgr_name="QM1")
+        far.sendall(codec.encode_welcome(welcome))
+        hello = codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id="c", application="a", pid=1, run_id="")
+        transport = Transport(near, "slow", hello, 5.0, 0.5)
+        is_sent = threading.Event()
+
+        def read_slowly():
+            while not is_sent.wait(0.02) and far.recv(4096):
+                pass
+
+        reader = threading.Thread(target=read_slowly)
+        reader.start()
+        try:
+            began = time.monotonic()
+            transport.send(Put(q_name="Q", data=bytes(400_000)))
+            assert time.monotonic() - began > 0.6
+        finally:
+            is_sent.set()
+            reader.join()
+            near.close()
+            far.close()
 
     def test_the_environment_may_say_it(self, monkeypatch, qm):
         monkeypatch.setenv("TRIGMON_CALL_TIMEOUT", "soon")

@@ -13,6 +13,13 @@ def test_a_damaged_store_is_right_or_says_what_is_not(tmp_path):
     assert table.total() == 2 * KINDS
 
 
+@pytest.mark.timeout(60)
+def test_rows_whose_numbers_are_out_of_order_are_walked_to_their_end(tmp_path):
+    table, violations = damage(tmp_path, range(1972, 1973))
+    assert violations == []
+    assert table.total() == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 2000, 250))
 def test_two_thousand_damaged_stores_are_right_or_say_what_is_not(tmp_path, first):

@@ -1,6 +1,7 @@
 """Damage beyond a message's bodies: its columns, the indexes, pages. What is served is right, and the rest goes on."""
 
 import contextlib
+import os
 import re
 import struct
 
@@ -8,12 +9,13 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Backout, Commit, Get, Put, Reserve, Settle
+from trigmon.mq.calls import Backout, Commit, Delete, Get, Put, Reserve, Settle
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
+from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, SUMMED, is_whole, register
@@ -189,6 +191,98 @@ def test_a_page_of_messages_that_cannot_be_read_costs_its_messages_and_each_is_n
     assert reason == Reason.NO_MSG_AVAILABLE
     assert 50 <= len(left) + len(with_answers) < 65
     assert list(world.directory.glob("qm.db.damaged-1"))
+    world.qm.stop()
+
+
+def broken(world):
+    """One page of messages cannot be read, and the next start is to check everything."""
+    for _ in range(60):
+        world.put("Q", b"x" * 1000)
+    db = stopped(world)
+    leaves = "SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'leaf' LIMIT 1 OFFSET 3"
+    (leaf,) = db.execute(leaves).fetchall()[0]
+    db.close()
+    path, last = world.directory / "qm.db", world.directory / "last_turn"
+    data = bytearray(path.read_bytes())
+    data[(leaf - 1) * PAGE : leaf * PAGE] = bytes(PAGE)
+    path.write_bytes(data)
+    last.write_bytes(unpacked(last.read_bytes())._replace(is_damaged=True).packed())
+
+
+def goes_on(world):
+    started(world)
+    left, reason = got(world, "Q")
+    assert reason == Reason.NO_MSG_AVAILABLE
+    assert 50 <= len(left) < 65
+    world.qm.stop()
+    names = {path.name for path in world.directory.iterdir()}
+    assert names & {"qm.db.damaged-1", "qm.db.damaged-2", "qm.db.part", "qm.db.salvaged"} == {"qm.db.damaged-1"}
+
+
+STEPS = ["connect", "_make", "migrate", "_copy", "settle", "take_place", "set_aside", "make_durable"]
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_salvage_that_is_killed_has_lost_nothing(world, step, is_done):
+    broken(world)
+    pid = os.fork()
+    if not pid:
+        real = getattr(salvage, step)
+
+        def last(*given):
+            if is_done:
+                real(*given)
+            os._exit(9)
+
+        setattr(salvage, step, last)
+        with contextlib.suppress(BaseException):
+            SqliteStore(world.directory)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    goes_on(world)
+
+
+def test_a_salvage_that_has_no_room_changes_nothing(world, monkeypatch):
+    def fill(*_):
+        raise apsw.FullError("database or disk is full")
+
+    broken(world)
+    with monkeypatch.context() as full:
+        full.setattr(salvage, "settle", fill)
+        with pytest.raises(StoreBroken, match="is damaged, and could not be copied: database or disk is full"):
+            SqliteStore(world.directory)
+    goes_on(world)
+
+
+def test_a_last_turn_that_cannot_be_opened_is_said_to_be(world):
+    world.qm.stop()
+    (world.directory / "last_turn").unlink()
+    (world.directory / "last_turn").mkdir()
+    with pytest.raises(StoreBroken, match="last_turn: unable to open"):
+        SqliteStore(world.directory)
+
+
+@pytest.mark.parametrize("table", ["object", "queue"])
+def test_a_queue_that_is_going_slice_by_slice_is_no_queue_again_where_another_is_damaged(world, table):
+    world.define("GOING")
+    for _ in range(300):
+        world.put("GOING", b"")
+    world.did(Delete(object_type="QLOCAL", name="GOING", purge=True))
+    assert world.store.has_leftovers
+    world.crash()
+    db = stopped(world)
+    (going,) = db.execute("SELECT name FROM queue WHERE name LIKE '(dropped)%'").fetchall()[0]
+    db.execute(f"UPDATE {table} SET sum = sum + 1 WHERE name = 'Q'")
+    db.close()
+    started(world)
+    assert world.said
+    assert going not in world.store.standing.queues
+    while world.store.has_leftovers:
+        world.store.begin()
+        world.store.remove_leftovers()
+        world.store.end()
+    assert got(world, "Q2")[0] == [b"0", b"1", b"2", b"3", b"4"]
     world.qm.stop()
 
 

@@ -110,7 +110,7 @@ class Transport:
         if wait_ms and self._call_timeout_s is not None:
             self._longer[self._sequence] = self._call_timeout_s + wait_ms / 1000 if wait_ms > 0 else None
         try:
-            self._link.sendall(data)
+            self._send_whole(data)
         except TimeoutError:
             raise self._no_answer() from None
         except OSError as error:
@@ -119,6 +119,12 @@ class Transport:
             self._interrupted()
             raise
         return self._sequence
+
+    def _send_whole(self, data: bytes | bytearray | memoryview) -> None:
+        """The limit is for some of it to go, as a slow link takes its time; sendall would count all of it."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._link.send(rest) :]
 
     def receive(self, sequence: int) -> Reply:
         """The reply to the call of that number, which is the oldest that was sent and not yet answered."""

@@ -154,7 +154,7 @@ def settle(db: apsw.Connection, tell: Tell, damaged: set[str]) -> None:
     if "meta" in damaged:
         _set_next_id(db)
     if damaged & {"object", "queue"}:
-        _name_queues(db, tell)
+        _name_queues(db, tell, may_lack_definition="object" in damaged)
     if "reservation" in damaged:
         _give_back(db, tell)
 
@@ -171,8 +171,8 @@ SELECT max(coalesce((SELECT max(id) FROM message), 0), coalesce((SELECT max(put_
     db.execute(SUMMED[sql.SET_META], ("next_id", str(last + 2 * ID_BLOCK)))
 
 
-def _name_queues(db: apsw.Connection, tell: Tell) -> None:
-    """Every message lies on a queue that has a name, and every queue has a definition."""
+def _name_queues(db: apsw.Connection, tell: Tell, *, may_lack_definition: bool) -> None:
+    """Every message lies on a queue that has a name, and every queue has a definition but those that were deleted."""
     names = dict(db.execute("SELECT number, name FROM queue"))
     defined = {name for (name,) in db.execute("SELECT name FROM object WHERE kind = 'QLOCAL'")}
     without_name = [n for (n,) in db.execute("SELECT DISTINCT queue FROM message WHERE queue > 0") if n not in names]
@@ -186,8 +186,10 @@ def _name_queues(db: apsw.Connection, tell: Tell) -> None:
     for name in without_number:
         names[1 + max(names, default=0)] = name
     for number, name in names.items():
+        if name.startswith(sql.DROPPED):
+            continue
         db.execute("INSERT OR IGNORE INTO queue (number, name, sum) VALUES (?1, ?2, row_sum(?1, ?2))", (number, name))
-        if name not in defined:
+        if name not in defined and (may_lack_definition or number in without_name):
             tell(f"queue {name}: {LOST_DEFINITION}")
             db.execute(SUMMED[sql.SET_OBJECT], ("QLOCAL", name, _closed_definition(name)))
 

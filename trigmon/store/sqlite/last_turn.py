@@ -15,6 +15,8 @@ from zlib import crc32
 
 import apsw
 
+from trigmon.store.port import StoreBroken
+
 FILE_NAME = "last_turn"
 _MAGIC = b"trigturn"
 _FORMAT = struct.Struct("<8sQQII")
@@ -56,15 +58,18 @@ def unpacked(found: bytes) -> Stamp | None:
 class LastTurn:
     """The file in a data directory. ``vfs`` is the name under which SQLite knows the file system; "" the machine's own.
 
-    ``found`` is what was there; ``is_unreadable``: there was something, and it is no stamp.
+    ``found`` is what was there; ``is_unreadable``: there was something, and it is no stamp. Raises StoreBroken.
     """
 
     def __init__(self, directory: Path, vfs: str = "") -> None:
         self._directory = None if vfs else directory
         path = directory / FILE_NAME
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_MAIN_DB
-        self._file = apsw.VFSFile(vfs, str(path), [flags, 0])
-        read = self._file.xRead(SIZE, 0) if self._file.xFileSize() else b""
+        try:
+            self._file = apsw.VFSFile(vfs, str(path), [flags, 0])
+            read = self._file.xRead(SIZE, 0) if self._file.xFileSize() else b""
+        except apsw.Error as error:
+            raise StoreBroken(f"{path}: {error}") from error
         stamp = unpacked(read)
         self.is_unreadable = bool(read) and stamp is None
         self.is_there = bool(read)
@@ -96,11 +101,7 @@ class LastTurn:
         self._write(Stamp(turn, is_damaged=self._stamp.is_damaged))
         self.sync()
         if self._directory is not None:
-            opened = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(opened)
-            finally:
-                os.close(opened)
+            make_durable(self._directory)
 
     def sync(self) -> None:
         """Makes last what the file says."""
@@ -116,6 +117,15 @@ class LastTurn:
         self._stamp = stamp
         with contextlib.suppress(*_ERRORS):
             self._file.xWrite(stamp.packed(), 0)
+
+
+def make_durable(directory: Path) -> None:
+    """Makes the names in a directory last. Raises OSError."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def log_salt(database: Path, vfs: str = "") -> int:

@@ -14,7 +14,7 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite.connection import connect, is_empty, migrate
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
-from trigmon.store.sqlite.salvage import DAMAGE, set_aside
+from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
 from trigmon.store.sqlite.sums import SUMMED, row_sum
 
 REMEDY = "restore a backup, or start once with --accept-loss to go on without it"
@@ -31,6 +31,8 @@ def open_database(
     ``traces`` say that there was one before. Raises StoreLost where something is missing that was acknowledged, unless
     that is accepted; then what is left goes on, and what cannot be read is moved aside. Raises what ``connect`` does.
     """
+    if vfs is None:
+        take_place(path, tell)
     if vfs is None and traces and not (path.exists() and path.stat().st_size):
         _accept(f"{path} is missing or empty, and {', '.join(traces)} was left by a queue manager", tell, accept_loss)
         if Path(f"{path}-wal").exists():

@@ -16,6 +16,7 @@ import apsw
 from trigmon.store.port import StoreLost
 from trigmon.store.sqlite.connection import connect, migrate
 from trigmon.store.sqlite.inspection import Tell, put_aside, settle, short
+from trigmon.store.sqlite.last_turn import make_durable
 from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, is_whole
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
@@ -44,29 +45,66 @@ def set_aside(path: Path) -> Path:
 
 
 def salvage(path: Path, tell: Tell) -> apsw.Connection:
-    """A new database at this path with what can be read of the old one. Raises StoreLost where that is nothing."""
-    aside = set_aside(path)
-    tell(f"{path.name} is damaged: what can be read is copied, and the file is kept as {aside.name}")
+    """A new database at this path with what can be read of the old one. Raises StoreLost where that is nothing.
+
+    It is made beside the old one, and takes its place when it is whole: until then a kill or a full disk has changed
+    nothing.
+    """
+    tell(f"{path.name} is damaged: what can be read is copied")
     try:
-        old = connect(aside)
+        old = connect(path)
         is_there = {name for (name,) in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     except Exception as error:
-        raise StoreLost(f"nothing of {aside} can be read ({error}): {_REMEDY}") from error
+        raise StoreLost(f"nothing of {set_aside(path)} can be read ({error}): {_REMEDY}") from error
+    part = _beside(path, "part")
+    _remove(part)
+    try:
+        _make(part, old, sorted(is_there & {*ROWS, "message"}), tell)
+    except BaseException:
+        _remove(part)
+        raise
+    finally:
+        old.close(True)
+    part.rename(_beside(path, "salvaged"))
+    take_place(path, tell)
+    return connect(path)
+
+
+def take_place(path: Path, tell: Tell) -> None:
+    """Puts a salvaged database that is whole in the place of the damaged one, also where a kill came between."""
+    salvaged = _beside(path, "salvaged")
+    if not salvaged.exists():
+        return
+    if any(Path(f"{path}{suffix}").exists() for suffix in ("", "-wal")):
+        tell(f"{path.name} as it was is kept as {set_aside(path).name}")
+    salvaged.rename(path)
+    make_durable(path.parent)
+
+
+def _beside(path: Path, what: str) -> Path:
+    return path.with_name(f"{path.name}.{what}")
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("-wal", ""):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _make(path: Path, old: apsw.Connection, tables: list[str], tell: Tell) -> None:
+    """Copies these tables into a new database, which has no log of its own then."""
     new = connect(path)
     try:
         migrate(new)
         damaged: set[str] = set()
         with new:
-            for table in sorted(is_there & {*ROWS, "message"}):
+            for table in tables:
                 if not _copy(old, new, table, tell):
                     damaged.add(table)
             settle(new, tell, damaged)
-    except BaseException:
-        new.close(True)
-        raise
+        new.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     finally:
-        old.close(True)
-    return new
+        new.close(True)
+    Path(f"{path}-wal").unlink(missing_ok=True)
 
 
 _REMEDY = "restore a backup, or start with --accept-loss to begin anew"
@@ -101,7 +139,7 @@ def _numbered(db: apsw.Connection, table: str, columns: list[str], lost: list[st
     while first is not None:
         try:
             for row in db.execute(select, (first,)):
-                first = row[0] + 1
+                first = max(first, row[0] + 1)  # a damaged page may give numbers out of order: never back
                 yield row[1:]
         except DAMAGE:
             behind = _next_readable(db, select, first)

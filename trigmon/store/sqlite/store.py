@@ -132,14 +132,22 @@ class SqliteStore(RowStore):
         except (*DAMAGE, *WRONG_VALUES) as error:
             if self._vfs is not None:
                 raise StoreBroken(f"{self._path}: {error}") from error
-            self._last.set_damaged(True)
-            self._cursor.close(True)
-            self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            self._db.close(True)
-            self._use(salvage(self._path, self._tell))
-            self._run_sql(sql.SET_META, ("turn", self._turn))
+            self._salvage()
         except apsw.Error as error:
             raise StoreBroken(f"{self._path}: {error}") from error
+
+    def _salvage(self) -> None:
+        self._last.set_damaged(True)
+        # Its log was looked at when it was opened.
+        self._last.set_moving(0, 0)
+        self._cursor.close(True)
+        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self._db.close(True)
+        try:
+            self._use(salvage(self._path, self._tell))
+            self._execute_sql(sql.SET_META, ("turn", self._turn))
+        except (apsw.Error, OSError) as error:
+            raise StoreBroken(f"{self._path} is damaged, and could not be copied: {error}") from error
 
     def keep_time(self, said: str, *, must: bool = False) -> bool:
         """See the port."""
