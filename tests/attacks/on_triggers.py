@@ -268,6 +268,17 @@ WRAPPERS = [
     ("bash {trigdata}", _SCRIPT),
     ("setpriv --no-new-privs sh -c {trigdata}", _SHELL),
     ("script -c {trigdata} /dev/null", "touch {mark}"),
+    ("timeout --sig KILL 5 {trigdata}", _SCRIPT),
+    ("nice --adj 5 {trigdata}", _SCRIPT),
+    ("env --split 'sh -c' {trigdata}", "touch {mark}"),
+    ("bash -cO extglob {trigdata}", "touch {mark}"),
+    ("bash -oc errexit {trigdata}", "touch {mark}"),
+    ("prlimit --nofile=100 {trigdata}", _SCRIPT),
+    ("choom -n 1 -- {trigdata}", _SCRIPT),
+    ("setarch x86_64 {trigdata}", _SCRIPT),
+    ("/usr/bin/python3 -m timeit -n1 -r1 {trigdata}", "@python"),
+    ("split --filter={trigdata} /etc/passwd", "touch {mark}"),
+    ("sort -S 1k --compress-prog={trigdata} /etc/services /etc/services", _SCRIPT),
 ]
 
 

@@ -1,7 +1,11 @@
 """Whom a program speaks to over TCP: a stranger who listens on the port is told from the queue manager."""
 
 import os
+import shutil
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +94,32 @@ def test_a_connection_that_nobody_has_accepted_yet_has_no_owner():
     listening = socket.create_server(("127.0.0.1", 0))
     with listening, socket.create_connection(listening.getsockname()) as link:
         assert peer.owner(link) is None
+
+
+_IN_A_NAMESPACE = """
+import sys, trigmon
+try:
+    trigmon.connect(sys.argv[1], timeout_s=10).drop()
+except trigmon.QMgrNameError as error:
+    print(error)
+"""
+
+
+def test_users_that_a_container_has_no_number_for_are_not_taken_for_one_another(stranger, tmp_path):
+    """There both the stranger and the owner of the runtime directory are shown as 65534."""
+    alone = ["unshare", "--user", "--map-root-user"]
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a user namespace")
+    directory = tmp_path / "QM1"
+    directory.mkdir()
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(directory / "mq.sock"))
+        os.chown(directory, ALICE, ALICE)
+        directory.chmod(0o755)
+        argv = [*alone, sys.executable, "-c", _IN_A_NAMESPACE, f"{stranger}/QM1"]
+        variables = os.environ | {
+            "TRIGMON_RUNTIME": str(tmp_path),
+            "PYTHONPATH": str(Path(trigmon.__file__).parents[1]),
+        }
+        run = subprocess.run(argv, env=variables, capture_output=True, text=True, timeout=60, check=False)
+    assert "nothing was put" in run.stdout, run.stderr

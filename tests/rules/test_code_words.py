@@ -126,6 +126,57 @@ nice -n 5 ionice -c 2 timeout -k 5 9 stdbuf -oL env A=b nohup bash -c {trigdata}
 timeout {trigdata} prog
 chroot /srv {trigdata}
 chroot /srv python3 -c {trigdata}
+env --split 'sh -c' {trigdata}
+timeout --sig KILL 5 {trigdata}
+nice --adj 5 {trigdata}
+bash -cO extglob {trigdata}
+bash -oc errexit {trigdata}
+python3 -m timeit {trigdata}
+python3 -mtimeit -s {trigdata}
+python3 -Im pdb -c {trigdata}
+python3.13t {trigdata}
+python3.11-intel64 {trigdata}
+node -pe {trigdata}
+java --source 11 {trigdata}
+java --add-opens java.base/java.lang=ALL-UNNAMED {trigdata}
+su user -- -c {trigdata}
+runuser --user=bob -- sh -c {trigdata}
+runuser -ubob -- sh -c {trigdata}
+systemd-run --property ExecStartPost={trigdata} true
+systemd-run --on-boot 5 {trigdata}
+start-stop-daemon --start --exec /bin/sh -- -c {trigdata}
+prlimit --nofile=1 {trigdata}
+choom -n 1 -- {trigdata}
+setarch x86_64 {trigdata}
+xvfb-run -a -n 5 {trigdata}
+gosu bob {trigdata}
+pkexec --user bob {trigdata}
+sg group {trigdata}
+ip netns exec n {trigdata}
+srun -n 1 {trigdata}
+/opt/own --wait env {trigdata}
+/opt/own -lc {trigdata}
+psql -Atc {trigdata}
+mysql -Ne {trigdata}
+sqlite3 file {trigdata}
+ex -sc {trigdata}
+rsync -ave {trigdata} a b
+scp -oProxyCommand={trigdata} a b
+scp -qo ProxyCommand={trigdata} a b
+tar -cI {trigdata} -f a
+tar --to-comm={trigdata} -xf a
+sort --compress-prog={trigdata}
+split --filter={trigdata} f
+git -ccore.sshCommand={trigdata} fetch
+git rebase -x {trigdata}
+git bisect run {trigdata}
+gdb -batch -ex {trigdata}
+emacs --batch -l {trigdata}
+man -P {trigdata} a
+tcpdump -z {trigdata} -w a
+apt-get -o APT::Update::Pre-Invoke::={trigdata} update
+ncat --sh-exec {trigdata} h
+socat - EXEC:{trigdata}
 command exec {trigdata}
 """
 ALLOWED = r"""
@@ -171,6 +222,13 @@ deno run load.ts {queue}
 spark-submit --conf spark.a=b a.py {trigdata}
 echo {trigdata}
 xargs load {queue}
+python3 -m load.trace {queue}
+setpriv --reuid=1 load {queue}
+prlimit --nofile=1 load {queue}
+srun -n 2 python3 job.py {queue}
+runuser --user=bob -- load {queue}
+psql -v q={queue} -f load.sql
+systemd-run -E QUEUE={queue} load
 """
 
 

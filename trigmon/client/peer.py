@@ -22,6 +22,7 @@ from trigmon.mq.errors import QMgrNameError
 _TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
 _REMOTE, _LOCAL, _UID, _INODE = 2, 1, 7, 9  # columns
 _MAPPED = "0000000000000000FFFF0000"  # an IPv4 address in an IPv6 socket, as the table writes it
+_OVERFLOW = Path("/proc/sys/kernel/overflowuid")
 _LOOKS = 3
 """The table is read in pieces while it changes, so a line may be missed."""
 
@@ -90,7 +91,17 @@ def _default(q_mgr_name: str) -> set[int]:
     expected = {0, os.geteuid()}
     with contextlib.suppress(OSError):  # it is not there, or may not be seen
         expected.add(places.find_socket(q_mgr_name).parent.stat().st_uid)
+    if not _sees_all_users():
+        # Every user whom this user namespace does not know has one number here: user_namespaces(7).
+        with contextlib.suppress(OSError, ValueError):
+            expected.discard(int(_OVERFLOW.read_text()))
     return expected
+
+
+def _sees_all_users() -> bool:
+    with contextlib.suppress(OSError):
+        return Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+    return True
 
 
 def _number(user: str) -> int:

@@ -44,7 +44,7 @@ class Interpreter(NamedTuple):
 _SHELL = Interpreter(code="c", values="oO", longs="--rcfile --init-file")
 SHELLS = _words("sh ash bash dash ksh mksh pdksh rbash rksh zsh csh tcsh fish")
 _PERL = Interpreter(code="e E", values="IMmFx")
-_NODE = Interpreter(code="e p --eval --print", values="rC", longs="--require --import --loader -r")
+_NODE = Interpreter(code="e p -pe --eval --print", values="rC", longs="--require --import --loader -r")
 _LUA = Interpreter(code="e", values="l")
 _AWK = Interpreter(code="e f --source --file", values="Fvil", longs="--assign --field-separator", data="v")
 _SED = Interpreter(code="e f --expression --file", values="l", longs="--line-length")
@@ -56,7 +56,7 @@ INTERPRETERS: dict[str, Interpreter] = {
     **dict.fromkeys(("node", "nodejs"), _NODE),
     **dict.fromkeys(("ruby", "jruby"), Interpreter("e", "rICEFxK")),
     **dict.fromkeys(("lua", "luajit"), _LUA),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
     **dict.fromkeys(("sed", "gsed"), _SED),
     **dict.fromkeys(("guile", "racket", "scala", "groovy", "clojure", "elixir", "osascript"), _SCHEME),
     **dict.fromkeys(("deno", "bun"), Interpreter("e p --eval --print", "r", skip=1)),
@@ -67,26 +67,43 @@ INTERPRETERS: dict[str, Interpreter] = {
     "octave": Interpreter("--eval"),
     "tclsh": Interpreter(),
     "expect": Interpreter("c"),
+    "wish": Interpreter(),
     "pwsh": Interpreter("-c -Command -File -EncodedCommand", ends=True),
     "erl": Interpreter("-eval -s -run"),
-    "java": Interpreter("-jar -m --module", "", "-cp -classpath --class-path -p --module-path --add-modules", data="D"),
+    "java": Interpreter(
+        "-jar -m --module",
+        "",
+        "-cp -classpath --class-path -p --module-path --add-modules --source --add-opens --add-exports --add-reads "
+        "--limit-modules --upgrade-module-path --enable-native-access",
+        data="D",
+    ),
     "su": Interpreter("c --command --session-command", "gGsw", "--group --shell --whitelist-environment", skip=1),
     "script": Interpreter("c --command", "EmoIOBTt", "--log-out --log-in --log-io --log-timing --echo"),
 }
+MODULES = _words(
+    "timeit pdb profile cProfile trace runpy doctest unittest pytest coverage pip IPython debugpy mpi4py "
+    "torch.distributed.run torch.distributed.launch"
+)
+"""Modules of Python that run the text, the file or the module that their arguments name."""
 RUNNERS: dict[str, Runner] = {
     "env": Runner("uC", "--unset --chdir", code="S --split-string"),
     "nice": Runner("n", "--adjustment"),
     "ionice": Runner("cnpPu", "--class --classdata"),
-    "chrt": Runner("TPD", operands=1),
+    "chrt": Runner("TPD", "--sched-runtime --sched-period --sched-deadline", operands=1),
     "taskset": Runner(operands=1),
     "timeout": Runner("ks", "--kill-after --signal", operands=1),
     "stdbuf": Runner("ioe", "--input --output --error"),
     "chroot": Runner(longs="--userspec --groups", operands=1),
-    "unshare": Runner("SGRw", "--setuid --setgid --root --wd"),
+    "unshare": Runner(
+        "SGRwl",
+        "--setuid --setgid --root --wd --load-interp --map-user --map-group --map-users --map-groups --propagation "
+        "--setgroups --monotonic --boottime",
+    ),
     "nsenter": Runner("tSGrw", "--target --setuid --setgid"),
     "setpriv": Runner(
         longs="--reuid --ruid --euid --regid --rgid --egid --groups --inh-caps --ambient-caps --bounding-set "
-        "--securebits --pdeathsig --selinux-label --apparmor-profile"
+        "--securebits --pdeathsig --selinux-label --apparmor-profile --ptracer "
+        "--landlock-access --landlock-rule --seccomp-filter"
     ),
     "sudo": Runner(
         "ugChpRrtTUD", "--user --group --host --prompt --chdir --chroot --role --type --close-from --command-timeout"
@@ -101,7 +118,8 @@ RUNNERS: dict[str, Runner] = {
     "systemd-run": Runner(
         "pEuMHC",
         "--unit --property --description --slice --uid --gid --nice --setenv --working-directory --on-calendar "
-        "--on-active --machine --host --service-type --timer-property",
+        "--on-active --on-boot --on-startup --on-unit-active --on-unit-inactive --path-property --socket-property "
+        "--background --machine --host --service-type --timer-property",
     ),
     "systemd-inhibit": Runner(longs="--what --who --why --mode"),
     "dbus-run-session": Runner(longs="--config-file --dbus-daemon"),
@@ -109,24 +127,46 @@ RUNNERS: dict[str, Runner] = {
     "numactl": Runner("iNCmpl", "--interleave --cpunodebind --physcpubind --membind"),
     "firejail": Runner(),
     "sshpass": Runner("pfde"),
-    "start-stop-daemon": Runner("pxnugcdrkNPI", "--pidfile --name --user --group --chuid --chdir"),
     "npx": Runner("pc", "--package", code="c --call"),
     **dict.fromkeys(("uv", "poetry", "pipenv", "pixi", "conda"), Runner("pn", "--name --prefix --with", operands=1)),
+    "prlimit": Runner("p", "--pid"),
+    "choom": Runner("np", "--adjust --pid"),
+    "setarch": Runner(operands=1),
+    "chpst": Runner("uUbe/nmdofpclrt"),
+    "proxychains": Runner("f"),
+    "fakeroot": Runner("lsib", "--lib --faked"),
+    "xvfb-run": Runner("enfspw", "--error-file --server-num --auth-file --server-args --xauth-protocol --wait"),
+    "tini": Runner("pe"),
+    "dumb-init": Runner("r", "--rewrite"),
+    **dict.fromkeys(("gosu", "su-exec", "setuidgid", "s6-setuidgid", "envuidgid", "envdir"), Runner(operands=1)),
+    **dict.fromkeys(("setlock", "lckdo", "faketime"), Runner(operands=1)),
+    "pkexec": Runner("u", "--user"),
+    "runcon": Runner("turl", "--type --user --role --range"),
+    "aa-exec": Runner("pn", "--profile --namespace"),
+    "cpulimit": Runner("l", "--limit"),
+    "softlimit": Runner("madfolpqrstc"),
+    "srun": Runner("nNcptJoeiAwxDCL", "--ntasks --nodes --partition --time --job-name --account --output --error"),
+    **dict.fromkeys(
+        ("mpirun", "mpiexec", "orterun"), Runner("nHxc", "-np --np -host --host --hostfile -machinefile -wdir -x")
+    ),
+    **dict.fromkeys(("micromamba", "mamba"), Runner("pn", "--name --prefix", operands=1)),
     **dict.fromkeys(
         _words(
-            "nohup setsid busybox toybox command exec builtin nocache fakeroot catchsegv proxychains tsocks torsocks "
-            "setarch linux32 linux64 eatmydata chpst dumb-init tini unbuffer xvfb-run caffeinate"
+            "chronic ifne rlwrap valgrind hyperfine pipx uvx daemonize perf apptainer singularity bwrap proot "
+            "nohup setsid busybox toybox command exec builtin nocache catchsegv tsocks torsocks linux32 linux64 "
+            "eatmydata unbuffer caffeinate"
         ),
         Runner(),
     ),
 }
 JOINS = _words(
     "ssh rsh slogin autossh mosh watch parallel sem make gmake ninja eval at batch pdsh dsh clush ansible "
+    "start-stop-daemon docker-compose buildah ctr crictl ip sg capsh sqlite3 socat gdb bc dc ed "
     "docker podman nerdctl kubectl oc lxc machinectl vagrant tmux screen entr incrond crontab"
 )
 """What makes its words the line of a shell, or its options too many: no placeholder at all behind it."""
 
-COMMON = _words("env time watch script make find parallel at batch command exec java R sem eval")
+COMMON = _words("time watch script make find parallel at batch command exec java R sem eval ip ed bc dc perf")
 """Those of the names above that are also words: behind a program in no table they are taken as that, unless options
 follow."""
 
@@ -139,7 +179,29 @@ CODE = _words(
     "--compress-program --info-script --new-volume-script --rmt-command --rsh-command --upload-pack --receive-pack "
     "--exec-path --preload --require --import --init-command --conf --driver-java-options --properties-file"
 )
-CODE_OF = {"tar": "IF", "scp": "SoF", "sftp": "SoF", "rsync": "e", "git": "c", "zip": "T"}
+CODE_OF = {
+    "tar": "I F",
+    "scp": "S o F",
+    "sftp": "S o F b D",
+    "rsync": "e M",
+    "git": "c x O --extcmd --exec --open-files-in-pager --config-env --tree-filter foreach run",
+    "zip": "T -TT --unzip-command",
+    "sort": "",
+    "split": "--filter",
+    "psql": "c f",
+    "lftp": "c e f",
+    "emacs": "l f x --load --funcall",
+    "tcpdump": "z",
+    "man": "P H --pager",
+    "rpm": "E D --pipe --define",
+    "swipl": "g t f l",
+    "ncat": "c e --sh-exec --lua-exec",
+    **dict.fromkeys(("mysql", "mariadb"), "e"),
+    **dict.fromkeys(("vi", "vim", "nvim", "ex", "view"), "c S s u"),
+    **dict.fromkeys(("apt", "apt-get"), "c o"),
+}
+"""Of some programs: the letters, also behind others as in ``psql -Atc``, and the words before or in which code stands.
+Their long options may be shortened."""
 EXECUTES = _words("-exec -execdir -ok -okdir")
 LOADER = re.compile(r"LD_.*|PATH|.*PATH|.*_?OPTIONS|.*OPTS?|BASH_ENV|ENV|IFS|SHELL|EDITOR|PAGER|PYTHON.*|PERL.*|GIT_.*")
 """Variables that say what is executed, or loaded."""

@@ -23,6 +23,7 @@ from trigmon.rules.code_tables import (
     INTERPRETERS,
     JOINS,
     LOADER,
+    MODULES,
     RUNNERS,
     SHELLS,
     TEXT_OF,
@@ -31,7 +32,8 @@ from trigmon.rules.code_tables import (
 )
 
 PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
-_VERSION = re.compile(r"(?<=[a-zA-Z])-?[0-9][0-9.]*$")
+_VERSION = re.compile(r"(?<=[a-zA-Z])-?[0-9][0-9.]*([dmtu]*|-.*)$")
+_TO_A_SHELL = re.compile(r"-[eiluvx]+c")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
@@ -54,10 +56,10 @@ def _command(words: list[str], at: int) -> int:
     if _is_filled(words[at]):
         return at
     name = _name(words[at])
-    if name in JOINS:
-        return next((number for number in range(at, len(words)) if _is_filled(words[number])), 0)
-    if name == "runuser" and not {"-u", "--user"} & set(words):
+    if name == "runuser" and not any(re.match(r"-[a-zA-Z]*u|--u", word) for word in words[at + 1 :]):
         name = "su"
+    if name in JOINS or (name == "su" and "--" in words[at:]):  # what stands behind it are options of the shell
+        return _first_filled(words, at)
     if name in RUNNERS:
         return _run_by(RUNNERS[name], words, at + 1)
     if name in INTERPRETERS:
@@ -70,8 +72,8 @@ def _run_by(runner: Runner, words: list[str], at: int) -> int:
     left = runner.operands
     for kind, number in _parts(runner, words, at):
         if kind is _Kind.CODE:  # cut into words, or a shell's line: what follows may belong to it
-            return next((each for each in range(number, len(words)) if _is_filled(words[each])), 0)
-        assigned = _ASSIGNMENT.match(words[number])
+            return _first_filled(words, number)
+        assigned = _ASSIGNMENT.match(words[number]) if _sets_variable(kind, words, number) else None
         if kind is _Kind.OPERAND and not left and not assigned:
             return _command(words, number)
         if _is_filled(words[number]) and not (assigned and not LOADER.fullmatch(assigned[1])):
@@ -91,7 +93,8 @@ def _interpreted(how: Interpreter, words: list[str], at: int, *, is_shell: bool)
         if kind is _Kind.CODE:
             has_text = True
             if how.ends:
-                return 0
+                module = word.partition("m")[2] if _is_option(word) else word
+                return _first_filled(words, number) if module in MODULES else 0
         elif kind is _Kind.OPERAND and left:
             left -= word != "-"
         elif kind is _Kind.OPERAND:
@@ -116,14 +119,38 @@ def _unknown(words: list[str], at: int, *, is_file: bool = False) -> int:
 
 def _is_code(name: str, before: str, word: str) -> bool:
     """Whether a word that a placeholder is part of is code by the option it is, or stands behind."""
-    letters = CODE_OF.get(name, "" if name in TEXT_OF else "ceES")
-    if word[0] == "+" or word.partition("=")[0] in CODE:
+    if name in CODE_OF and _is_code_of(CODE_OF[name].split(), before, word):
+        return True
+    letters = "" if name in TEXT_OF or name in CODE_OF else "ceES"
+    if word[0] == "+" or word.partition("=")[0] in CODE or (name not in TEXT_OF and _TO_A_SHELL.fullmatch(before)):
         return True
     if before in CODE and (len(before) > 2 or name not in TEXT_OF):
         return True
     if len(before) == 2 and before[0] == "-" and before[1] in letters:
         return True
     return word[0] == "-" and word[1] in letters and PLACEHOLDER.match(word, 2) is not None
+
+
+def _is_code_of(codes: list[str], before: str, word: str) -> bool:
+    """The same of a program that has a line in the table: its letters stand behind others, its long options short."""
+    longs = [code for code in (*CODE, *codes) if code.startswith("--")]
+    for each in (before, word.partition("=")[0]):
+        if each in codes or (len(each) > 4 and any(code.startswith(each) for code in longs)):
+            return True
+    if before[0] == "-" and before[1:2] != "-" and before[-1] in codes:
+        return True
+    start = PLACEHOLDER.search(word)
+    letters = word[1 : start.start()] if start and word[0] == "-" and word[1] != "-" else ""
+    return any(letter in codes for letter in letters)
+
+
+def _sets_variable(kind: _Kind, words: list[str], number: int) -> bool:
+    """Whether NAME=VALUE sets a variable of the command: before it, or behind -E or --setenv."""
+    return kind is _Kind.OPERAND or words[number - 1] in ("-E", "--setenv")
+
+
+def _first_filled(words: list[str], at: int) -> int:
+    return next((number for number in range(at, len(words)) if _is_filled(words[number])), 0)
 
 
 def _parts(
@@ -138,7 +165,13 @@ def _parts(
         elif has_options and _is_option(word):
             kind, takes_next = _option(how, word)
             yield _Kind.OPTION, at
-            at += takes_next and not (is_shell and kind is _Kind.CODE)
+            if is_shell and word[1] != "-":  # -co: each o and O takes a word, and the text comes behind them
+                kind = _Kind.CODE if "c" in word else _Kind.OPTION
+                values = range(at + 1, min(at + 1 + word.count("o") + word.count("O"), len(words)))
+                yield from ((_Kind.VALUE, number) for number in values)
+                at += len(values)
+            else:
+                at += takes_next
             if kind is not _Kind.OPTION and at < len(words):
                 yield kind, at
         else:
@@ -152,6 +185,10 @@ def _option(how: Runner | Interpreter, word: str) -> tuple[_Kind, bool]:
     codes, longs = how.code.split(), how.longs.split()
     if name in codes or name in longs:
         return (_Kind.CODE if name in codes else _Kind.VALUE), not equals
+    if len(name) > 2 and name.startswith("--"):  # may be shortened
+        for each in (*codes, *longs):
+            if each.startswith(name):
+                return (_Kind.CODE if each in codes else _Kind.VALUE), not equals
     if word.startswith("--"):
         return _Kind.OPTION, False
     for place, letter in enumerate(word[1:], 2):
@@ -170,7 +207,7 @@ def _assigns(how: Interpreter, words: list[str], number: int) -> bool:
 def _name(word: str) -> str:
     """What a program is called in the tables: without its directory and its version."""
     name = posixpath.basename(word)
-    return name if name in RUNNERS or name in INTERPRETERS else _VERSION.sub("", name)
+    return name if name in RUNNERS or name in INTERPRETERS or name in JOINS else _VERSION.sub("", name)
 
 
 def _is_filled(word: str) -> bool:

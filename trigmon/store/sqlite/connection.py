@@ -13,6 +13,7 @@ import apsw
 
 from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, StoreTooNew
 from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
+from trigmon.store.sqlite.modes import keep_others_out
 from trigmon.store.sqlite.sums import ROWS, register
 
 SCHEMA_VERSION = 7
@@ -139,6 +140,8 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
     found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if found < LOWEST_SQLITE:
         raise StoreBroken(f"SQLite {apsw.sqlite_lib_version()} can corrupt its WAL; 3.51.3 or later is needed")
+    if vfs is None:
+        keep_others_out(path)
     try:
         connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=200)
         # What the log holds is evidence, should this database be refused.

@@ -16,6 +16,7 @@ from zlib import crc32
 import apsw
 
 from trigmon.store.port import StoreBroken
+from trigmon.store.sqlite.modes import keep_others_out
 
 FILE_NAME = "last_turn"
 _MAGIC = b"trigturn"
@@ -64,6 +65,8 @@ class LastTurn:
     def __init__(self, directory: Path, vfs: str = "") -> None:
         self._directory = None if vfs else directory
         path = directory / FILE_NAME
+        if not vfs:
+            keep_others_out(path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_MAIN_DB
         try:
             self._file = apsw.VFSFile(vfs, str(path), [flags, 0])

@@ -36,7 +36,7 @@ def set_aside(path: Path) -> Path:
     """Moves a database with its log out of the way; where it lies now."""
     for number in count(1):
         aside = path.with_name(f"{path.name}.damaged-{number}")
-        if not aside.exists():
+        if not aside.exists() and not Path(f"{aside}-wal").exists():
             break
     for suffix in ("-wal", ""):
         if Path(f"{path}{suffix}").exists():
