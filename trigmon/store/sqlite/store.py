@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ class SqliteStore(RowStore):
             self._make_whole(everything=self._last.is_damaged)
         except BaseException:
             if hasattr(self, "_db"):
-                self._db.close(True)  # what is raised is why, not what closing meets besides
+                with suppress(apsw.Error):  # what is raised is why, not what closing meets besides
+                    self._db.close(True)
             if hasattr(self, "_last"):
                 self._last.close()
             os.close(self._lock)
