@@ -54,6 +54,11 @@ def test_a_unit_is_tried_again_for_ever_after_every_end_that_can_pass(program, n
     }
 
 
+@pytest.mark.parametrize("name", ["trigmon@.service", "trigmon-monitor@.service"])
+def test_a_start_may_take_as_long_as_the_repair_of_a_store_does(name):
+    assert "\nTimeoutStartSec=infinity\n" in (places.shipped("systemd") / name).read_text()
+
+
 @needs_systemd
 @pytest.mark.parametrize(
     ("name", "drop_in", "most"),

@@ -255,6 +255,18 @@ def test_a_salvage_that_has_no_room_changes_nothing(world, monkeypatch):
     goes_on(world)
 
 
+def test_a_salvage_that_cannot_open_a_file_now_changes_nothing(world, monkeypatch):
+    def fail(path):
+        raise StoreBroken(f"{path}: too many open files") from apsw.CantOpenError()
+
+    broken(world)
+    with monkeypatch.context() as short:
+        short.setattr(salvage, "connect", fail)
+        with pytest.raises(StoreBroken, match="too many open files"):
+            SqliteStore(world.directory)
+    goes_on(world)
+
+
 def test_a_last_turn_that_cannot_be_opened_is_said_to_be(world):
     world.qm.stop()
     (world.directory / "last_turn").unlink()

@@ -104,7 +104,8 @@ class LastTurn:
         self._write(Stamp(turn, is_damaged=self._stamp.is_damaged))
         self.sync()
         if self._directory is not None:
-            make_durable(self._directory)
+            with contextlib.suppress(OSError):  # as for the file itself: an older one does no harm
+                make_durable(self._directory)
 
     def sync(self) -> None:
         """Makes last what the file says."""

@@ -55,6 +55,8 @@ def salvage(path: Path, tell: Tell) -> apsw.Connection:
         old = connect(path)
         is_there = {name for (name,) in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     except Exception as error:
+        if not is_damage(error) and not isinstance(error.__cause__ or error, apsw.SQLError):
+            raise  # a full disk, too many open files: it can pass, and all of it lies where it lay
         raise StoreLost(f"nothing of {set_aside(path)} can be read ({error}): {_REMEDY}") from error
     part = _beside(path, "part")
     _remove(part)
