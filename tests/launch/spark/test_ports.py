@@ -185,7 +185,13 @@ def read(session):
     return as_nobody(attack)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# A cold driver's silent ports are waited for, two minutes in all: one way of starting it is looked at every day.
+_SELDOM = ("short", "by spark-submit")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in _SELDOM else []) for kind in KINDS]
+)
 def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, tmp_path):
     with running(KINDS[kind], tmp_path) as spark:
         addresses = {address for address, _ in listeners(spark.session)}
@@ -194,7 +200,9 @@ def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, tmp_pat
         assert read(spark.session) == set()
 
 
-@pytest.mark.parametrize(("make", "said"), [(Cold, (OPEN,)), (Warm, tuple(OPEN.split()))])
+@pytest.mark.parametrize(
+    ("make", "said"), [pytest.param(Cold, (OPEN,), marks=pytest.mark.slow), (Warm, tuple(OPEN.split()))]
+)
 def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, said, tmp_path):
     with running(make, tmp_path, *said) as spark:
         assert not all(is_loopback(address) for address, _ in listeners(spark.session))
