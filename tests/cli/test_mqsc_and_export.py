@@ -61,6 +61,19 @@ def test_a_failed_command_and_a_syntax_error_end_with_10(shared_daemon):
     assert "AMQ8415I" in done.stdout
 
 
+def test_a_driver_that_listens_beyond_loopback_is_named_behind_the_command_that_defines_it(shared_daemon):
+    script = (
+        "DEFINE PROCESS(M.OPEN) APPLTYPE(SPARK) APPLICID('/job.py') SPKCONF('spark.driver.host=10.0.0.1')\n"
+        "ALTER PROCESS(M.OPEN) SPKCONF(' ')\n"
+    )
+    done = shared_daemon.trigmon("mqsc", input=script)
+    assert done.returncode == 0, done.stdout
+    (warned,) = [line for line in done.stdout.splitlines() if "warning" in line]
+    assert (
+        "PROCESS M.OPEN has a Spark driver that strangers may speak to: SPKCONF(spark.driver.host=10.0.0.1)" in warned
+    )
+
+
 def test_a_queue_manager_that_is_not_there_ends_with_20(shared_daemon):
     done = shared_daemon.trigmon("mqsc", "--qmgr", "NOBODY", input="PING QMGR\n")
     assert (done.returncode, done.stdout) == (20, "")

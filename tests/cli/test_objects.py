@@ -206,6 +206,14 @@ def test_a_driver_that_strangers_may_speak_to_is_named_when_it_is_defined(trigmo
     trigmon("process", "delete", "OB.OPEN")
 
 
+def test_the_commands_of_processes_name_such_a_driver_too(trigmon: Trigmon):
+    words = ("appl_type=spark", "appl_id=/job.py", "spark_conf=spark.driver.host=10.0.0.1")
+    warned = trigmon("process", "define", "OB.OPEN2", *words)
+    assert "PROCESS OB.OPEN2 has a Spark driver that strangers may speak to" in warned.stderr
+    closed = trigmon("process", "alter", "OB.OPEN2", "spark_conf=")
+    assert (closed.exit_code, closed.stderr) == (0, "")
+
+
 def test_a_process_without_a_program_may_be_defined_and_is_not_started(trigmon: Trigmon, tmp_path: Path):
     file = tmp_path / "q.yaml"
     file.write_text("- process: OB.BLANK\n  user_data: u\n- process: SYSTEM.DEFAULT.PROCESS\n")

@@ -92,3 +92,9 @@ def test_a_damaged_index_is_made_anew_by_the_start(one):
     one.start()
     assert one.events("the store was damaged")
     assert (drained(one, "Q"), drained(one, "OTHER")) == (30, 30)
+
+
+def test_a_store_on_postgresql_has_its_own_word_for_an_accepted_loss(daemon):
+    one = daemon(settings={"store.postgres": "host=/nowhere"}, start=False)
+    assert one.launch("--accept-loss").wait() == 2
+    assert "there is store.accept_loss" in one.log.read_text()

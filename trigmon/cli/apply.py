@@ -85,21 +85,16 @@ def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
 
 def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:
     """What is allowed and hardly meant: a process that starts nothing, a Spark driver that strangers may speak to."""
-    from trigmon.mq.attributes import ATTRIBUTES, Process
-    from trigmon.mq.enums import ObjectType
-    from trigmon.rules.spark_ports import open_to_others
+    from trigmon.rules.spark_ports import warning
 
-    table = ATTRIBUTES[ObjectType.PROCESS]
     there = {row["name"]: row for row in existing if row["object_type"] == "PROCESS"}
     for one in wanted:
         if one.object_type != "PROCESS" or one.name.startswith("SYSTEM."):
             continue
         if not one.attributes.get("appl_id", there.get(one.name, {}).get("appl_id")):
             yield f"{one.where}: PROCESS {one.name} has a blank APPLICID (appl_id): there is no program to start"
-        said = {**there.get(one.name, {}), **one.attributes}
-        known = {name: table[name].read(value, one.name) for name, value in said.items() if name in table}
-        if opened := " ".join(open_to_others(Process(name=one.name, **known))):
-            yield f"{one.where}: PROCESS {one.name} has a Spark driver that strangers may speak to: {opened}"
+        if said := warning(one.name, {**there.get(one.name, {}), **one.attributes}):
+            yield f"{one.where}: {said}"
 
 
 def _what(step: Step) -> str:

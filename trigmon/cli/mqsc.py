@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -31,7 +31,7 @@ def mqsc(ctx: click.Context, file: str | None) -> None:
 
     script = _opened(file) if file is not None else None
     try:
-        with invocation().connected() as qm:
+        with script or nullcontext(), invocation().connected() as qm:
             code = run(_lines(script, qm.q_mgr_name), qm.call, click.echo, qm.q_mgr_name)
     except MQError as error:
         click.echo(f"AMQ8146E: trigmon queue manager not available.\n   {sentence(error)}", err=True)

@@ -93,19 +93,30 @@ def define(which: ObjectType, name: str, values: Row, *, replace: bool, like: st
     call = Define(object_type=which.name, name=name, attributes=values, replace=replace, like=like)
     with invocation().connected() as qm:
         qm.call(call)
-    _done("defined", which.name, name)
+        _done("defined", which.name, name)
+        _warn(qm, which, name)
 
 
 def alter(qm: Connection, which: ObjectType, name: str, words: tuple[str, ...]) -> None:
     """Alters the named attributes and says so."""
     qm.call(Alter(object_type=which.name, name=name, attributes=attributes(which, name, words)))
     _done("altered", which.name, name)
+    _warn(qm, which, name)
 
 
 def delete(qm: Connection, object_type: str, name: str, *, purge: bool = False) -> None:
     """Deletes an object and says so."""
     qm.call(Delete(object_type=object_type, name=name, purge=purge))
     _done("deleted", object_type, name)
+
+
+def _warn(qm: Connection, which: ObjectType, name: str) -> None:
+    """Names a Spark driver that listens beyond loopback."""
+    from trigmon.mq.enums import ObjectType
+    from trigmon.rules.spark_ports import warning
+
+    if which is ObjectType.PROCESS and (said := warning(name, row(qm, which.name, name))):
+        output.note(f"warning: {said}")
 
 
 def _done(action: str, object_type: str, name: str) -> None:

@@ -21,7 +21,10 @@ def run(ctx: click.Context, monitor: bool, data: str | None, accept_loss: bool) 
 
     ours = invocation()
     ours.announce_config()
-    ctx.exit(daemon.run(ours.settings(qmgr__data=data), with_monitor=monitor, accept_loss=accept_loss))
+    settings = ours.settings(qmgr__data=data)
+    if accept_loss and settings.store.postgres:
+        raise click.UsageError("--accept-loss is for a data directory; for store.postgres there is store.accept_loss")
+    ctx.exit(daemon.run(settings, with_monitor=monitor, accept_loss=accept_loss))
 
 
 @command("monitor", "trigmon monitor\ntrigmon monitor --initq ORDERS.INITQ")

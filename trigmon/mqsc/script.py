@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from trigmon.mq.calls import Call, Display
+from trigmon.mq.calls import Alter, Call, Define, Display
 from trigmon.mq.errors import ConnectionBroken, MQError
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Counted, Listing, Reply
@@ -13,6 +13,7 @@ from trigmon.mqsc import replies
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.lexer import continues, is_nothing
 from trigmon.mqsc.reading import Skipped
+from trigmon.rules.spark_ports import warning
 
 Ask = Callable[[Call], Reply]
 Say = Callable[[str], None]
@@ -94,7 +95,17 @@ def _perform(command: Command, ask: Ask, say: Say) -> bool:
         _say_all(replies.refused(command, error), say)
         return False
     say(replies.done(command))
+    _warn(command, ask, say)
     return True
+
+
+def _warn(command: Command, ask: Ask, say: Say) -> None:
+    """Names a Spark driver that listens beyond loopback, behind the command that defines it."""
+    for call in command.calls:
+        if isinstance(call, Define | Alter) and any(name.startswith("spark_") for name in call.attributes):
+            for row in all_rows(ask, Display(object_type="PROCESS", name=call.name)):
+                if said := warning(call.name, row):
+                    _say_line(f"       : warning: {said}", say)
 
 
 def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:

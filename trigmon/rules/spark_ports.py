@@ -13,9 +13,10 @@ import ipaddress
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
-from trigmon.mq.attributes import Process
-from trigmon.mq.enums import ApplType, SparkDeployMode, SparkStart
+from trigmon.mq.attributes import ATTRIBUTES, Process
+from trigmon.mq.enums import ApplType, ObjectType, SparkDeployMode, SparkStart
 from trigmon.rules import spark_programs
 
 LOOPBACK = "127.0.0.1"
@@ -71,6 +72,14 @@ def open_to_others(process: Process) -> Iterator[str]:
     elif (address := variables.get(PAGE_ADDRESS)) and not is_loopback(address):
         yield f"SPKENV({PAGE_ADDRESS}={address})"
     yield from (f"SPKCONF({each})" for each in opened(said))
+
+
+def warning(name: str, attributes: Mapping[str, Any]) -> str:
+    """Return the sentence for a person who defines such a process, "" where its driver is closed to others."""
+    table = ATTRIBUTES[ObjectType.PROCESS]
+    known = {key: table[key].read(value, name) for key, value in attributes.items() if key in table}
+    opened = " ".join(open_to_others(Process(name=name, **known)))
+    return f"PROCESS {name} has a Spark driver that strangers may speak to: {opened}" if opened else ""
 
 
 def closed(process: Process) -> tuple[str, str]:
