@@ -209,8 +209,8 @@ def _monitor(change):
     def plant(patches: Patches) -> None:
         right = opening._monitor_opened
 
-        def opened(queue, facts, now, ids):
-            return right(*change(queue, facts), now, ids)
+        def opened(queue, facts, found, now, ids):
+            return right(*change(queue, facts), found, now, ids)
 
         patches.setattr(opening, "_monitor_opened", opened)
 
@@ -234,7 +234,7 @@ def _browser_is_a_monitor(right, call, facts, found, now, ids):
     decision = right(call, facts, found, now, ids)
     if facts.queue is None or not call.options & OpenOption.BROWSE or call.options & (INPUT | 1):
         return decision
-    more = opening._monitor_opened(facts.queue, facts, now, ids)
+    more = opening._monitor_opened(facts.queue, facts, None, now, ids)
     return replace(
         decision,
         changes=[*decision.changes, *(c for effect in more for c in effect.changes)],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from trigmon.qmgr.two_stores import OwnHalf, SharedHalf
 from trigmon.store.group import MemoryGroup
 from trigmon.store.memory import MemoryStore
-from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
+from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from trigmon.store.postgres.group import PostgresGroup
@@ -86,7 +86,7 @@ class InDirectory:
 
     def empty(self) -> None:
         """See :class:`Stores`."""
-        for file in self._directory.glob(f"{FILE_NAME}*"):
+        for file in self._directory.iterdir():
             file.unlink()
 
     def end(self) -> None:
