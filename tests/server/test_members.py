@@ -250,14 +250,14 @@ class TestAMemberThatDies:
 
 
 class TestAMemberThatTakesLongToStart:
-    def test_it_comes_up_though_that_is_longer_than_its_lease(self, daemon, tmp_path):
+    def test_it_comes_up_though_that_is_longer_than_its_lease(self, daemon):
         said = settings(lease_s=1)
         (first,) = members(daemon, "QM1", said=said)
-        objects = tmp_path / "objects.yaml"
-        os.mkfifo(objects)  # whoever reads it waits for who writes it
-        (slow,) = members(daemon, "QM2", said=said | {"qmgr.definitions": str(objects)}, start=False)
-        slow.launch()
-        with objects.open("w") as writing:
+        reading, objects = os.pipe()  # its definitions end when this test has written them
+        (slow,) = members(daemon, "QM2", said=said | {"qmgr.definitions": f"/dev/fd/{reading}"}, start=False)
+        slow.launch(pass_fds=[reading])
+        os.close(reading)
+        with os.fdopen(objects, "w") as writing:
             began_s = time.monotonic()
             until(lambda: time.monotonic() > began_s + 3)
             assert [row["state"] for row in told(first)["members"]] == ["serving", "serving"]
