@@ -256,7 +256,7 @@ class Endpoint:
         messages, heard = dbus.Messages(), []
         for step in steps:
             if "said" in step:
-                with suppress(BrokenPipeError):  # the keeper need not stay for the last answers
+                with suppress(BrokenPipeError, ConnectionResetError):  # the keeper need not stay for the last answers
                     link.sendall(base64.b64decode(step["said"]))
                 continue
             while not heard:

@@ -28,10 +28,11 @@ def shift_own_time(daemon, ms):
     ((said,),) = db.execute("SELECT value FROM meta WHERE key = 'own_time'").fetchall()
     kept = json.loads(said)
     db.execute(
-        "UPDATE meta SET value = ? WHERE key = 'own_time'",
+        "UPDATE meta SET value = ?, sum = NULL WHERE key = 'own_time'",
         (json.dumps({**kept, "ahead_ms": kept["ahead_ms"] + ms, "own_ms": kept["own_ms"] + ms}),),
     )
-    db.execute("UPDATE message SET expires_ms = expires_ms + ? WHERE expires_ms > 0", (ms,))
+    # A row without a checksum is believed, as one that an earlier version wrote.
+    db.execute("UPDATE message SET header = NULL, expires_ms = expires_ms + ? WHERE expires_ms > 0", (ms,))
     db.close()
 
 
