@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from tests.postgres import STANDBY, Server, place, shared
+from tests.waiting import until
 from tests.worlds import World
 from trigmon.mq.calls import Get, Put
 from trigmon.mq.descriptors import MessageDescriptor
@@ -18,7 +19,7 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, StoreTooNew, Unfit, Unreachable
-from trigmon.store.postgres.connection import Place, connect
+from trigmon.store.postgres.connection import Place, closed_when_it_fails, connect
 from trigmon.store.postgres.schemas import GROUP, OWN
 from trigmon.store.postgres.store import PostgresStore
 
@@ -95,6 +96,15 @@ class TestItsStart:
             connect(where)
         assert "someone" not in str(where)
         assert isinstance(caught.value, StoreBroken)
+
+    def test_a_session_that_the_server_ends_for_its_idleness_is_unreachable_and_not_broken(self, server):
+        where = Place(server.dsn, "idle", accept_loss=True, lease_ms=200)
+        connection = connect(where)
+        with pytest.raises(Unreachable, match="idle-in-transaction timeout"), closed_when_it_fails(connection, where):
+            connection.execute("BEGIN")
+            until(lambda: not sql(where, "SELECT 1 FROM pg_stat_activity WHERE pid = %s", connection.info.backend_pid))
+            connection.execute("SELECT 1")
+        assert connection.closed
 
     def test_what_the_server_may_lose_is_refused_until_it_is_put_up_with(self, server):
         where = Place(server.dsn, "careful")

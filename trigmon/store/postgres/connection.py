@@ -83,10 +83,8 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
         link = _LINK | {"tcp_user_timeout": str(patience_ms)}
         conninfo = make_conninfo(place.dsn, **{key: value for key, value in link.items() if key not in said})
         connection = psycopg.connect(conninfo, autocommit=True, application_name=f"trigmon {place.schema}")
-    except psycopg.OperationalError as error:
-        raise Unreachable(f"{place}: {error}") from error
     except psycopg.Error as error:
-        raise StoreBroken(f"{place}: {error}") from error
+        raise translated(error, str(place)) from error
     with closed_when_it_fails(connection, place):
         _prepare(connection, place, "group" if schema is GROUP else "store")
         migrate(connection, place.schema, schema, str(place))
@@ -98,15 +96,22 @@ def closed_when_it_fails(connection: psycopg.Connection[Any], place: Place) -> I
     """The first words of a session. Where they fail it is closed; raises Unreachable, StoreBroken for the driver's."""
     try:
         yield
-    except psycopg.OperationalError as error:
-        connection.close()
-        raise Unreachable(f"{place}: {error}") from error
     except psycopg.Error as error:
         connection.close()
-        raise StoreBroken(f"{place}: {error}") from error
+        raise translated(error, str(place)) from error
     except BaseException:
         connection.close()
         raise
+
+
+def translated(error: psycopg.Error, what: str) -> StoreBroken:
+    """Returns Unreachable where the session was lost, which another attempt may mend; StoreBroken for all else.
+
+    PostgreSQL ends a session with severity FATAL, and the driver's class does not always say so: the end of a session
+    that was idle in a transaction is an InternalError to it.
+    """
+    is_lost = isinstance(error, psycopg.OperationalError) or error.diag.severity_nonlocalized == "FATAL"
+    return (Unreachable if is_lost else StoreBroken)(f"{what}: {error}")
 
 
 def _prepare(connection: psycopg.Connection[Any], place: Place, section: str) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import psycopg
 
-from trigmon.store.port import DirectoryInUse, StoreBroken, Unreachable
-from trigmon.store.postgres.connection import Place
+from trigmon.store.port import DirectoryInUse, Unreachable
+from trigmon.store.postgres.connection import Place, translated
 
 # Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
 # that has lost it stops. For whom the database is at work (he waits for a lock, for the standby, or for its next step
@@ -64,10 +64,8 @@ def take(connection: psycopg.Connection[Any], name: str, lease_ms: int) -> int |
             row = connection.execute(TAKE, values).fetchone()
     except psycopg.errors.LockNotAvailable:
         return None
-    except psycopg.OperationalError as error:
-        raise Unreachable(f"taking over {name}: {error}") from error
     except psycopg.Error as error:
-        raise StoreBroken(f"taking over {name}: {error}") from error
+        raise translated(error, f"taking over {name}") from error
     return None if row is None else int(row[0])
 
 
