@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.calls import Alter, Call, Define
 from trigmon.mq.enums import ObjectType
-from trigmon.rules.defining import DEFAULT_OBJECTS
+from trigmon.rules.objects.define import DEFAULT_OBJECTS
 
 names = st.text("ABZabz019./_%", min_size=1, max_size=48)
 texts = st.one_of(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.postgres import shared
 from trigmon.simulate.in_process import InProcess
-from trigmon.simulate.reading import read_files
-from trigmon.simulate.stores import InSchema
+from trigmon.simulate.scenario_files import read_files
+from trigmon.simulate.scenario_stores import InSchema
 
 FOLDER = Path(__file__).parent / "scenarios"
 

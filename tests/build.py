@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue, Process
 from trigmon.mq.enums import TriggerControl
-from trigmon.rules.facts import NO_DEPTH, QueueFacts
-from trigmon.rules.triggers.situation import Happened, Situation
+from trigmon.rules.model.facts import NO_DEPTH, QueueFacts
+from trigmon.rules.model.situation import Happened, Situation
 
 
 def a_queue(waiting: int = 0, at_priority: int = 0, open_input_count: int = 0, **attributes: Any) -> QueueFacts:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import trigmon
-from trigmon import places
+from trigmon import paths
 from trigmon.client.connection import Connection
 from trigmon.mq.calls import Define
 from trigmon.wire import codec
@@ -39,9 +39,9 @@ class Daemon:
         self.inside = inside
         self.program = program
         self.settings = dict(settings or {})
-        self.data = self.home / places.file_name(name)
-        self.socket = self.home / ".run" / places.file_name(name) / places.SOCKET_NAME
-        self.log = self.home / f"{places.file_name(name)}.log"
+        self.data = self.home / paths.file_name(name)
+        self.socket = self.home / ".run" / paths.file_name(name) / paths.SOCKET_NAME
+        self.log = self.home / f"{paths.file_name(name)}.log"
         self.process = None
 
     @property
@@ -78,7 +78,7 @@ class Daemon:
     def wait_until_ready(self):
         """Waits until clients can connect."""
         deadline = time.monotonic() + READY_S
-        while not places.answers(self.socket):
+        while not paths.answers(self.socket):
             if self.process.poll() is not None:
                 raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log.read_text()}")
             assert time.monotonic() < deadline, self.log.read_text()

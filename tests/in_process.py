@@ -12,8 +12,8 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.qmgr.two_stores import TwoStores
-from trigmon.store.group import MemoryGroup
-from trigmon.store.memory import MemoryStore
+from trigmon.store.memory.group import MemoryGroup
+from trigmon.store.memory.store import MemoryStore
 
 
 class InProcess:

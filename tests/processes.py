@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from trigmon.launch import claims
+from trigmon.keeper import run_directory
 
 
 def of_run(run_id: str) -> list[int]:
     """The process ids of all that a run's program has started and that still run."""
-    return [pid for pid in claims.all_processes() if claims.run_of(pid) == run_id and claims.start_ticks(pid)]
+    return [
+        pid
+        for pid in run_directory.all_processes()
+        if run_directory.run_of(pid) == run_id and run_directory.start_ticks(pid)
+    ]

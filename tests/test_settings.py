@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from trigmon import places, settings
+from trigmon import paths, settings
 
 
 @pytest.fixture
@@ -50,11 +50,11 @@ def test_each_layer_is_stronger_than_the_one_before_and_known_as_the_origin(load
         ("C", "environment TRIGMON_QMGR_NAME"),
         ("D", "command line"),
     ]
-    assert load().origin("qmgr.data").startswith(str(places.shipped("config")))
+    assert load().origin("qmgr.data").startswith(str(paths.shipped("config")))
 
 
 def test_the_shipped_file_shows_every_key_with_its_reason_and_no_other():
-    lines = (places.shipped("config") / "trigmon.yaml").read_text().splitlines()
+    lines = (paths.shipped("config") / "trigmon.yaml").read_text().splitlines()
     found, section = set(), ""
     for before, line in zip(["", *lines], lines, strict=False):
         if match := re.match(r"(\w+):$", line):
@@ -185,7 +185,7 @@ def test_what_is_said_of_a_group_without_its_name_is_refused_from_any_layer(load
 
 
 def test_a_copy_of_the_shipped_file_says_nothing_of_a_group(load):
-    assert load((places.shipped("config") / "trigmon.yaml").read_text()).group.name is None
+    assert load((paths.shipped("config") / "trigmon.yaml").read_text()).group.name is None
 
 
 def test_a_file_that_is_not_there_is_refused_by_name(load, tmp_path):

@@ -11,11 +11,11 @@ from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
+from trigmon.qmgr.events import Telling
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
-from trigmon.qmgr.telling import Telling
-from trigmon.rules.decision import Aside, NotAside, QueueHeld
-from trigmon.store.memory import MemoryStore
+from trigmon.rules.model.decision import Aside, NotAside, QueueHeld
+from trigmon.store.memory.store import MemoryStore
 from trigmon.store.port import Store
 from trigmon.store.postgres.store import PostgresStore
 from trigmon.store.sqlite.store import SqliteStore

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # what type checkers take for true, without the import of
 if TYPE_CHECKING:
     from typing import Any
 
-    from trigmon.client.connecting import connect
+    from trigmon.client.address import connect
     from trigmon.client.connection import Connection
     from trigmon.client.message import Message, Receipt
     from trigmon.client.queue import Queue
@@ -45,7 +45,7 @@ _HOMES = {
     "Reason": "trigmon.mq.reasons",
     "Receipt": "trigmon.client.message",
     "Triggered": "trigmon.client.triggered",
-    "connect": "trigmon.client.connecting",
+    "connect": "trigmon.client.address",
     "triggered": "trigmon.client.triggered",
 }
 

@@ -24,7 +24,7 @@ from pydantic import (
     ValidationError,
 )
 
-from trigmon import files, places, yaml12
+from trigmon import files, paths, yaml12
 from trigmon.mq.shortening import shortened
 from trigmon.setting_values import (
     Address,
@@ -69,8 +69,8 @@ class QmgrSettings(_Section):
 
     @property
     def directory(self) -> Path:
-        """The data directory, by the rule of :mod:`trigmon.places`."""
-        return places.data_directory(self.name, self.data)
+        """The data directory, by the rule of :mod:`trigmon.paths`."""
+        return paths.data_directory(self.name, self.data)
 
 
 class ServerSettings(_Section):
@@ -273,7 +273,7 @@ def _layers(
 
 
 def _shipped(problems: list[str]) -> dict[str, _Found]:
-    return _from_file(places.shipped("config") / "trigmon.yaml", problems)
+    return _from_file(paths.shipped("config") / "trigmon.yaml", problems)
 
 
 def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
@@ -377,7 +377,7 @@ def _in_vain(settings: Settings, found: Mapping[str, _Found]) -> list[str]:
 
 def _said(problem: Any, found: Mapping[str, _Found]) -> str:
     key = ".".join(str(step) for step in problem["loc"][:2])
-    origin = found[key].origin if key in found else str(places.shipped("config") / "trigmon.yaml")
+    origin = found[key].origin if key in found else str(paths.shipped("config") / "trigmon.yaml")
     own_words = problem["msg"].removeprefix("Value error, ")
     if own_words == problem["msg"]:
         return f"{origin}: {key}: {own_words.lower()}, not {problem['input']!r}"

@@ -62,10 +62,10 @@ from typing import Any, Unpack
 
 from trigmon.client.connection import Connection
 from trigmon.client.message import Message, Receipt
-from trigmon.client.words import Data, GetWords, Match, PutWords
-from trigmon.definitions.models import long_name
-from trigmon.definitions.plan import plan
-from trigmon.definitions.read import read_files
+from trigmon.client.option_names import Data, GetWords, Match, PutWords
+from trigmon.definitions.apply_plan import plan
+from trigmon.definitions.definition_files import read_files
+from trigmon.definitions.object_models import long_name
 from trigmon.mq.calls import Alter, Call, Define, Display, Get, Open
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, OpenOption
@@ -75,7 +75,7 @@ from trigmon.mq.replies import Explained, Opened, Reply
 from trigmon.mqsc.script import run
 from trigmon.qmgr.sessions import Session
 from trigmon.simulate.in_process import InProcess
-from trigmon.simulate.link import InProcessLink
+from trigmon.simulate.local_client import InProcessLink
 from trigmon.simulate.stage import Available
 
 INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"

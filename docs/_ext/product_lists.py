@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType, word
-from trigmon.server.problems import EXITS
+from trigmon.server.exit_status import EXITS
 
 ROOT = Path(__file__).parents[2]
 _LINK_TO_SOURCE = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
@@ -54,7 +54,7 @@ class Exits(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return one table, in the order of trigmon/server/problems.py."""
+        """Return one table, in the order of trigmon/server/exit_status.py."""
         head = ["| status | met | systemd starts it again |", "|---|---|---|"]
         rows = [f"| {_status(e.status)} | {e.met} | {'yes' if e.is_tried_again else 'no'} |" for e in EXITS]
         kept = [row for row, e in zip(rows, EXITS, strict=True) if e.program == self.arguments[0]]

@@ -15,11 +15,11 @@ import pytest
 
 from tests.acceptance import flights_figures
 from tests.acceptance.dying import KILLED, MOMENTS, run
-from trigmon import places
+from trigmon import paths
 from trigmon.demo import data
 from trigmon.mq.calls import Clear, Display, Runs
 
-PROCESS_DEFS = places.shipped("process_defs")
+PROCESS_DEFS = paths.shipped("process_defs")
 PUT = PROCESS_DEFS / "flights_put.py"
 JOB_S = 3000
 
@@ -71,7 +71,7 @@ def depth(qm, name):
 def pipeline(daemon, tmp_path, monkeypatch):
     monkeypatch.setenv("FLIGHTS_OUTPUT", str(tmp_path / "out"))
     house = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
-    applied = house.trigmon("apply", str(places.shipped("config") / "queues.yaml"), str(PROCESS_DEFS))
+    applied = house.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(PROCESS_DEFS))
     assert applied.returncode == 0, applied.stderr
     return Pipeline(house, tmp_path / "out")
 
@@ -134,7 +134,7 @@ DAYS = {"2013-01-01": ROWS[:20], "2013-01-02": ROWS[20:21], "2013-01-03": ROWS[2
 def put(shared_daemon, monkeypatch):
     """Runs the program over a year of three days, to be killed at a call; its exit status."""
     monkeypatch.setattr(data, "year", lambda: DAYS)
-    applied = shared_daemon.trigmon("apply", str(places.shipped("config") / "queues.yaml"), str(PROCESS_DEFS))
+    applied = shared_daemon.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(PROCESS_DEFS))
     assert applied.returncode == 0, applied.stderr
     return lambda *words, **dies: run(PUT, *words, env=shared_daemon.env, **dies)
 

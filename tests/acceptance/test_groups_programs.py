@@ -17,11 +17,11 @@ import pytest
 
 from tests.acceptance.dying import KILLED, MOMENTS, run
 from tests.waiting import until
-from trigmon import places
+from trigmon import paths
 from trigmon.client.queue import Queue
 from trigmon.mq.calls import Clear, Display, Runs
 
-PROGRAMS = places.shipped("process_defs")
+PROGRAMS = paths.shipped("process_defs")
 PUT, GET = PROGRAMS / "groups_put.py", PROGRAMS / "groups_get.py"
 QUEUES = ("GROUPS.IN", "GROUPS.ORDERS", "GROUPS.PUT.STATUS", "GROUPS.GET.STATUS", "GROUPS.FAILED")
 KEEP = ("message", "segments")
@@ -66,7 +66,7 @@ class House:
 
 def applied(daemon):
     """The queue manager with the shipped definitions."""
-    done = daemon.trigmon("apply", str(places.shipped("config") / "groups.yaml"), str(PROGRAMS))
+    done = daemon.trigmon("apply", str(paths.shipped("config") / "groups.yaml"), str(PROGRAMS))
     assert done.returncode == 0, done.stderr
     return daemon
 

@@ -8,12 +8,12 @@ import pyarrow.parquet
 import pytest
 import yaml
 
-from trigmon import places
+from trigmon import paths
 from trigmon.mq.calls import Display, Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-PROCESS_DEFS = places.shipped("process_defs")
+PROCESS_DEFS = paths.shipped("process_defs")
 INITIATION_Q = "initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 # The shipped job, which says at its end what the table of the database holds, and is killed once behind a commit.

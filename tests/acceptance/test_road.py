@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from trigmon import places
+from trigmon import paths
 from trigmon.demo import data
-from trigmon.launch.spark.java import write_shim
+from trigmon.launch.spark.cold.java import write_shim
 from trigmon.mq.calls import Display, Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -74,11 +74,11 @@ def test_a_job_killed_between_its_write_and_its_settling_loses_and_doubles_nothi
     use_bundled_java(monkeypatch, tmp_path)
     definitions = tmp_path / "definitions"
     definitions.mkdir()
-    shutil.copy(places.shipped("process_defs") / "FLIGHTS.LOAD.yaml", definitions)
-    job = DYING.format(process_defs=str(places.shipped("process_defs")), marker=str(tmp_path / "died"))
+    shutil.copy(paths.shipped("process_defs") / "FLIGHTS.LOAD.yaml", definitions)
+    job = DYING.format(process_defs=str(paths.shipped("process_defs")), marker=str(tmp_path / "died"))
     (definitions / "flights_load.py").write_text(job)
     house = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
-    applied = house.trigmon("apply", str(places.shipped("config") / "queues.yaml"), str(definitions))
+    applied = house.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(definitions))
     assert applied.returncode == 0, applied.stderr
     rows = data.flights()[:200]
     with house.connect() as qm:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.attacks.stage import SECRET
 from tests.attacks.table import MEMBER, MONITOR, STRANGER, add
-from trigmon.launch import talk
+from trigmon.keeper import protocol
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PTRACE_SEIZE = 0x4206
@@ -121,7 +121,7 @@ _KEEPER = "SYSTEM.DEFAULT.INITIATION.QUEUE.1.keeper"
 
 
 def _keeper(place):
-    link = talk.connected(place.home / "m" / "monitors", _KEEPER)
+    link = protocol.connected(place.home / "m" / "monitors", _KEEPER)
     assert link is not None, "the keeper does not listen"
     link.settimeout(10)
     return link
@@ -133,8 +133,8 @@ def _ask_keeper(place, name, user, environment=None):
     order = {"argv": ["/usr/bin/touch", str(place.marks / name)], "environment": environment or {}}
     order |= {"working_directory": "/", "directory": str(place.home / "m" / "runs" / run), "user": user}
     with _keeper(place) as link:
-        link.sendall(talk.line("start", run=run, time_limit_s=0, grace_s=1, may_change_users=True, **order))
-        said, lines = [], talk.Lines()
+        link.sendall(protocol.line("start", run=run, time_limit_s=0, grace_s=1, may_change_users=True, **order))
+        said, lines = [], protocol.Lines()
         while not any(one.get("run") == run and one["say"] in ("ended", "failed") for one in said):
             said += lines.feed(link.recv(1 << 16))
     return [one["say"] for one in said if one.get("run") == run]

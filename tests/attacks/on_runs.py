@@ -9,8 +9,8 @@ from contextlib import suppress
 from tests.attacks.stage import INITQ
 from tests.attacks.table import MEMBER, MONITOR, TCP, add
 from tests.waiting import until
-from trigmon.launch import claims
-from trigmon.monitor import ledger
+from trigmon.keeper import run_directory
+from trigmon.monitor import run_changes
 from trigmon.mq import calls
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
@@ -193,7 +193,7 @@ def _record(place, name, state, **more):
     trigger = TriggerMessage(appl_id=f"/usr/bin/touch {place.marks}/{name}", **said)
     run_id = f"{0xA000000000000000 + abs(hash(name)) % (1 << 60):016x}"
     fields = {"state": state, "monitor": place.monitors_name, "now_ms": 1, "initiation_q": INITQ, "occasion": "1"}
-    return run_id, ledger.recorded(run_id, trigger, **fields, **more)
+    return run_id, run_changes.recorded(run_id, trigger, **fields, **more)
 
 
 def _write_run(place, name, state, **more):
@@ -264,7 +264,13 @@ def _claim(place, pid, name):
     record |= {"kept_by": "gone", "start_ms": 1}
     directory = place.home / "m" / "runs" / run_id
     directory.mkdir(mode=0o700)
-    claim = {"keeper": "gone", "boot": claims.boot_id(), "pid": pid, "ticks": claims.start_ticks(pid), "start_ms": 1}
+    claim = {
+        "keeper": "gone",
+        "boot": run_directory.boot_id(),
+        "pid": pid,
+        "ticks": run_directory.start_ticks(pid),
+        "start_ms": 1,
+    }
     (directory / "claim").write_text(json.dumps(claim) + "\n")
     with place.connect() as qm:
         qm.call(calls.RecordRun(run_id=run_id, record=record))

@@ -13,7 +13,7 @@ from tests.worlds import World
 from trigmon.mq.calls import Clear, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption, Persistence
-from trigmon.rules.changes import AddMessage
+from trigmon.rules.model.changes import AddMessage
 from trigmon.rules.verbs import VERBS
 
 INITQ, FEW = "SYSTEM.DEFAULT.INITIATION.QUEUE", 10

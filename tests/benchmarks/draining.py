@@ -20,7 +20,7 @@ import pyarrow.parquet
 import trigmon
 from tests.benchmarks.heads import BATCH
 from tests.daemons import Daemon, define
-from trigmon.launch.spark.java import find_java
+from trigmon.launch.spark.cold.java import find_java
 from trigmon.spark import drain
 
 Q, BODY, A_FILE = "DRAINED", b"x" * 1024, 10_000

@@ -15,10 +15,10 @@ from pathlib import Path
 from tests.benchmarks.measuring import Figures, bars, in_turns, told
 from tests.daemons import Daemon, define
 from tests.waiting import until
-from trigmon.launch.spark import make_archive
-from trigmon.launch.spark.archive import Archives
-from trigmon.launch.spark.java import find_java
-from trigmon.launch.spark.submit import spark_home
+from trigmon.launch.spark.cold import make_archive
+from trigmon.launch.spark.cold.class_archive import Archives
+from trigmon.launch.spark.cold.java import find_java
+from trigmon.launch.spark.cold.submit import spark_home
 from trigmon.mq.calls import Runs
 
 PLAIN = "plain spark-submit"

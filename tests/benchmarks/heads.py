@@ -17,7 +17,7 @@ from trigmon.mq.calls import Get
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
 from trigmon.mq.replies import WasGot
-from trigmon.rules.changes import AddMessage
+from trigmon.rules.model.changes import AddMessage
 
 BATCH, GROUP, MIXED, CORREL_IDS = 10_000, 10, 10, 2
 IN_GROUP, LAST = MsgFlag.MSG_IN_GROUP.value, (MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP).value

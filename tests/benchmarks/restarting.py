@@ -14,8 +14,8 @@ from tests.daemons import Daemon
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import ObjectType
-from trigmon.places import file_name
-from trigmon.rules.changes import AddMessage, SetDefinition
+from trigmon.paths import file_name
+from trigmon.rules.model.changes import AddMessage, SetDefinition
 from trigmon.store.sqlite.store import SqliteStore
 
 Q, BODY = "MANY", b"x" * 1024

@@ -59,7 +59,7 @@ def test_one_that_no_job_would_use_is_told_apart(trigmon, tmp_path):
 
 
 def test_without_a_spark_or_a_java_nothing_is_made_and_it_says_what_is_missing(trigmon, monkeypatch, tmp_path):
-    monkeypatch.setattr("trigmon.launch.spark.java._bundled_home", lambda: None)
+    monkeypatch.setattr("trigmon.launch.spark.cold.java._bundled_home", lambda: None)
     (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="8"\n')
     monkeypatch.setenv("PATH", "/none")
     refused = trigmon("make")

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Trigmon, objects, run_cli
 from tests.launch.conftest import make_order
 from trigmon.cli.config import meaningless
-from trigmon.launch.words import environment
+from trigmon.launch.arguments import environment
 
 
 def test_settings_are_shown_with_their_origin(trigmon: Trigmon, tmp_path: Path):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Trigmon, run_cli
-from trigmon import places
+from trigmon import paths
 
 DUMPS = Path(__file__).parents[1] / "mqsc" / "dumps"
 SOUND = """\
@@ -34,13 +34,13 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_definitions_we_ship_are_clean():
-    result = run_cli("lint", str(places.shipped("config") / "queues.yaml"), str(places.shipped("process_defs")))
+    result = run_cli("lint", str(paths.shipped("config") / "queues.yaml"), str(paths.shipped("process_defs")))
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "nothing found in 7 objects\n"
 
 
 def test_a_directory_of_ours_leaves_the_settings_out():
-    assert run_cli("lint", str(places.shipped("config")), str(places.shipped("process_defs"))).exit_code == 0
+    assert run_cli("lint", str(paths.shipped("config")), str(paths.shipped("process_defs"))).exit_code == 0
 
 
 def test_what_is_found_in_a_file_is_told_with_its_line_risk_and_remedy(file: Path):

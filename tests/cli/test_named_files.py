@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import run_cli
 from tests.daemons import Daemon
-from trigmon.launch.port import LaunchError
+from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.users import listed
 
 HUGE = "9" * 200_000

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Trigmon, objects, run_cli
 from tests.daemons import define
 from tests.strangers import as_nobody
-from trigmon import places
+from trigmon import paths
 from trigmon.mq.calls import Display
 
 
@@ -380,7 +380,7 @@ def test_nobody_there_is_exit_6_with_the_remedy():
 
 def test_the_shipped_definitions_name_a_dead_letter_queue_and_applied_again_change_nothing(daemon):
     house = daemon()
-    shipped = [str(places.shipped("config") / "queues.yaml"), str(places.shipped("process_defs"))]
+    shipped = [str(paths.shipped("config") / "queues.yaml"), str(paths.shipped("process_defs"))]
     assert house.trigmon("apply", *shipped).returncode == 0
     with house.connect() as qm:
         (row,) = qm.call(Display(object_type="QMGR")).rows

@@ -11,7 +11,7 @@ import pytest
 import trigmon
 from tests.client.conftest import WELCOME
 from tests.daemons import define
-from trigmon.client import connecting
+from trigmon.client import address
 from trigmon.client.transport import Transport
 from trigmon.mq.calls import Ping, Put
 from trigmon.mq.replies import Done, Opened, Refused
@@ -201,9 +201,9 @@ class TestACallHasALimit:
         with pytest.raises(ValueError, match="TRIGMON_CALL_TIMEOUT=soon: it is a number of seconds"):
             trigmon.connect("unix:/nowhere")
         monkeypatch.setenv("TRIGMON_CALL_TIMEOUT", "0")
-        assert connecting._call_timeout_s() == 0
+        assert address._call_timeout_s() == 0
         monkeypatch.delenv("TRIGMON_CALL_TIMEOUT")
-        assert connecting._call_timeout_s() == 60
+        assert address._call_timeout_s() == 60
 
 
 class TestSeveralAddresses:

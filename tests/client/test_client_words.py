@@ -2,35 +2,35 @@
 
 import pytest
 
-from trigmon.client import words
+from trigmon.client import option_names
 from trigmon.mq import enums, errors
 from trigmon.mq.descriptors import CCSID_UTF8, MessageDescriptor
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, MsgType, OpenOption, Persistence, PutOption, ReportOption
 
 
 def put(**said):
-    return words.put_parts(said, is_text=False)
+    return option_names.put_parts(said, is_text=False)
 
 
 def test_every_option_has_its_word():
     for member in PutOption:
         assert put(**{member.name.lower(): True}) == (MessageDescriptor(), member)
     for member in GetOption:
-        assert words.get_bits({member.name.lower(): True}) == member
+        assert option_names.get_bits({member.name.lower(): True}) == member
     for member in OpenOption:
-        assert words.open_bits([member.name.lower()]) == member
+        assert option_names.open_bits([member.name.lower()]) == member
 
 
 def test_an_option_that_is_false_is_not_taken():
     assert put(syncpoint=False, new_msg_id=True) == (MessageDescriptor(), PutOption.NEW_MSG_ID)
-    assert words.get_bits({"wait": False}) == 0
+    assert option_names.get_bits({"wait": False}) == 0
 
 
 def test_open_takes_words_members_and_their_sum():
     both = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
-    assert words.open_bits(["input_shared", "OUTPUT"]) == both
-    assert words.open_bits([OpenOption.INPUT_SHARED, OpenOption.OUTPUT]) == both
-    assert words.open_bits([both]) == both
+    assert option_names.open_bits(["input_shared", "OUTPUT"]) == both
+    assert option_names.open_bits([OpenOption.INPUT_SHARED, OpenOption.OUTPUT]) == both
+    assert option_names.open_bits([both]) == both
 
 
 @pytest.mark.parametrize("said", [Persistence.PERSISTENT, "persistent", "PERSISTENT", 1])
@@ -50,10 +50,10 @@ def test_ids_are_text_or_bytes_padded_to_24():
 
 
 def test_text_has_format_mqstr_unless_it_is_told_otherwise():
-    descriptor, _ = words.put_parts({}, is_text=True)
+    descriptor, _ = option_names.put_parts({}, is_text=True)
     assert (descriptor.format, descriptor.coded_char_set_id) == ("MQSTR", CCSID_UTF8)
-    assert words.put_parts({"format": "JSON"}, is_text=True)[0].format == "JSON"
-    assert words.put_parts({"syncpoint": True}, is_text=True)[0].format == "MQSTR"
+    assert option_names.put_parts({"format": "JSON"}, is_text=True)[0].format == "JSON"
+    assert option_names.put_parts({"syncpoint": True}, is_text=True)[0].format == "MQSTR"
 
 
 def test_expiry_is_in_tenths_by_either_name_but_not_by_both():
@@ -97,13 +97,13 @@ def test_a_word_of_put_that_comes_later_is_refused_by_name(said):
 @pytest.mark.parametrize("said", ["convert", "set_signal", "mark_browse_handle"])
 def test_a_word_of_get_that_comes_later_is_refused_by_name(said):
     with pytest.raises(errors.FunctionNotSupported, match=f"{said}: this word of get"):
-        words.get_bits({said: True})
-    assert words.get_bits({said: False}) == 0
+        option_names.get_bits({said: True})
+    assert option_names.get_bits({said: False}) == 0
 
 
 def test_a_word_of_open_that_comes_later_is_refused_by_name():
     with pytest.raises(errors.FunctionNotSupported, match="alternate_user_authority"):
-        words.open_bits(["alternate_user_authority"])
+        option_names.open_bits(["alternate_user_authority"])
 
 
 def test_flags_are_said_as_bits_a_word_or_several():
@@ -120,45 +120,47 @@ def test_a_word_that_is_none_is_a_type_error_with_the_nearest():
     with pytest.raises(TypeError, match="put takes no 'prioritty'; did you mean 'priority'"):
         put(prioritty=5)
     with pytest.raises(TypeError, match="get takes no 'sincpoint'; did you mean 'syncpoint'"):
-        words.get_bits({"sincpoint": True})
+        option_names.get_bits({"sincpoint": True})
     with pytest.raises(errors.OptionsError, match="'outputt' is none of"):
-        words.open_bits(["outputt"])
+        option_names.open_bits(["outputt"])
 
 
 def test_match_names_the_fields_that_must_agree():
-    assert words.match_parts(None) == {}
-    assert words.match_parts({"correl_id": b"c"}) == {
+    assert option_names.match_parts(None) == {}
+    assert option_names.match_parts({"correl_id": b"c"}) == {
         "match": MatchOption.CORREL_ID,
         "correl_id": b"c".ljust(24, b"\0"),
     }
-    both = words.match_parts({"group_id": "g", "msg_seq_number": 3})
+    both = option_names.match_parts({"group_id": "g", "msg_seq_number": 3})
     assert both == {"match": 0xC, "group_id": b"g".ljust(24, b"\0"), "msg_seq_number": 3}
     with pytest.raises(errors.FunctionNotSupported, match="msg_token"):
-        words.match_parts({"msg_token": b"g"})
+        option_names.match_parts({"msg_token": b"g"})
     with pytest.raises(TypeError, match="did you mean 'correl_id'"):
-        words.match_parts({"corel_id": b"c"})
+        option_names.match_parts({"corel_id": b"c"})
 
 
 def test_data_is_bytes_of_any_kind_or_text():
-    assert [words.as_bytes(data) for data in (b"a", bytearray(b"a"), memoryview(b"a"), "a")] == [b"a"] * 4
+    assert [option_names.as_bytes(data) for data in (b"a", bytearray(b"a"), memoryview(b"a"), "a")] == [b"a"] * 4
     with pytest.raises(TypeError, match="bytes or text, not int"):
-        words.as_bytes(5)
+        option_names.as_bytes(5)
 
 
 def test_an_objects_type_is_a_word_a_member_or_any_queue():
-    assert [words.object_type(said) for said in ("queue", "qlocal", enums.ObjectType.PROCESS, 15)] == [
+    assert [option_names.object_type(said) for said in ("queue", "qlocal", enums.ObjectType.PROCESS, 15)] == [
         "queue",
         "QLOCAL",
         "PROCESS",
         "QMGR",
     ]
     with pytest.raises(errors.ObjectTypeError):
-        words.object_type("topic")
+        option_names.object_type("topic")
 
 
 def test_the_words_for_type_checkers_are_the_words_that_are_read():
-    assert set(words.PutWords.__annotations__) == {*words._PUT, *words.READERS, "context"} - {"none"}
-    assert set(words.GetWords.__annotations__) == set(words._GET)
+    assert set(option_names.PutWords.__annotations__) == {*option_names._PUT, *option_names.READERS, "context"} - {
+        "none"
+    }
+    assert set(option_names.GetWords.__annotations__) == set(option_names._GET)
 
 
 class TestAContextThatIsPassedOn:
@@ -166,7 +168,7 @@ class TestAContextThatIsPassedOn:
         class Opened:
             handle = 7
 
-        assert words.handle_of({"context": Opened()}) == 7
-        assert words.handle_of({"context": 7}) == 7
-        assert words.handle_of({"context": None}) == words.handle_of({}) == 0
-        assert words.put_parts({"context": Opened(), "pass_all_context": True}, False)[1] == 0x200
+        assert option_names.handle_of({"context": Opened()}) == 7
+        assert option_names.handle_of({"context": 7}) == 7
+        assert option_names.handle_of({"context": None}) == option_names.handle_of({}) == 0
+        assert option_names.put_parts({"context": Opened(), "pass_all_context": True}, False)[1] == 0x200

@@ -10,8 +10,8 @@ import pytest
 import trigmon
 from tests.client.conftest import WELCOME
 from tests.daemons import define
-from trigmon import places
-from trigmon.client.connecting import default_address, tcp_address
+from trigmon import paths
+from trigmon.client.address import default_address, tcp_address
 from trigmon.mq.calls import DisplayHandles
 from trigmon.mq.replies import Refused
 from trigmon.settings import SettingsError
@@ -32,7 +32,7 @@ def nowhere(tmp_path, monkeypatch):
 def listen(directory, name):
     (directory / name).mkdir()
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(str(directory / name / places.SOCKET_NAME))
+    listening.bind(str(directory / name / paths.SOCKET_NAME))
     listening.listen()
     return listening
 
@@ -143,7 +143,7 @@ def test_a_socket_nobody_listens_on_is_not_available(tmp_path):
 
 def test_who_never_says_welcome_is_not_available(tmp_path):
     with listen(tmp_path, "MUTE"), pytest.raises(trigmon.QMgrNotAvailable, match="no welcome within"):
-        trigmon.connect(f"unix:{tmp_path}/MUTE/{places.SOCKET_NAME}", timeout_s=0.1)
+        trigmon.connect(f"unix:{tmp_path}/MUTE/{paths.SOCKET_NAME}", timeout_s=0.1)
 
 
 def test_a_full_backlog_is_waited_for_and_then_not_available(tmp_path):
@@ -182,7 +182,7 @@ def test_a_socket_that_lets_nobody_in_is_a_matter_of_authority(tmp_path):
         "except trigmon.MQError as error: print(int(error.reason), error.about)\n"
     )
     with listen(tmp_path, "PRIVATE"):
-        path = tmp_path / "PRIVATE" / places.SOCKET_NAME
+        path = tmp_path / "PRIVATE" / paths.SOCKET_NAME
         said = subprocess.run([sys.executable, "-c", code, f"unix:{path}"], capture_output=True, text=True, check=True)
     assert said.stdout.startswith(f"2035 {path}: permission denied, and it has no group to join")
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.waiting import until
-from trigmon.launch import claims
+from trigmon.keeper import run_directory
 
 PROGRAM = "import sys, time, trigmon; trigmon.connect(sys.argv[1]); print('connected', flush=True); time.sleep(600)"
 DRIVER = f"""
@@ -37,9 +37,9 @@ def test_a_triggered_pyspark_program_ends_with_its_driver_and_no_other_with_its_
     try:
         if lives:
             time.sleep(1.5)
-            assert claims.start_ticks(program)
+            assert run_directory.start_ticks(program)
         else:
-            until(lambda: not claims.start_ticks(program))
+            until(lambda: not run_directory.start_ticks(program))
     finally:
         if lives:
             os.kill(program, signal.SIGKILL)

@@ -11,7 +11,7 @@ import pytest
 
 import trigmon
 from tests.strangers import as_user, meanwhile_as_user
-from trigmon import places
+from trigmon import paths
 from trigmon.client import peer
 from trigmon.wire import codec
 
@@ -56,7 +56,7 @@ def test_who_is_meant_can_be_said_and_is_the_program_s_own_user_or_the_owner_of_
     trigmon.connect(f"{stranger}/QM1?user={BOB}").drop()
     as_user(BOB, lambda: trigmon.connect(stranger).drop())
     monkeypatch.setenv("TRIGMON_RUNTIME", str(tmp_path))
-    directory = places.socket_path("QM1").parent
+    directory = paths.socket_path("QM1").parent
     directory.mkdir()
     os.chown(directory, BOB, BOB)
     trigmon.connect(f"{stranger}/QM1").drop()

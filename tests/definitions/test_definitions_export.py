@@ -7,9 +7,9 @@ from hypothesis import given
 from tests.any_objects import changed_defaults, commands
 from tests.in_process import InProcess
 from trigmon import yaml12
-from trigmon.definitions.export import yaml_text
-from trigmon.definitions.plan import plan
-from trigmon.definitions.read import read_text
+from trigmon.definitions.apply_plan import plan
+from trigmon.definitions.definition_files import read_text
+from trigmon.definitions.to_yaml import yaml_text
 from trigmon.mq.calls import Alter, Call, Define
 from trigmon.mq.errors import MQError
 

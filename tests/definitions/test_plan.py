@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.in_process import InProcess
-from trigmon.definitions.plan import Change, plan
-from trigmon.definitions.read import DefinitionError, read_text
+from trigmon.definitions.apply_plan import Change, plan
+from trigmon.definitions.definition_files import DefinitionError, read_text
 from trigmon.mq.calls import Alter, Define, Delete, Open
 
 FILE = """

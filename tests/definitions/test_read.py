@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trigmon.definitions.read import DefinitionError, Wanted, read_files, read_text
+from trigmon.definitions.definition_files import DefinitionError, Wanted, read_files, read_text
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.enums import (
     ApplType,

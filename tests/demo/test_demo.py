@@ -15,7 +15,7 @@ import pytest
 from tests.server.test_monitor_child import is_alive
 from trigmon import demo
 from trigmon.demo import data
-from trigmon.launch.spark import java
+from trigmon.launch.spark.cold import java
 
 
 @pytest.fixture

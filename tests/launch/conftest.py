@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.houses import House
-from trigmon.launch.port import Order
+from trigmon.launch.launch_plan import Order
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType

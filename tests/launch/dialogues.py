@@ -21,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from trigmon.launch import claims, dbus, systemd, talk
-from trigmon.launch.units import Units
+from trigmon.keeper import dbus, protocol, run_directory, systemd_bus
+from trigmon.keeper.systemd_units import Units
 
 RECORDED = Path(__file__).with_name("dialogues")
 PLACE = Path("/srv/trigmon")
@@ -54,7 +54,7 @@ class Stage:
 
     def start(self, run_id: str, *argv: str, **more: Any) -> Any:
         directory = self.directory / "runs" / run_id
-        claims.make(directory, KEEPER)
+        run_directory.make(directory, KEEPER)
         order = {
             "run": run_id,
             "argv": list(argv),
@@ -93,7 +93,7 @@ class Stage:
 
     def unit_started(self, run: Any) -> None:
         self.told.append(("started", run.run_id, run.pid))
-        claims.note_start(run.directory, run.pid, run.start_ms, run.argv)
+        run_directory.note_start(run.directory, run.pid, run.start_ms, run.argv)
 
     def unit_failed(self, run: Any, why: str) -> None:
         self.told.append(("failed", run.run_id, why))
@@ -134,7 +134,7 @@ def takes_too_long(stage: Stage) -> None:
 def is_told_to_end(stage: Stage) -> None:
     run = stage.start("r", "/bin/sleep", "60")
     stage.until("started", "r")
-    run.end(talk.STOPPED, 5.0)
+    run.end(protocol.STOPPED, 5.0)
     stage.until("ended", "r")
 
 
@@ -143,7 +143,9 @@ def ended_while_nobody_was_there(stage: Stage) -> None:
     _, _, pid = stage.until("started", "r")
     stage.come_again()
     until = time.monotonic() + WAIT_S
-    while claims.start_ticks(pid) and time.monotonic() < until:  # when it is played again the process is nobody's
+    while (
+        run_directory.start_ticks(pid) and time.monotonic() < until
+    ):  # when it is played again the process is nobody's
         time.sleep(0.05)
     stage.adopt()
     stage.until("ended", "r")
@@ -163,7 +165,7 @@ SCENES = (
 # -- recording ----------------------------------------------------------------------------------------------
 
 
-class Recorder(systemd.Manager):
+class Recorder(systemd_bus.Manager):
     """A connection that writes down what is said on it."""
 
     connections: ClassVar[list[list[dict[str, Any]]]] = []
@@ -199,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 def record() -> None:
     """Records all scenes with the systemd that runs here."""
-    systemd.Manager = Recorder  # type: ignore[misc]
+    systemd_bus.Manager = Recorder  # type: ignore[misc]
     RECORDED.mkdir(exist_ok=True)
     for scene in SCENES:
         shutil.rmtree(PLACE, ignore_errors=True)

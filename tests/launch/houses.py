@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from trigmon.launch import talk
-from trigmon.launch.keeping import KeeperGone, Keepers
-from trigmon.launch.port import LaunchPlan
-from trigmon.launch.subreaper import parent_of
+from trigmon.keeper import protocol
+from trigmon.keeper.subreaper import parent_of
+from trigmon.launch.keeper_client import KeeperGone, Keepers
+from trigmon.launch.launch_plan import LaunchPlan
 
 WAIT_S = 20.0
 NAME = "Q.1.keeper"
@@ -23,7 +23,7 @@ NAME = "Q.1.keeper"
 class House:
     """A monitor's end of one keeper, and the runs' directory."""
 
-    def __init__(self, directory, launcher=talk.PROCESS):
+    def __init__(self, directory, launcher=protocol.PROCESS):
         self.directory = directory
         self.launcher = launcher
         self.monitors = directory / "monitors"
@@ -106,7 +106,7 @@ class House:
     def end(self):
         for keeper in self.keepers.all():
             for run_id in list(keeper.runs):
-                keeper.stop(run_id, talk.STOPPED, 0)
+                keeper.stop(run_id, protocol.STOPPED, 0)
                 self.wait_for("ended", run_id)
         self.keepers.close()
 

@@ -15,12 +15,12 @@ from tests.launch import test_keeper
 from tests.launch.houses import NAME, House, is_gone
 from tests.launch.test_keeper import deaf  # noqa: F401 - deaf is a fixture
 from tests.waiting import until
-from trigmon.launch import claims, systemd, talk, unit
+from trigmon.keeper import protocol, run_directory, systemd_bus, systemd_unit
 
 
 @pytest.fixture
 def house(tmp_path):
-    made = House(tmp_path, talk.SYSTEMD)
+    made = House(tmp_path, protocol.SYSTEMD)
     yield made
     made.end()
     until(lambda: not units())  # here, other than in life, the next run is called the same
@@ -28,7 +28,7 @@ def house(tmp_path):
 
 def show(run_id, *names):
     """Properties of a run's unit."""
-    return systemctl("show", unit.name_of(run_id), *(f"--property={name}" for name in names)).splitlines()
+    return systemctl("show", systemd_unit.name_of(run_id), *(f"--property={name}" for name in names)).splitlines()
 
 
 def systemctl(*argv):
@@ -40,7 +40,7 @@ def units():
 
     That is when its control group is empty, which cgroup version 1 tells nobody in a namespace: here a stop tells it.
     """
-    found = json.loads(systemctl("list-units", "--all", "--output=json", unit.PATTERN))
+    found = json.loads(systemctl("list-units", "--all", "--output=json", systemd_unit.PATTERN))
     for each in found:
         if each["active"] == "inactive":
             systemctl("stop", each["unit"])
@@ -78,8 +78,8 @@ class TestStarting:
     def test_it_has_a_control_group_of_its_own_in_our_slice_and_its_unit_is_gone_afterwards(self, house):
         house.shell("r", "cat /proc/self/cgroup; read x < gate", working_directory=house.directory)
         house.wait_for_output("r")
-        assert f"/{unit.SLICE}/{unit.name_of('r')}" in house.output("r")
-        house.keeper.stop("r", talk.STOPPED, 1)
+        assert f"/{systemd_unit.SLICE}/{systemd_unit.name_of('r')}" in house.output("r")
+        house.keeper.stop("r", protocol.STOPPED, 1)
         house.wait_for("ended", "r")
         until(lambda: not units())
 
@@ -95,8 +95,8 @@ class TestStarting:
         house.wait_for_output("r")
         house.wait_for("started", "r")
         assert "sesame" in house.output("r")
-        assert "sesame" not in systemctl("show", unit.name_of("r"))
-        assert not (house.run("r") / unit.ENVIRONMENT).exists()
+        assert "sesame" not in systemctl("show", systemd_unit.name_of("r"))
+        assert not (house.run("r") / systemd_unit.ENVIRONMENT).exists()
 
     @pytest.mark.parametrize(("program", "why"), [("missing", "cannot be executed"), ("text", "cannot be executed")])
     def test_what_cannot_be_executed_is_told_with_its_reason_and_written(self, house, program, why):
@@ -104,7 +104,7 @@ class TestStarting:
         (house.directory / "text").chmod(0o755)
         house.start("r", house.directory / program)
         assert why in house.wait_for("failed", "r")["error"]
-        assert why in claims.read_exit(house.run("r"))["error"]
+        assert why in run_directory.read_exit(house.run("r"))["error"]
         until(lambda: not units())
 
     def test_a_working_directory_that_is_missing_is_told(self, house):
@@ -141,7 +141,7 @@ class TestLimits:
             asks={"open_files_limit": 77, "cpu_limit_s": 1},
         )
         ended = house.wait_for("ended", "r")
-        assert (ended["status"], ended["why"]) == (-signal.SIGXCPU, talk.cpu_limit(1))
+        assert (ended["status"], ended["why"]) == (-signal.SIGXCPU, protocol.cpu_limit(1))
         assert house.output("r").split() == ["77", "77", "1"]
 
     def test_it_runs_as_another_user_with_that_users_groups_and_its_files_stay_ours(self, house):
@@ -195,7 +195,7 @@ class TestTheKeeperDies:
         (house.directory / "gate").touch()
         until(lambda: is_gone(pid))
         assert house.keepers.there(NAME).runs == set()
-        said = claims.read_exit(house.run("r"))
+        said = run_directory.read_exit(house.run("r"))
         wanted = {"exit 0": 0, "exit 6": 6, "kill -9 $$": -9, "kill -TERM $$": -15}[text]
         assert (said["status"], said["pid"], said["why"]) == (wanted, pid, "")
         assert 0 < said["start_ms"] <= said["end_ms"] <= time.time() * 1000
@@ -207,18 +207,18 @@ class TestTheKeeperDies:
         house.keeper_is_killed(with_its_parent=True)
         until(lambda: is_gone(pid))
         house.keepers.there(NAME)
-        said = claims.read_exit(house.run("r"))
-        assert (said["status"], said["why"], said["limit_s"]) == (-signal.SIGTERM, talk.TIME_LIMIT, 1.5)
+        said = run_directory.read_exit(house.run("r"))
+        assert (said["status"], said["why"], said["limit_s"]) == (-signal.SIGTERM, protocol.TIME_LIMIT, 1.5)
 
     def test_a_run_that_was_to_end_is_still_killed_after_its_grace_and_why_is_known(self, house):
         house.shell("r", "trap '' TERM; echo deaf; while :; do sleep 0.05; done")
         house.wait_for_output("r")
-        house.keeper.stop("r", talk.CANCELLED, 1.0)
-        until(lambda: "ends" in claims.read(house.run("r")))
+        house.keeper.stop("r", protocol.CANCELLED, 1.0)
+        until(lambda: "ends" in run_directory.read(house.run("r")))
         house.keeper_is_killed(with_its_parent=True)
         assert house.keepers.there(NAME).runs == {"r"}
         ended = house.wait_for("ended", "r")
-        assert (ended["status"], ended["why"]) == (-signal.SIGKILL, talk.CANCELLED)
+        assert (ended["status"], ended["why"]) == (-signal.SIGKILL, protocol.CANCELLED)
 
     def test_one_that_is_told_to_end_leaves_its_units_alone(self, house):
         house.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=house.directory)
@@ -236,13 +236,13 @@ class TestTheKeeperDies:
         house.shell("r", "sleep 60")
         house.wait_for("started", "r")
         house.keeper_is_killed(with_its_parent=True)
-        systemctl("stop", unit.name_of("r"))
+        systemctl("stop", systemd_unit.name_of("r"))
         assert house.keepers.there(NAME).runs == set()
-        assert claims.read_exit(house.run("r")) is None
+        assert run_directory.read_exit(house.run("r")) is None
 
     def test_units_of_other_keepers_are_left_to_them(self, house, tmp_path):
         (tmp_path / "other").mkdir()
-        other = House(tmp_path / "other", talk.SYSTEMD)
+        other = House(tmp_path / "other", protocol.SYSTEMD)
         other.shell("theirs", "sleep 60")
         other.wait_for("started", "theirs")
         assert house.keepers.there(NAME).runs == set()
@@ -253,7 +253,7 @@ def test_a_keeper_that_ends_at_once_leaves_no_unit_of_a_run_whose_end_is_written
     """Several processes: systemd tells of the unit behind its end, one time in sixty to a keeper that is gone."""
     for number in range(40):
         (tmp_path / str(number)).mkdir()
-        house = House(tmp_path / str(number), talk.SYSTEMD)
+        house = House(tmp_path / str(number), protocol.SYSTEMD)
         house.shell("r", "sleep 60 & sleep 60; :")
         house.wait_for("started", "r")
         house.end()
@@ -281,7 +281,7 @@ class TestSystemdChanges:
     def test_a_unit_that_an_operator_stops_has_ended_by_sigterm(self, house):
         house.shell("r", "sleep 60")
         house.wait_for("started", "r")
-        systemctl("stop", unit.name_of("r"))
+        systemctl("stop", systemd_unit.name_of("r"))
         assert house.wait_for("ended", "r")["status"] == -signal.SIGTERM
 
 
@@ -297,5 +297,5 @@ def test_the_journal_knows_a_runs_lines_by_its_fields(house):
 
 
 def test_systemd_answers_here():
-    assert systemd.why_not() == ""
-    assert Path(systemd.socket_path()).is_socket()
+    assert systemd_bus.why_not() == ""
+    assert Path(systemd_bus.socket_path()).is_socket()

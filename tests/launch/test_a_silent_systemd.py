@@ -11,9 +11,9 @@ import time
 import pytest
 
 from tests.waiting import until
-from trigmon.launch import dbus, systemd, unit, units
-from trigmon.launch.keeper import Keeper
-from trigmon.launch.units import Unit
+from trigmon.keeper import dbus, systemd_bus, systemd_unit, systemd_units
+from trigmon.keeper.main import Keeper
+from trigmon.keeper.systemd_units import Unit
 
 LOOKED_S = 0.5
 FEW = 10
@@ -27,7 +27,7 @@ def silent(tmp_path, monkeypatch):
     door = socket.socket(socket.AF_UNIX)
     door.bind(str(path))
     door.listen()
-    monkeypatch.setattr(systemd, "socket_path", lambda: path)
+    monkeypatch.setattr(systemd_bus, "socket_path", lambda: path)
 
     def greet():
         while True:
@@ -97,7 +97,7 @@ def looks(keeper):
 
 
 def test_one_that_has_no_unit_rests_when_systemd_has_hung_up(silent, kept, monkeypatch, capfd):
-    monkeypatch.setattr(units, "_TRY_AGAIN_S", 0.0)
+    monkeypatch.setattr(systemd_units, "_TRY_AGAIN_S", 0.0)
     make, serve = kept
     keeper = make(60)
     keeper._units._connected()
@@ -109,7 +109,7 @@ def test_one_that_has_no_unit_rests_when_systemd_has_hung_up(silent, kept, monke
 
 
 def test_one_that_waits_for_no_more_than_systemds_answer_rests(silent, kept, tmp_path, monkeypatch):
-    monkeypatch.setattr(systemd, "PATIENCE_S", 3 * LOOKED_S)
+    monkeypatch.setattr(systemd_bus, "PATIENCE_S", 3 * LOOKED_S)
     make, serve = kept
     keeper = make(0)
     keeper._units._connected()
@@ -137,12 +137,12 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
         dbus.Message(
             dbus.SIGNAL,
             ("org.freedesktop.systemd1.Unit", properties),
-            unit.object_path(unit.name_of("ended")),
+            systemd_unit.object_path(systemd_unit.name_of("ended")),
             member="PropertiesChanged",
         ),
         dbus.Message(
             dbus.SIGNAL,
-            (unit.name_of("there"), unit.object_path(unit.name_of("there"))),
+            (systemd_unit.name_of("there"), systemd_unit.object_path(systemd_unit.name_of("there"))),
             member="UnitRemoved",
         ),
     ]

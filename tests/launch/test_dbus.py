@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trigmon.launch import dbus
+from trigmon.keeper import dbus
 
 # The header of a call as the specification's table lays it out: fixed part, fields (path, interface, member,
 # destination, signature) each on a boundary of eight bytes, then the body.

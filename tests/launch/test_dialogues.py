@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from tests.launch import dialogues
-from trigmon.launch import claims, systemd, talk, unit
+from trigmon.keeper import protocol, run_directory, systemd_bus, systemd_unit
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ def played(tmp_path, monkeypatch):
 
     def play(scene):
         door = tmp_path / "private"
-        monkeypatch.setattr(systemd, "socket_path", lambda: door)
-        monkeypatch.setattr(systemd, "is_the_users_own", lambda: False)
-        monkeypatch.setattr(claims, "start_ticks", lambda pid: 0)
+        monkeypatch.setattr(systemd_bus, "socket_path", lambda: door)
+        monkeypatch.setattr(systemd_bus, "is_the_users_own", lambda: False)
+        monkeypatch.setattr(run_directory, "start_ticks", lambda pid: 0)
         endpoint = dialogues.Endpoint(door, scene.__name__, tmp_path)
         stage = dialogues.Stage(tmp_path)
         scene(stage)
@@ -36,7 +36,7 @@ def test_a_program_that_ends_well_is_stopped_as_a_unit_and_its_state_is_its_exit
     (pid,), (ended,) = told["started"], told["ended"]
     assert (ended["status"], ended["pid"], ended["why"], ended["limit_s"]) == (0, pid, "", 0.0)
     assert 0 < ended["start_ms"] <= ended["end_ms"]
-    assert not (tmp_path / "runs/r" / unit.ENVIRONMENT).exists()
+    assert not (tmp_path / "runs/r" / systemd_unit.ENVIRONMENT).exists()
 
 
 def test_one_that_ends_badly_keeps_its_status_and_its_failure_is_reset(played):
@@ -55,13 +55,13 @@ def test_what_systemd_refuses_is_told_in_its_words(played):
 
 def test_the_time_limit_is_systemds_and_is_told_as_ours(played):
     ended = played(dialogues.takes_too_long)["ended"][0]
-    assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGTERM, talk.TIME_LIMIT, 0.5)
+    assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGTERM, protocol.TIME_LIMIT, 0.5)
 
 
 def test_a_stop_goes_to_all_of_the_control_group_and_its_reason_is_kept(played, tmp_path):
     ended = played(dialogues.is_told_to_end)["ended"][0]
-    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.STOPPED)
-    assert claims.read(tmp_path / "runs/r")["ends"] == talk.STOPPED
+    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.STOPPED)
+    assert run_directory.read(tmp_path / "runs/r")["ends"] == protocol.STOPPED
 
 
 def test_how_it_ended_while_nobody_was_there_is_asked_of_its_unit(played):

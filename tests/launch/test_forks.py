@@ -12,10 +12,10 @@ import pytest
 
 from tests.launch.houses import House, is_gone
 from tests.waiting import until
-from trigmon.launch import claims, talk
+from trigmon.keeper import protocol, run_directory
 
 ROOT = Path(__file__).parents[2]
-SERVER = [sys.executable, "-m", "trigmon.spark.warm.forking"]
+SERVER = [sys.executable, "-m", "trigmon.spark.warm.job_fork_server"]
 # A session of Spark Connect asks nothing of its server before it is used: no test here has one.
 REMOTE = "sc://localhost:1"
 
@@ -41,13 +41,13 @@ class Warm:
         """Runs a script; ``asks`` is what else the plan says."""
         script = self.house.directory / f"{run_id}.py"
         script.write_text(text)
-        plain = [sys.executable, "-m", "trigmon.spark.warm.running", script, *words]
+        plain = [sys.executable, "-m", "trigmon.spark.warm.job_process", script, *words]
         fork = {"fork": [str(word) for word in (script, *words)]}
         self.house.start(run_id, *plain, asks=fork | (asks or {}), **environment() | more)
 
     def is_forked(self, run_id):
         pid = self.house.wait_for("started", run_id)["pid"]
-        return b"trigmon.spark.warm.forking" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"trigmon.spark.warm.job_fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
     def ended(self, run_id):
         return self.house.wait_for("ended", run_id)
@@ -95,7 +95,7 @@ def test_it_is_the_fork_servers_copy_and_the_keepers_child_and_its_claim_names_i
     pid = warm.house.wait_for("started", "r")["pid"]
     assert warm.is_forked("r")
     assert warm.house.children() == {pid, warm.server}
-    assert claims.read(warm.house.run("r"))["pid"] == pid
+    assert run_directory.read(warm.house.run("r"))["pid"] == pid
 
 
 def test_its_session_is_the_one_it_was_given_and_its_queries_are_tagged(warm):
@@ -141,22 +141,22 @@ def test_limits_and_time_limits_bind_it(warm):
     warm.ended("r1")
     assert warm.house.output("r1") == f"{4096 << 20} (99, 99)\n"
     ended = warm.ended("r2")
-    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.TIME_LIMIT)
+    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.TIME_LIMIT)
 
 
 def test_processor_time_that_is_used_up_ends_it_and_is_told(warm):
     warm.start("r", "while True: pass", asks={"cpu_limit_s": 1})
-    assert warm.ended("r")["why"] == talk.cpu_limit(1)
+    assert warm.ended("r")["why"] == protocol.cpu_limit(1)
 
 
 def test_one_that_is_to_end_before_it_has_begun_ends(own):
     os.kill(own.server, signal.SIGSTOP)
     own.start("r", "import time; time.sleep(60)")
     until((own.house.run("r") / "claim").exists)
-    own.house.keeper.stop("r", talk.CANCELLED, 20)
+    own.house.keeper.stop("r", protocol.CANCELLED, 20)
     os.kill(own.server, signal.SIGCONT)
     ended = own.ended("r")
-    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.CANCELLED)
+    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.CANCELLED)
 
 
 def test_what_waits_for_a_fork_server_that_dies_is_started_plainly_and_once(own):
@@ -167,19 +167,19 @@ def test_what_waits_for_a_fork_server_that_dies_is_started_plainly_and_once(own)
     os.kill(own.server, signal.SIGKILL)
     for number in range(3):
         assert own.ended(f"r{number}")["status"] == 0
-        assert own.house.output(f"r{number}") == "trigmon.spark.warm.running\n"
+        assert own.house.output(f"r{number}") == "trigmon.spark.warm.job_process\n"
 
 
 def test_what_was_to_end_while_it_waited_ends_where_it_is_started_plainly(own):
     os.kill(own.server, signal.SIGSTOP)
     own.start("r", "import time; time.sleep(60)")
     until((own.house.run("r") / "claim").exists)
-    own.house.keeper.stop("r", talk.CANCELLED, 60)
+    own.house.keeper.stop("r", protocol.CANCELLED, 60)
     own.house.start("s", "/bin/true")  # behind it the stop has been heard
     own.ended("s")
     os.kill(own.server, signal.SIGKILL)
     ended = own.ended("r")
-    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.CANCELLED)
+    assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.CANCELLED)
 
 
 def test_another_fork_server_comes_when_one_has_died(own):
@@ -205,7 +205,7 @@ def test_one_that_runs_when_its_keeper_dies_runs_on_and_is_found(own):
     own.house.wait_for_output("r")
     pid = own.house.wait_for("started", "r")["pid"]
     own.house.keeper_is_killed()
-    found, descriptor = claims.open_program(claims.read(own.house.run("r")), "r")
+    found, descriptor = run_directory.open_program(run_directory.read(own.house.run("r")), "r")
     os.close(descriptor)
     assert found == pid
     os.killpg(pid, signal.SIGKILL)
@@ -215,7 +215,7 @@ class TestHelpers:
     def test_a_helper_whose_lease_is_over_is_ended(self, house):
         house.start("h", "/bin/sleep", "60", lease_s=0.5)
         ended = house.wait_for("ended", "h")
-        assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.KEEPER_ENDED)
+        assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.KEEPER_ENDED)
 
     def test_it_is_kept_as_long_as_that_is_said_again(self, house):
         house.start("h", "/bin/sleep", "60", lease_s=2)
@@ -224,7 +224,7 @@ class TestHelpers:
         house.start("r", "/bin/sleep", "3")
         house.wait_for("ended", "r")
         assert not [said for said in house.heard if said["say"] == "ended" and said["run"] == "h"]
-        house.keeper.stop("h", talk.STOPPED, 0)
+        house.keeper.stop("h", protocol.STOPPED, 0)
 
     def test_it_is_not_ended_under_the_hands_of_a_program(self, house):
         house.start("r", "/bin/sleep", "2")

@@ -9,8 +9,8 @@ import pytest
 from tests.launch.disks import SmallDisk
 from tests.launch.houses import House, is_gone
 from tests.waiting import until
-from trigmon.launch import claims
-from trigmon.launch.keeper_log import report
+from trigmon.keeper import run_directory
+from trigmon.keeper.keeper_log import report
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def test_an_end_on_a_full_disk_is_told_at_once_and_written_when_there_is_room(sm
     disk.fill()
     disk.gate.touch()
     assert small.wait_for("ended", "r")["status"] == 5
-    assert claims.read_exit(small.run("r")) is None
+    assert run_directory.read_exit(small.run("r")) is None
     small.monitor_is_killed()
     assert small.keeper.runs == {"r"}, "who asks is answered from memory"
     assert small.wait_for("ended", "r")["status"] == 5
     assert small.pid == pid
     disk.make_room()
-    assert until(lambda: claims.read_exit(small.run("r")))["status"] == 5
+    assert until(lambda: run_directory.read_exit(small.run("r")))["status"] == 5
     until(lambda: small.children() == set())
 
 
@@ -55,7 +55,7 @@ def test_a_keeper_that_is_killed_on_a_full_disk_loses_no_end(small, disk):
         small.keeper_is_killed()
         assert small.wait_for("ended", "r")["status"] == 6
     disk.make_room()
-    assert until(lambda: claims.read_exit(small.run("r")))["status"] == 6
+    assert until(lambda: run_directory.read_exit(small.run("r")))["status"] == 6
     until(lambda: is_gone(program))
 
 
@@ -93,7 +93,7 @@ def test_a_start_without_room_leaves_nothing_and_may_be_asked_for_again(small, d
 def test_a_claim_that_cannot_be_written_whole_is_none(tmp_path, disk):
     disk.fill()
     with pytest.raises(OSError, match="No space left"):
-        claims.make(disk.directory / "r", "keeper")
+        run_directory.make(disk.directory / "r", "keeper")
     assert not (disk.directory / "r").exists()
 
 

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from trigmon.launch.grants import Grants
+from trigmon.launch.launch_plan import LaunchError, LaunchPlan
 from trigmon.launch.launchers import launchers
-from trigmon.launch.port import LaunchError, LaunchPlan
-from trigmon.launch.process import environment
+from trigmon.launch.permissions import Grants
+from trigmon.launch.unix import environment
 from trigmon.mq.attributes import Process
 from trigmon.mq.enums import ApplType
 

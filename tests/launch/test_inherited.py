@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trigmon.launch.inherited import inherited
+from trigmon.launch.environment import inherited
 
 KEPT = [
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),

@@ -15,8 +15,8 @@ import pytest
 
 from tests.launch.houses import NAME, WAIT_S, House, is_gone
 from tests.waiting import until
-from trigmon.launch import claims, talk
-from trigmon.launch.keeping import KeeperGone, Keepers
+from trigmon.keeper import protocol, run_directory
+from trigmon.launch.keeper_client import KeeperGone, Keepers
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ class TestStarting:
     def test_it_is_claimed_before_and_its_process_and_its_end_are_told_and_written(self, house):
         house.shell("r", "exit 4")
         started = house.wait_for("started", "r")
-        claim = until(lambda: found if (found := claims.read(house.run("r"))).get("pid") else None)
+        claim = until(lambda: found if (found := run_directory.read(house.run("r"))).get("pid") else None)
         assert (claim["keeper"], claim["pid"], claim["start_ms"]) == (NAME, started["pid"], started["start_ms"])
         ended = house.wait_for("ended", "r")
-        assert claims.read_exit(house.run("r")) == {key: value for key, value in ended.items() if key != "say"}
+        assert run_directory.read_exit(house.run("r")) == {key: value for key, value in ended.items() if key != "say"}
         assert ended["start_ms"] <= ended["end_ms"]
 
     def test_a_run_that_has_been_claimed_is_not_started(self, house):
@@ -77,7 +77,7 @@ class TestStarting:
         (house.directory / "plain").write_text("#!/bin/sh\n")
         house.start("r", house.directory / program)
         assert house.wait_for("failed", "r")["errno"] == number
-        assert claims.read_exit(house.run("r"))["errno"] == number
+        assert run_directory.read_exit(house.run("r"))["errno"] == number
 
     def test_a_working_directory_that_is_missing_is_told(self, house):
         house.start("r", "/bin/true", working_directory=house.directory / "gone")
@@ -120,29 +120,29 @@ class TestEnding:
         house.shell("r", "sleep 60 & echo $!; wait", time_limit_s=0.3)
         (grandchild,) = house.wait_for_output("r")
         ended = house.wait_for("ended", "r")
-        assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGTERM, talk.TIME_LIMIT, 0.3)
+        assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGTERM, protocol.TIME_LIMIT, 0.3)
         until(lambda: is_gone(grandchild))
 
     def test_a_program_that_does_not_listen_is_killed_after_the_grace(self, house):
         began = time.monotonic()
         house.shell("r", "trap '' TERM; echo deaf; while :; do sleep 0.05; done", time_limit_s=0.3, grace_s=0.5)
         ended = house.wait_for("ended", "r")
-        assert (ended["status"], ended["why"]) == (-signal.SIGKILL, talk.TIME_LIMIT)
+        assert (ended["status"], ended["why"]) == (-signal.SIGKILL, protocol.TIME_LIMIT)
         assert time.monotonic() - began >= 0.8
 
     def test_a_program_that_cleans_up_in_its_grace_ends_with_its_own_status(self, house):
         house.shell("r", "trap 'echo clean; exit 7' TERM; echo; while :; do sleep 0.02; done")
         house.wait_for_output("r")
-        house.keeper.stop("r", talk.STOPPED, WAIT_S)
+        house.keeper.stop("r", protocol.STOPPED, WAIT_S)
         ended = house.wait_for("ended", "r")
-        assert (ended["status"], ended["why"]) == (7, talk.STOPPED)
+        assert (ended["status"], ended["why"]) == (7, protocol.STOPPED)
         assert house.output("r").endswith("clean\n")
 
     def test_a_stopped_program_is_ended_too(self, house):
         house.shell("r", "kill -STOP $$")
         pid = house.wait_for("started", "r")["pid"]
         until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
-        house.keeper.stop("r", talk.STOPPED, WAIT_S)
+        house.keeper.stop("r", protocol.STOPPED, WAIT_S)
         assert house.wait_for("ended", "r")["status"] == -signal.SIGTERM
 
 
@@ -206,7 +206,7 @@ class TestMonitorsComeAndGo:
         house.shell("r", "sleep 0.2; exit 6")
         house.wait_for("started", "r")
         house.monitor_is_killed()
-        assert until(lambda: claims.read_exit(house.run("r")))["status"] == 6
+        assert until(lambda: run_directory.read_exit(house.run("r")))["status"] == 6
 
     def test_what_a_killed_monitor_had_asked_for_is_done_before_the_next_is_greeted(self, house):
         house.shell("first", "exit 0")
@@ -239,7 +239,7 @@ class TestMonitorsComeAndGo:
         began = time.monotonic()
         assert os.waitpid(parent, 0) == (parent, 0)
         assert time.monotonic() - began < 7
-        assert claims.read_exit(house.run("r"))["status"] == 0
+        assert run_directory.read_exit(house.run("r"))["status"] == 0
 
     def test_a_path_of_any_length_will_do(self, tmp_path):
         long = tmp_path / ("d" * 120)
@@ -270,7 +270,7 @@ class TestTheKeeperDies:
         assert [(said["status"], said["pid"], said["start_ms"]) for said in ended] == [
             (7, said["pid"], said["start_ms"]) for said in started
         ]
-        assert claims.read_exit(house.run("r1"))["status"] == 7
+        assert run_directory.read_exit(house.run("r1"))["status"] == 7
         until(lambda: all(is_gone(said["pid"]) for said in started))
 
     def test_what_ends_while_it_is_dying_is_known_however_often_it_dies(self, house):
@@ -282,7 +282,7 @@ class TestTheKeeperDies:
             os.kill(pid, signal.SIGSTOP)
             until(lambda program=program: is_ended(program))
             house.keeper_is_killed()
-            assert until(lambda number=number: claims.read_exit(house.run(f"r{number}")))["status"] == number
+            assert until(lambda number=number: run_directory.read_exit(house.run(f"r{number}")))["status"] == number
 
     def test_a_keeper_whose_parent_was_killed_loses_nothing_when_it_is_killed_later(self, house):
         house.shell("r", self.GATED, working_directory=house.directory)
@@ -305,13 +305,13 @@ class TestTheKeeperDies:
         house.shell("r2", "trap 'sleep 1; exit 4' TERM; echo; while :; do sleep 0.05; done")
         for run_id in ("r1", "r2"):
             house.wait_for_output(run_id)
-        house.keeper.stop("r2", talk.CANCELLED, WAIT_S)
+        house.keeper.stop("r2", protocol.CANCELLED, WAIT_S)
         time.sleep(0.3)
         house.keeper_is_killed()
         ended = house.wait_for("ended", "r2")
-        assert (ended["status"], ended["why"]) == (4, talk.CANCELLED)
+        assert (ended["status"], ended["why"]) == (4, protocol.CANCELLED)
         ended = house.wait_for("ended", "r1")
-        assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGKILL, talk.TIME_LIMIT, 2)
+        assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGKILL, protocol.TIME_LIMIT, 2)
 
     def test_what_a_program_of_a_killed_keeper_leaves_behind_is_ended(self, house):
         house.shell("r", "setsid sleep 60 & echo $!; " + self.GATED, working_directory=house.directory)
@@ -325,59 +325,59 @@ class TestTheKeeperDies:
     def test_killed_with_its_parent_its_programs_run_on_and_their_claims_say_which_they_are(self, house):
         house.shell("r", "exec sleep 60")
         started = house.wait_for("started", "r")
-        until(lambda: claims.read(house.run("r")).get("pid"))
+        until(lambda: run_directory.read(house.run("r")).get("pid"))
         house.keeper_is_killed(with_its_parent=True)
-        claim = claims.read(house.run("r"))
-        pid, pidfd = claims.open_program(claim, "r")
+        claim = run_directory.read(house.run("r"))
+        pid, pidfd = run_directory.open_program(claim, "r")
         assert pid == started["pid"]
         os.kill(pid, signal.SIGKILL)
         assert select.select([pidfd], [], [], WAIT_S)[0]
         os.close(pidfd)
-        assert claims.open_program(claim, "r") is None
-        assert claims.read_exit(house.run("r")) is None
-        assert not claims.withdraw(house.run("r")), "it ran"
+        assert run_directory.open_program(claim, "r") is None
+        assert run_directory.read_exit(house.run("r")) is None
+        assert not run_directory.withdraw(house.run("r")), "it ran"
 
     def test_killed_before_it_noted_the_process_the_program_is_found_by_its_environment(self, house):
         run_id = f"{os.getpid():x}.{time.time_ns():x}"
         house.shell(run_id, "exec sleep 60")
         pid = house.wait_for("started", run_id)["pid"]
         house.keeper_is_killed(with_its_parent=True)
-        found, pidfd = claims.open_program({"keeper": NAME}, run_id)
+        found, pidfd = run_directory.open_program({"keeper": NAME}, run_id)
         os.close(pidfd)
         assert found == pid
         os.kill(pid, signal.SIGKILL)
 
     def test_a_claim_whose_program_never_came_to_be_is_taken_back_and_claimed_anew_once(self, house):
-        claims.make(house.run("r"), NAME, marks=True)
-        assert claims.withdraw(house.run("r"))
-        assert not claims.withdraw(house.run("r"))
+        run_directory.make(house.run("r"), NAME, marks=True)
+        assert run_directory.withdraw(house.run("r"))
+        assert not run_directory.withdraw(house.run("r"))
         house.shell("r", "echo once")
         house.wait_for("ended", "r")
-        assert not claims.withdraw(house.run("r"))
+        assert not run_directory.withdraw(house.run("r"))
         assert house.output("r") == "once\n"
 
     def test_a_claim_of_which_nobody_can_tell_whether_its_program_ran_stays(self, tmp_path):
-        claims.make(tmp_path / "earlier", NAME)
-        claims.make(tmp_path / "rebooted", NAME, marks=True)
+        run_directory.make(tmp_path / "earlier", NAME)
+        run_directory.make(tmp_path / "rebooted", NAME, marks=True)
         claim = (tmp_path / "rebooted" / "claim").read_text()
-        (tmp_path / "rebooted" / "claim").write_text(claim.replace(claims.boot_id(), "another"))
-        assert not claims.withdraw(tmp_path / "earlier")
-        assert not claims.withdraw(tmp_path / "rebooted")
+        (tmp_path / "rebooted" / "claim").write_text(claim.replace(run_directory.boot_id(), "another"))
+        assert not run_directory.withdraw(tmp_path / "earlier")
+        assert not run_directory.withdraw(tmp_path / "rebooted")
 
     def test_a_process_of_the_same_number_is_not_taken_for_it(self):
-        claim = {"boot": claims.boot_id(), "pid": os.getpid(), "ticks": claims.start_ticks(os.getpid())}
-        _, pidfd = claims.open_program(claim, "r")
+        claim = {"boot": run_directory.boot_id(), "pid": os.getpid(), "ticks": run_directory.start_ticks(os.getpid())}
+        _, pidfd = run_directory.open_program(claim, "r")
         os.close(pidfd)
-        assert claims.open_program(claim | {"ticks": claim["ticks"] - 1}, "r") is None
-        assert claims.open_program(claim | {"boot": "another"}, "r") is None
+        assert run_directory.open_program(claim | {"ticks": claim["ticks"] - 1}, "r") is None
+        assert run_directory.open_program(claim | {"boot": "another"}, "r") is None
 
     def test_sent_sigterm_it_ends_its_programs_writes_their_ends_and_ends(self, house):
         house.shell("r", "trap 'exit 9' TERM; echo; while :; do sleep 0.02; done")
         house.wait_for_output("r")
         keeper, pid = house.keeper, house.pid
         os.kill(pid, signal.SIGTERM)
-        assert house.wait_for("ended", "r")["why"] == talk.KEEPER_ENDED
-        assert claims.read_exit(house.run("r"))["status"] == 9
+        assert house.wait_for("ended", "r")["why"] == protocol.KEEPER_ENDED
+        assert run_directory.read_exit(house.run("r"))["status"] == 9
         with pytest.raises(KeeperGone):
             while select.select([keeper], [], [], WAIT_S)[0]:
                 keeper.hear()
@@ -395,11 +395,11 @@ class TestTheKeeperDies:
 
 def is_ended(pid):
     """Whether a process is a zombie, or gone."""
-    return not claims.start_ticks(pid)
+    return not run_directory.start_ticks(pid)
 
 
 def test_it_is_small_and_started_quickly():
     """What it imports is paid while the first launch of a monitor waits."""
-    code = "import sys, trigmon.launch.keeper; print(*sys.modules)"
+    code = "import sys, trigmon.keeper.main; print(*sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"msgspec", "pydantic", "structlog", "asyncio", "trigmon.mq", "dataclasses"} & set(said)

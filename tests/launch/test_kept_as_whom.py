@@ -19,8 +19,8 @@ import pytest
 
 from tests.launch.houses import House, is_gone
 from tests.waiting import until
-from trigmon.launch import claims, credentials, talk
-from trigmon.launch.kept import may_change_users
+from trigmon.keeper import credentials, protocol, run_directory
+from trigmon.keeper.process import may_change_users
 
 NOBODY = {"user": "nobody"}
 VALUE = "5ecret value"
@@ -92,9 +92,9 @@ class TestAsAnotherUser:
     def test_it_can_be_stopped(self, open_house):
         open_house.start("r", "/bin/sleep", "60", asks=NOBODY, working_directory="/")
         open_house.wait_for("started", "r")
-        open_house.keeper.stop("r", talk.STOPPED, 5)
+        open_house.keeper.stop("r", protocol.STOPPED, 5)
         ended = open_house.wait_for("ended", "r")
-        assert (ended["status"], ended["why"]) == (-signal.SIGTERM, talk.STOPPED)
+        assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.STOPPED)
 
     def test_what_the_kernel_will_not_execute_as_that_user_is_told(self, open_house):
         job = open_house.directory / "job"
@@ -118,7 +118,7 @@ class TestAsAnotherUser:
         frame = {"name": "root", "uid": 0, "gid": 0, "groups": []}
         directory = str(open_house.run("r"))
         start = {"argv": ["/bin/true"], "environment": {}, "working_directory": "/", "directory": directory}
-        open_house.keeper._say(talk.line("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame))
+        open_house.keeper._say(protocol.line("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame))
         assert "ever started as user 0" in open_house.wait_for("failed", "r")["error"]
 
     def test_a_keepers_right_is_not_lent_to_who_has_none(self, open_house):
@@ -206,7 +206,7 @@ class TestLimits:
         house.start("r", sys.executable, "-c", BUSY, asks={"cpu_limit_s": 1})
         ended = house.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGXCPU, "its limit of 1 s of processor time")
-        assert claims.read_exit(house.run("r"))["why"] == ended["why"]
+        assert run_directory.read_exit(house.run("r"))["why"] == ended["why"]
 
     def test_it_is_said_too_where_a_shell_hands_it_on(self, house):
         text = f"{sys.executable} -c '{BUSY}'; exit $?"
@@ -310,9 +310,9 @@ def test_all_of_it_together(open_house: House):
 
 
 def test_a_keeper_that_needs_none_of_it_does_not_import_it():
-    code = "import sys, trigmon.launch.keeper; print(*sys.modules)"
+    code = "import sys, trigmon.keeper.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"trigmon.launch.forked", "trigmon.launch.credentials", "resource", "shutil"} & set(loaded)
+    assert not {"trigmon.keeper.spawn", "trigmon.keeper.credentials", "resource", "shutil"} & set(loaded)
 
 
 def test_the_right_to_change_users_is_the_peers_own():

@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from trigmon.launch.port import LaunchError, LaunchPlan
-from trigmon.launch.process import ProcessLauncher, environment, find_program, tail, why_not
+from trigmon.launch.launch_plan import LaunchError, LaunchPlan
+from trigmon.launch.unix import ProcessLauncher, environment, find_program, tail, why_not
 
 
 def script(directory, text, name="job"):

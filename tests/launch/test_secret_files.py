@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from trigmon.launch import credentials
-from trigmon.launch.port import LaunchError
+from trigmon.keeper import credentials
+from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.secret_files import found
 
 

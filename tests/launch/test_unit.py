@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from trigmon.launch import talk, unit
+from trigmon.keeper import protocol, systemd_unit
 
 ORDER = {
     "run": "0abc",
@@ -39,7 +39,7 @@ ALWAYS = {
 
 
 def test_every_run_is_made_of_these_properties():
-    assert dict(unit.properties(ORDER)) == ALWAYS
+    assert dict(systemd_unit.properties(ORDER)) == ALWAYS
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def test_every_run_is_made_of_these_properties():
     ],
 )
 def test_what_an_order_asks_for_sets(asked, set_):
-    assert dict(unit.properties(ORDER | asked)) == ALWAYS | set_
+    assert dict(systemd_unit.properties(ORDER | asked)) == ALWAYS | set_
 
 
 def test_no_variable_but_the_names_of_the_cause_is_told_to_systemd():
-    assert "sesame" not in repr(unit.properties(ORDER))
+    assert "sesame" not in repr(systemd_unit.properties(ORDER))
 
 
 def test_what_is_not_utf8_is_refused_before_systemd_is_asked():
     with pytest.raises(ValueError, match="an argument is not UTF-8"):
-        unit.properties(ORDER | {"argv": ["/bin/x", "\udcff"]})
+        systemd_unit.properties(ORDER | {"argv": ["/bin/x", "\udcff"]})
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_is_not_utf8_is_refused_before_systemd_is_asked():
     ],
 )
 def test_variables_are_written_as_systemd_reads_them(environment, written):
-    assert unit.environment_file(environment).decode() == written
+    assert systemd_unit.environment_file(environment).decode() == written
 
 
 RAN = {"ExecMainPID": 7, "ExecMainStartTimestamp": 2_000_000, "ExecMainExitTimestamp": 5_000_000, "ExecMainCode": 1}
@@ -91,21 +91,21 @@ RAN = {"ExecMainPID": 7, "ExecMainStartTimestamp": 2_000_000, "ExecMainExitTimes
         ({"ExecMainStatus": 3, "Result": "exit-code"}, 3, ""),
         ({"ExecMainCode": 2, "ExecMainStatus": 9, "Result": "signal"}, -signal.SIGKILL, ""),
         ({"ExecMainCode": 3, "ExecMainStatus": 11, "Result": "core-dump"}, -signal.SIGSEGV, ""),
-        ({"ExecMainCode": 2, "ExecMainStatus": 9, "Result": "oom-kill"}, -signal.SIGKILL, talk.OUT_OF_MEMORY),
+        ({"ExecMainCode": 2, "ExecMainStatus": 9, "Result": "oom-kill"}, -signal.SIGKILL, protocol.OUT_OF_MEMORY),
         (
             {"ExecMainCode": 2, "ExecMainStatus": 15, "Result": "timeout", "RuntimeMaxUSec": 3_000_000},
             -15,
-            talk.TIME_LIMIT,
+            protocol.TIME_LIMIT,
         ),
-        ({"ExecMainCode": 2, "ExecMainStatus": 24, "Result": "signal", "LimitCPUSoft": 9}, -24, talk.cpu_limit(9)),
+        ({"ExecMainCode": 2, "ExecMainStatus": 24, "Result": "signal", "LimitCPUSoft": 9}, -24, protocol.cpu_limit(9)),
         ({"ExecMainCode": 2, "ExecMainStatus": 24, "Result": "signal", "LimitCPUSoft": 2**64 - 1}, -24, ""),
-        ({"ExecMainStatus": 4, "Result": "timeout", "RuntimeMaxUSec": 3_000_000}, 4, talk.TIME_LIMIT),
+        ({"ExecMainStatus": 4, "Result": "timeout", "RuntimeMaxUSec": 3_000_000}, 4, protocol.TIME_LIMIT),
         ({"ExecMainCode": 2, "ExecMainStatus": 9, "Result": "timeout", "RuntimeMaxUSec": 4_000_000}, -9, ""),
         ({"ExecMainCode": 2, "ExecMainStatus": 9, "Result": "timeout", "RuntimeMaxUSec": 2**64 - 1}, -9, ""),
     ],
 )
 def test_a_units_state_says_how_its_program_ended(state, status, why):
-    said = unit.exit_fields(RAN | state)
+    said = systemd_unit.exit_fields(RAN | state)
     assert (said["status"], said["why"]) == (status, why)
     assert (said["pid"], said["start_ms"], said["end_ms"]) == (7, 2000, 5000)
 
@@ -121,16 +121,16 @@ def test_a_units_state_says_how_its_program_ended(state, status, why):
     ],
 )
 def test_a_start_that_failed_before_the_program_says_what_failed(state, why):
-    assert why in unit.why_not_executed(state)
+    assert why in systemd_unit.why_not_executed(state)
 
 
 @pytest.mark.parametrize("state", [{"ExecMainCode": 1, "ExecMainStatus": 1}, {"ExecMainCode": 2, "ExecMainStatus": 9}])
 def test_a_program_that_ended_while_it_was_being_started_was_one(state):
-    assert unit.why_not_executed(state) == ""
+    assert systemd_unit.why_not_executed(state) == ""
 
 
 def test_a_units_name_path_and_run_are_each_others():
-    assert unit.name_of("0abc") == "trigmon-run-0abc.service"
-    assert unit.run_of("trigmon-run-0abc.service") == "0abc"
-    assert unit.run_of("ssh.service") == unit.run_of("trigmon-run-.service") == ""
-    assert unit.object_path("a-b.c") == "/org/freedesktop/systemd1/unit/a_2db_2ec"
+    assert systemd_unit.name_of("0abc") == "trigmon-run-0abc.service"
+    assert systemd_unit.run_of("trigmon-run-0abc.service") == "0abc"
+    assert systemd_unit.run_of("ssh.service") == systemd_unit.run_of("trigmon-run-.service") == ""
+    assert systemd_unit.object_path("a-b.c") == "/org/freedesktop/systemd1/unit/a_2db_2ec"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trigmon.launch import users
-from trigmon.launch.port import LaunchError
+from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.users import account, allowed, listed
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.launch.conftest import make_order
-from trigmon.launch.port import LaunchError
-from trigmon.launch.process import arguments
-from trigmon.launch.words import environment, environment_words
+from trigmon.launch.arguments import environment, environment_words
+from trigmon.launch.launch_plan import LaunchError
+from trigmon.launch.unix import arguments
 from trigmon.mq.descriptors import unpack_tmc2
-from trigmon.rules.programs import faults
+from trigmon.rules.runs.check_program import faults
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=30)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.daemons import define
 from tests.waiting import until
 from trigmon.monitor import monitor
-from trigmon.monitor.children import Limits
+from trigmon.monitor.child_process import Limits
 from trigmon.mq.calls import Alter, Display, Runs
 
 WAIT_S = 20.0

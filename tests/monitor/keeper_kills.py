@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.daemons import define
 from tests.launch.disks import SmallDisk
 from tests.waiting import until
-from trigmon.launch.subreaper import parent_of
+from trigmon.keeper.subreaper import parent_of
 from trigmon.mq.calls import Display, Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -92,7 +92,7 @@ class Siege:
             if entry.name.isdecimal():
                 with suppress(OSError):
                     words = (entry / "cmdline").read_bytes().split(b"\0")
-                    if b"trigmon.launch.keeper" in words and self._is_ours(int(entry.name)):
+                    if b"trigmon.keeper.main" in words and self._is_ours(int(entry.name)):
                         yield int(entry.name)
 
     def _is_ours(self, pid):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trigmon.launch import systemd
+from trigmon.keeper import systemd_bus
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_its_loop_feeds_the_watchdog_also_while_the_queue_manager_is_away(daemon
 
 
 @pytest.mark.skipif(
-    systemd.socket_path() == Path("/run/systemd/private") and systemd.why_not() == "", reason="one runs"
+    systemd_bus.socket_path() == Path("/run/systemd/private") and systemd_bus.why_not() == "", reason="one runs"
 )
 def test_where_no_systemd_runs_it_says_so_and_does_not_start(daemon, start, tmp_path):
     one = daemon()

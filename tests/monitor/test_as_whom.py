@@ -11,8 +11,8 @@ import pytest
 
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.launch.grants import Grants
-from trigmon.launch.subreaper import parent_of
+from trigmon.keeper.subreaper import parent_of
+from trigmon.launch.permissions import Grants
 from trigmon.mq.calls import Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"

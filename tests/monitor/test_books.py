@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from trigmon.monitor.books import Books
-from trigmon.monitor.link import LinkDown
+from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.reconnection import LinkDown
 from trigmon.mq.errors import QMgrNotAvailable
 
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from tests.waiting import until
-from trigmon.monitor.sweeping import SLICE, Sweep
+from trigmon.monitor.output_cleanup import SLICE, Sweep
 from trigmon.mq.calls import CancelRun, Pause, RecordRun, Resume, RetryRun
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
 from trigmon.mq.replies import Listing

@@ -118,7 +118,7 @@ def test_how_a_driver_ended_is_known_though_nobody_saw_its_supervisor_end(stage,
 
 
 def test_a_driver_that_cannot_be_killed_in_time_leaves_the_run_unknown_and_is_named(stage, master, driver, monkeypatch):
-    monkeypatch.setattr("trigmon.launch.spark.rest_start.KILL_S", 1)
+    monkeypatch.setattr("trigmon.launch.spark.cluster.rest_start.KILL_S", 1)
     stage.watch(grace_s=0.5)
     submitted = driver()
     until(lambda: started(stage))

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.waiting import until
-from trigmon.launch.port import Lead
-from trigmon.monitor.following import Follower
+from trigmon.launch.launch_plan import Lead
+from trigmon.monitor.spark_servers.progress_poller import Follower
 
 APP = "app-20261121195658-0000"
 

@@ -15,8 +15,8 @@ import pytest
 from tests.daemons import define
 from tests.monitor.killing import Proxy, frames, lines
 from tests.waiting import until
-from trigmon.launch import talk
-from trigmon.launch.keeping import Keepers
+from trigmon.keeper import protocol
+from trigmon.launch.keeper_client import Keepers
 from trigmon.mq.calls import Display, Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -131,7 +131,9 @@ def proxied(house):
     monitors.mkdir()
     keepers = Keepers(monitors, "behind.the.proxy")
     keepers.own()
-    proxy.door(talk.listen(monitors, f"{INITQ}.1.keeper"), lambda: talk.connected(monitors, "behind.the.proxy"), lines)
+    proxy.door(
+        protocol.listen(monitors, f"{INITQ}.1.keeper"), lambda: protocol.connected(monitors, "behind.the.proxy"), lines
+    )
     proxy.start()
     yield made, proxy, f"unix:{at}"
     proxy.end()

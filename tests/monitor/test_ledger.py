@@ -2,30 +2,30 @@ from __future__ import annotations
 
 import json
 
-from trigmon.monitor import ledger
+from trigmon.monitor import run_changes
 from trigmon.mq.descriptors import TriggerMessage
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=6, appl_id="a", user_data="u")
 
 
 def test_run_ids_ascend_with_time_and_do_not_meet():
-    ids = [ledger.new_run_id(1_700_000_000_000 + moment) for moment in range(100)]
+    ids = [run_changes.new_run_id(1_700_000_000_000 + moment) for moment in range(100)]
     assert ids == sorted(ids)
     assert {len(run_id) for run_id in ids} == {16}
-    last = ledger.new_run_id(5)
-    assert all(last < (last := ledger.new_run_id(5, last)) for _ in range(1000))
-    assert len({ledger.new_run_id(1) for _ in range(100)}) > 90
+    last = run_changes.new_run_id(5)
+    assert all(last < (last := run_changes.new_run_id(5, last)) for _ in range(1000))
+    assert len({run_changes.new_run_id(1) for _ in range(100)}) > 90
 
 
 def test_a_record_is_plain_json_and_gives_the_trigger_message_back():
-    record = ledger.recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
+    record = run_changes.recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
     assert json.loads(json.dumps(record)) == record
-    assert ledger.trigger_of(record) == TRIGGER
+    assert run_changes.trigger_of(record) == TRIGGER
     assert (record["state"], record["why"], record["recorded_ms"]) == ("held", "full", 5)
 
 
 def test_an_exit_status_and_a_signal_are_told_apart():
-    assert ledger.exited(3, "tail", 9) == {
+    assert run_changes.exited(3, "tail", 9) == {
         "state": "exited",
         "end_ms": 9,
         "exit_status": 3,
@@ -34,19 +34,19 @@ def test_an_exit_status_and_a_signal_are_told_apart():
         "why": "ended with status 3",
         "was_stopped": False,
     }
-    killed = ledger.exited(-9, "", 9)
+    killed = run_changes.exited(-9, "", 9)
     assert (killed["exit_status"], killed["signal"], killed["why"]) == (None, 9, "killed by SIGKILL")
-    assert ledger.how_it_ended(-40) == "killed by signal 40"
+    assert run_changes.how_it_ended(-40) == "killed by signal 40"
 
 
 def test_each_change_names_only_fields_of_the_record():
-    record = ledger.recorded("1", TRIGGER, state="due", monitor="m", now_ms=5)
+    record = run_changes.recorded("1", TRIGGER, state="due", monitor="m", now_ms=5)
     changes = [
-        ledger.held_again("w"),
-        ledger.started(1, 2, argv=["a"], directory="/d"),
-        ledger.failed("w", 3),
-        ledger.exited(0, "", 4),
-        ledger.unknown("w", "", 5),
+        run_changes.held_again("w"),
+        run_changes.started(1, 2, argv=["a"], directory="/d"),
+        run_changes.failed("w", 3),
+        run_changes.exited(0, "", 4),
+        run_changes.unknown("w", "", 5),
     ]
     assert all(set(change) - {"was_stopped"} <= set(record) for change in changes)
     assert [change["state"] for change in changes] == ["held", "started", "failed", "exited", "unknown"]

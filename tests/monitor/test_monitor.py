@@ -12,15 +12,15 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.launch.keeping import Keepers
+from trigmon.launch.keeper_client import Keepers
 from trigmon.launch.launchers import launchers
-from trigmon.launch.spark.serving import Serving, Shelf
-from trigmon.monitor import ledger, monitor
-from trigmon.monitor.books import Books
-from trigmon.monitor.children import Limits
-from trigmon.monitor.link import Link, LinkDown
+from trigmon.launch.spark.warm.connect_server import Serving, Shelf
+from trigmon.monitor import monitor, run_changes
+from trigmon.monitor.child_process import Limits
+from trigmon.monitor.ledger_writer import Books
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.warm import Warm
+from trigmon.monitor.reconnection import Link, LinkDown
+from trigmon.monitor.spark_servers.session_admission import Warm
 from trigmon.mq.calls import Alter, ChangeRun, Put, RecordRun, Runs
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
 from trigmon.mq.enums import ApplType
@@ -362,7 +362,7 @@ def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_
     warm = Warm(Shelf(stage.data), "m", Serving(), "QM1")
     programs = Programs(books, launchers(stage.data), stage.data / "runs", keepers, Limits(), warm, q_mgr_name="QM1")
     message = TriggerMessage(q_name="DROPPED", appl_type=6, appl_id=str(job))
-    record = ledger.recorded("dropped", message, state="held", monitor="m", now_ms=1, initiation_q=stage.initq)
+    record = run_changes.recorded("dropped", message, state="held", monitor="m", now_ms=1, initiation_q=stage.initq)
     stage.qm.call(RecordRun(run_id="dropped", record=record))
     programs.held(1)
     (run,) = stage.wait_for(q_name="DROPPED", state="failed")

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from trigmon.monitor.plan import DeadLetter, believed, process_for, read_trigger, startable
+from trigmon.monitor.trigger_plan import DeadLetter, believed, process_for, read_trigger, startable
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm
 from trigmon.mq.enums import ApplType, MsgType, SparkShort, SparkStart
-from trigmon.rules.starting import as_recorded
+from trigmon.rules.runs.admission import as_recorded
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", appl_type=int(ApplType.UNIX), appl_id="load", user_data="u")
 STARTED_HERE = {ApplType.UNIX, ApplType.SPARK}

@@ -17,12 +17,12 @@ from tests.daemons import define
 from tests.monitor.conftest import kill
 from tests.server.test_monitor_child import is_alive
 from tests.waiting import until
-from trigmon.launch import claims
-from trigmon.launch.keeping import Keepers
-from trigmon.launch.port import LaunchPlan
-from trigmon.launch.subreaper import children
-from trigmon.monitor import ledger, monitor
-from trigmon.monitor.posts import own_id
+from trigmon.keeper import run_directory
+from trigmon.keeper.subreaper import children
+from trigmon.launch.keeper_client import Keepers
+from trigmon.launch.launch_plan import LaunchPlan
+from trigmon.monitor import monitor, run_changes
+from trigmon.monitor.registration import own_id
 from trigmon.mq.calls import Alter, CancelRun, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run_states import DUE, HELD, STARTED
@@ -65,7 +65,7 @@ class House:
     def kill_keeper(self, *, with_its_parent=True):
         """The last that was started; alone it leaves nothing unknown, for its parent makes another."""
         parent = self.keeper()
-        (keeper,) = (pid for pid in children(parent) if b"trigmon.launch.keeper" in cmdline(pid))
+        (keeper,) = (pid for pid in children(parent) if b"trigmon.keeper.main" in cmdline(pid))
         if with_its_parent:
             os.kill(keeper, signal.SIGSTOP)  # else it would be the next one's parent
             os.kill(parent, signal.SIGKILL)
@@ -489,7 +489,7 @@ class TestRunsOnRecord:
     """What the ledger holds of a monitor that died, whatever it was doing."""
 
     # Looked for among all processes of the machine, where another run of these tests may be at work.
-    RUN_ID = ledger.new_run_id(1)
+    RUN_ID = run_changes.new_run_id(1)
 
     def record(self, house, state, run_ids=(RUN_ID,), number=1):
         """Records of the monitor that will be started, or of another number."""
@@ -499,7 +499,7 @@ class TestRunsOnRecord:
         name = f"{own_id(directory)}:{INITQ}:{number}"
         with house.daemon.connect() as qm:
             for run_id in run_ids:
-                record = ledger.recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
+                record = run_changes.recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
                 qm.call(RecordRun(run_id=run_id, record=record))
 
     def directory(self, house):
@@ -519,7 +519,7 @@ class TestRunsOnRecord:
         plan = LaunchPlan(argv=[str(house.job)], environment={})
         environment = os.environ | {"TRIGMON_RUN": run_id}
         keepers.own().start(run_id, plan, environment, self.directory(house), time_limit_s=0, grace_s=1)
-        until(lambda: (claims.read(self.directory(house)) or {}).get("pid"))
+        until(lambda: (run_directory.read(self.directory(house)) or {}).get("pid"))
         return keepers
 
     def test_a_due_run_that_had_started_and_runs_is_watched_and_not_started_again(self, house):
@@ -527,7 +527,7 @@ class TestRunsOnRecord:
         keepers = self.claimed(house)
         house.start_monitor()
         (run,) = house.wait_for(state="started")
-        assert run["pid"] == claims.read(self.directory(house))["pid"]
+        assert run["pid"] == run_directory.read(self.directory(house))["pid"]
         house.gate.touch()
         (run,) = house.wait_for(state="exited")
         assert run["exit_status"] == 0
@@ -537,10 +537,10 @@ class TestRunsOnRecord:
         self.record(house, DUE)
         house.gate.touch()
         self.claimed(house).close()
-        until(lambda: claims.read_exit(self.directory(house)))
+        until(lambda: run_directory.read_exit(self.directory(house)))
         house.start_monitor()
         (run,) = house.wait_for(state="exited")
-        claim = claims.read(self.directory(house))
+        claim = run_directory.read(self.directory(house))
         assert (run["exit_status"], run["pid"], run["start_ms"]) == (0, claim["pid"], claim["start_ms"])
         assert house.events("keeper started") == 0
 
@@ -550,7 +550,7 @@ class TestRunsOnRecord:
         keepers = Keepers(house.daemon.data / "monitors", f"{INITQ}.1.keeper")
         plan = LaunchPlan(argv=[str(house.job)], environment={})
         keepers.own().start(self.RUN_ID, plan, {}, self.directory(house), time_limit_s=0, grace_s=1)
-        until(lambda: claims.read_exit(self.directory(house)))
+        until(lambda: run_directory.read_exit(self.directory(house)))
         keepers.close()
         house.start_monitor()
         (run,) = house.wait_for(state="failed")

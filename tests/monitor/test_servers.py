@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from tests.launch.conftest import make_order
 from tests.launch.houses import House
 from tests.waiting import until
-from trigmon.launch import claims
-from trigmon.launch.port import LaunchPlan, Session
-from trigmon.launch.spark import attendant
-from trigmon.launch.spark.serving import Serving, Shelf
-from trigmon.monitor import elsewhere, servers
-from trigmon.monitor.servers import Servers
-from trigmon.monitor.warm import Waiting, Warm
+from trigmon.keeper import run_directory
+from trigmon.launch.launch_plan import LaunchPlan, Session
+from trigmon.launch.spark.warm import attendant
+from trigmon.launch.spark.warm.connect_server import Serving, Shelf
+from trigmon.monitor.spark_servers import external_servers, server_manager
+from trigmon.monitor.spark_servers.server_manager import Servers
+from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
 
 ROOT = Path(__file__).parents[2]
 ENDS_WELL = "#!/bin/sh\nexec sleep 600\n"
@@ -65,7 +65,7 @@ class Monitor:
         return self.warm.shelf.session(run_id).server_id
 
     def pid(self, server_id):
-        return until(lambda: (claims.read(self.warm.shelf.directory(server_id)) or {}).get("pid"))
+        return until(lambda: (run_directory.read(self.warm.shelf.directory(server_id)) or {}).get("pid"))
 
     def asked(self, do):
         lines = (self.directory / "asked").read_text().splitlines() if (self.directory / "asked").exists() else []
@@ -89,11 +89,11 @@ def monitor(tmp_path, monkeypatch):
     submit.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     monkeypatch.setattr(attendant, "ATTENDING", "tests.monitor.answering")
-    monkeypatch.setattr(servers, "_LEAST_AGE_S", 0.0)
-    monkeypatch.setattr(servers, "_CHECK_S", 0.1)
-    monkeypatch.setattr(servers, "_CHECK_S_WHEN_IDLE", 0.1)
-    monkeypatch.setattr(elsewhere, "_CHECK_S", 0.1)
-    monkeypatch.setattr(elsewhere, "_CHECK_S_WHEN_IDLE", 0.1)
+    monkeypatch.setattr(server_manager, "_LEAST_AGE_S", 0.0)
+    monkeypatch.setattr(server_manager, "_CHECK_S", 0.1)
+    monkeypatch.setattr(server_manager, "_CHECK_S_WHEN_IDLE", 0.1)
+    monkeypatch.setattr(external_servers, "_CHECK_S", 0.1)
+    monkeypatch.setattr(external_servers, "_CHECK_S_WHEN_IDLE", 0.1)
     made = []
 
     def make(**settings):
@@ -107,7 +107,7 @@ def monitor(tmp_path, monkeypatch):
 
 
 def is_gone(pid):
-    return claims.start_ticks(pid) == 0
+    return run_directory.start_ticks(pid) == 0
 
 
 def test_a_server_is_started_for_the_run_that_waits_and_heated_and_asked_how_it_is(monitor):
@@ -172,7 +172,7 @@ def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_h
 
 
 def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_told(monitor, monkeypatch):
-    monkeypatch.setattr(servers, "_FIRST_PAUSE_S", 0.1)
+    monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.1)
     house = monitor()
     house.submit.write_text("#!/bin/sh\nexit 1\n")
     assert not house.run("1")
@@ -182,7 +182,7 @@ def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_told(moni
 
 
 def test_one_that_nobody_needs_any_more_ends(monitor, monkeypatch):
-    monkeypatch.setattr(servers, "_UNWANTED_S", 0.5)
+    monkeypatch.setattr(server_manager, "_UNWANTED_S", 0.5)
     house = monitor()
     pid = house.pid(house.begin("1"))
     house.warm.ended("1")
@@ -217,7 +217,7 @@ def test_the_next_monitor_clears_away_a_server_that_ended_meanwhile_with_its_ses
 
 
 def test_a_session_is_released_once_at_once_and_once_more_behind_it(monitor, monkeypatch):
-    monkeypatch.setattr("trigmon.monitor.warm._AGAIN_S", 0.2)
+    monkeypatch.setattr("trigmon.monitor.spark_servers.session_admission._AGAIN_S", 0.2)
     house = monitor()
     house.warm.expect([""])
     house.begin("1")
@@ -239,22 +239,26 @@ def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):
 
 
 def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
-    house, made, troubles = monitor(), servers.serving.made, [OSError(24, "Too many open files"), ValueError("no JSON")]
+    house, made, troubles = (
+        monitor(),
+        server_manager.serving.made,
+        [OSError(24, "Too many open files"), ValueError("no JSON")],
+    )
 
     def refused(*given):
         if troubles:
             raise troubles.pop()
         return made(*given)
 
-    monkeypatch.setattr(servers, "_FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(servers.serving, "made", refused)
+    monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(server_manager.serving, "made", refused)
     assert house.begin("1") in house.there()
     assert not troubles
 
 
 class TestElsewhere:
     def test_it_is_asked_at_once_and_then_more_often_where_runs_are_at_work_or_it_was_silent(self):
-        other = elsewhere._Other("sc://far", 50.0)
+        other = external_servers._Other("sc://far", 50.0)
         assert other.due_at(0) == 0.0
         other.answered_at = 100.0
         assert (other.due_at(0), other.due_at(1)) == (110.0, 102.0)
@@ -264,7 +268,7 @@ class TestElsewhere:
     FAR = "sc://far/;token=secret"
 
     def test_it_is_asked_in_a_session_of_its_own_which_is_released_when_nobody_needs_it(self, monitor, monkeypatch):
-        monkeypatch.setattr(elsewhere, "_UNWANTED_S", 0.2)
+        monkeypatch.setattr(external_servers, "_UNWANTED_S", 0.2)
         house = monitor()
         house.warm.expect([self.FAR])
         first = until(lambda: house.asked("check"))[0]
@@ -314,7 +318,7 @@ class TestForks:
     """The keeper's fork server, which is a real one."""
 
     def test_it_goes_with_the_last_server_that_its_copies_could_be_clients_of(self, monitor, monkeypatch):
-        monkeypatch.setattr(servers, "_UNWANTED_S", 0.5)
+        monkeypatch.setattr(server_manager, "_UNWANTED_S", 0.5)
         house = monitor()
         house.come(forks=True)
         house.begin("1")

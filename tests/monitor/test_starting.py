@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trigmon.launch.port import LaunchError
-from trigmon.monitor import ledger
-from trigmon.monitor.books import Books
-from trigmon.monitor.children import Limits
-from trigmon.monitor.dead_letters import AS_WRITTEN
-from trigmon.monitor.starting import Starter
+from trigmon.launch.launch_plan import LaunchError
+from trigmon.monitor import run_changes
+from trigmon.monitor.child_process import Limits
+from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.run_starter import Starter
+from trigmon.monitor.undeliverable import AS_WRITTEN
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
 from trigmon.mq.enums import ApplType
 from trigmon.mq.run_states import DUE, HELD
@@ -29,7 +29,7 @@ def planned(error):
     """The starter and its books, behind a run that could not be planned."""
     books = Books(None, "I", "m")
     starter = Starter(books, {int(ApplType.UNIX): Hindered(error)}, Limits(), "QM1", "")
-    record = ledger.recorded("1", TRIGGER, state=DUE, monitor="m", now_ms=5)
+    record = run_changes.recorded("1", TRIGGER, state=DUE, monitor="m", now_ms=5)
     assert starter.planned(record, (AS_WRITTEN, pack_tm(TRIGGER))) is None
     return starter, books
 

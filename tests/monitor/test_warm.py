@@ -7,9 +7,9 @@ import time
 import pytest
 
 from tests.launch.conftest import make_order
-from trigmon.launch.port import LaunchPlan, Session
-from trigmon.launch.spark.serving import Server, Serving, Shelf
-from trigmon.monitor.warm import Waiting, Warm
+from trigmon.launch.launch_plan import LaunchPlan, Session
+from trigmon.launch.spark.warm.connect_server import Server, Serving, Shelf
+from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
 
 
 @pytest.fixture

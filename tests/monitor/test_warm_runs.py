@@ -16,7 +16,7 @@ from tests.daemons import queue_managers
 from tests.monitor.warm_chaos import Chaos
 from tests.monitor.warm_house import ENDLESS, WarmHouse, begin_endless, ended, is_left_alone
 from tests.waiting import until
-from trigmon.launch import claims
+from trigmon.keeper import run_directory
 from trigmon.mq.calls import CancelRun
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -71,7 +71,7 @@ def test_each_run_is_a_fork_and_has_a_session_of_its_own_in_the_one_server(house
 def test_a_cancelled_run_leaves_no_query_and_no_session(house):
     server = house.wait_until_there()
     run = begin_endless(house)
-    assert b"trigmon.spark.warm.forking" in Path(f"/proc/{run['pid']}/cmdline").read_bytes()
+    assert b"trigmon.spark.warm.job_fork_server" in Path(f"/proc/{run['pid']}/cmdline").read_bytes()
     house.qm.call(CancelRun(run_id=run["run_id"], reason="the wrong day"))
     assert ended(house, run["run_id"])["state"] == "cancelled"
     assert is_left_alone(house, server, run["run_id"])
@@ -116,7 +116,7 @@ def test_a_monitor_that_is_killed_leaves_runs_and_server_to_the_next_which_relea
     monitor = house.daemon.events("monitor started")[-1]["pid"]
     os.kill(monitor, signal.SIGSTOP)
     os.kill(dies["pid"], signal.SIGKILL)
-    until(lambda: claims.read_exit(Path(dies["directory"])))
+    until(lambda: run_directory.read_exit(Path(dies["directory"])))
     os.kill(monitor, signal.SIGKILL)
     until(lambda: house.daemon.events("Spark Connect server found"), 60)
     assert ended(house, dies["run_id"])["signal"] == signal.SIGKILL
@@ -152,4 +152,4 @@ def test_with_the_monitor_its_server_goes_too(house):
     (server,) = house.shelf.all_servers()
     pid = house.pid(server)
     house.daemon.stop()
-    until(lambda: claims.start_ticks(pid) == 0, 60)
+    until(lambda: run_directory.start_ticks(pid) == 0, 60)

@@ -10,8 +10,8 @@ import time
 from contextlib import suppress
 
 from tests.waiting import until
-from trigmon.launch import claims
-from trigmon.launch.spark import serving
+from trigmon.keeper import run_directory
+from trigmon.launch.spark.warm import connect_server
 from trigmon.mq.calls import Alter, CancelRun
 from trigmon.mq.errors import CommandFailed
 from trigmon.mq.run_states import OPEN
@@ -101,7 +101,7 @@ class Chaos:
     def servers(self):
         """The process ids of the servers there are."""
         directories = [self.house.shelf.directory(it.server_id) for it in self.house.shelf.all_servers()]
-        return [claim["pid"] for claim in map(claims.read, directories) if claim and claim.get("pid")]
+        return [claim["pid"] for claim in map(run_directory.read, directories) if claim and claim.get("pid")]
 
     def kill_server(self):
         for pid in self.servers():
@@ -115,7 +115,7 @@ class Chaos:
         until(lambda: len(self.house.daemon.events("monitor started")) > len(started), 60)
 
     def look_at_memory(self):
-        rss = [serving.rss_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
+        rss = [connect_server.rss_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
         self.largest_rss = max([self.largest_rss, *rss])
 
     def check(self, most_rss):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.launch import claims
-from trigmon.launch.spark import page, serving
+from trigmon.keeper import run_directory
+from trigmon.launch.spark.cold import web_page
+from trigmon.launch.spark.warm import connect_server
 from trigmon.mq.calls import Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -57,7 +58,7 @@ class WarmHouse:
         settings = {"connect.master": "local[2]", "connect.memory": "600m"} | settings
         self.daemon = daemon(with_monitor=True, start=False, settings=settings)
         self.daemon.start()
-        self.shelf = serving.Shelf(self.daemon.data)
+        self.shelf = connect_server.Shelf(self.daemon.data)
         self.qm = self.daemon.connect()
         self.queues = 0
 
@@ -107,11 +108,11 @@ class WarmHouse:
         return until(lambda: next((line for line in self.lines(run_id) if name in line), None), RUN_S)
 
     def pid(self, server):
-        return claims.read(self.shelf.directory(server.server_id))["pid"]
+        return run_directory.read(self.shelf.directory(server.server_id))["pid"]
 
     def pages(self, server, path):
         """A page of a server's web server, which takes its time where queries take all cores."""
-        asked = urllib.request.Request(f"{server.ui}{path}", headers=dict(page.headers(server.page_key)))
+        asked = urllib.request.Request(f"{server.ui}{path}", headers=dict(web_page.headers(server.page_key)))
         for _ in range(5):
             with suppress(OSError), urllib.request.urlopen(asked, timeout=60) as answer:
                 return answer.read().decode()
@@ -142,11 +143,11 @@ class WarmHouse:
         pids = [
             self.pid(server)
             for server in self.shelf.all_servers()
-            if claims.read(self.shelf.directory(server.server_id))
+            if run_directory.read(self.shelf.directory(server.server_id))
         ]
         self.daemon.end()
         for pid in pids:
-            until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or claims.start_ticks(pid) == 0, 40)
+            until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or run_directory.start_ticks(pid) == 0, 40)
 
 
 def begin_endless(house, server=None):

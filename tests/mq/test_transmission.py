@@ -7,7 +7,7 @@ import pytest
 
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import ExpiryError, XqhError
-from trigmon.mq.transmission import (
+from trigmon.mq.transmission_header import (
     MD_LENGTH,
     MDE_LENGTH,
     XQH_LENGTH,

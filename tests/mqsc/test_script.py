@@ -9,7 +9,7 @@ from trigmon.mq.calls import Call, Open, Put
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import ConnectionBroken
 from trigmon.mq.replies import Reply
-from trigmon.mqsc.replies import in_columns
+from trigmon.mqsc.reply_text import in_columns
 from trigmon.mqsc.script import run
 
 

@@ -8,7 +8,7 @@ from tests.in_process import InProcess
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.calls import Clear, Define, Delete
 from trigmon.mq.errors import FunctionNotSupported, ParmSyntaxError
-from trigmon.mqsc import elsewhere, words
+from trigmon.mqsc import keywords, unsupported
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.script import run
 
@@ -18,29 +18,29 @@ def one(text: str) -> Command:
     return command
 
 
-@pytest.mark.parametrize("noun", sorted(elsewhere.NOUNS))
+@pytest.mark.parametrize("noun", sorted(unsupported.NOUNS))
 @pytest.mark.parametrize("verb", ["DEFINE", "ALTER", "DELETE", "SET", "START", "STOP", "RESET", "REFRESH"])
 def test_a_command_about_what_is_not_here_is_skipped_whole(verb: str, noun: str):
     command = one(f"\n{verb} {noun}('a.B') WHAT(EVER) REPLACE")
     (skipped,) = command.skipped
     assert (command.error, command.calls) == (None, ())
     assert (skipped.line, skipped.what, skipped.parameter) == (2, f"{verb} {noun}('a.B')", "")
-    assert skipped.why == elsewhere.NOUNS[noun]
+    assert skipped.why == unsupported.NOUNS[noun]
 
 
-@pytest.mark.parametrize("noun", sorted(elsewhere.NOUNS))
+@pytest.mark.parametrize("noun", sorted(unsupported.NOUNS))
 def test_a_question_about_what_is_not_here_is_refused_since_no_answer_would_look_like_none(noun: str):
     command = one(f"DISPLAY {noun}(*)")
     assert isinstance(command.error, FunctionNotSupported)
-    assert elsewhere.NOUNS[noun] in command.error.about
+    assert unsupported.NOUNS[noun] in command.error.about
 
 
 def test_nothing_of_ours_is_among_it():
     for kind, table in ATTRIBUTES.items():
         for attribute in table.values():
-            assert elsewhere.attribute(kind.name, attribute.mqsc) is None, attribute.mqsc
-    assert not set(elsewhere.NOUNS) & set(words.NOUNS)
-    assert not elsewhere.VERBS & set(words.VERBS)
+            assert unsupported.attribute(kind.name, attribute.mqsc) is None, attribute.mqsc
+    assert not set(unsupported.NOUNS) & set(keywords.NOUNS)
+    assert not unsupported.VERBS & set(keywords.VERBS)
 
 
 @pytest.mark.parametrize(

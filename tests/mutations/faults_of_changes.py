@@ -22,14 +22,14 @@ from tests.mutations.planting import (
 )
 from trigmon.mq.calls import Alter, Define, Open, Set
 from trigmon.mq.enums import Inhibit, ObjectType, OpenOption, TriggerControl, TriggerType
-from trigmon.rules import altering, defining, opening
-from trigmon.rules import attributes as setting
-from trigmon.rules.changes import SetDefinition
-from trigmon.rules.decision import Decision
-from trigmon.rules.facts import Neighbour
+from trigmon.rules.model.changes import SetDefinition
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.facts import Neighbour
+from trigmon.rules.model.situation import Happened
+from trigmon.rules.model.state import Standing
+from trigmon.rules.objects import alter, define, open
+from trigmon.rules.objects import inquire_set as setting
 from trigmon.rules.triggers import table
-from trigmon.rules.triggers.situation import Happened
-from trigmon.rules.world import Standing
 
 # -- 13, 13a, 13b -------------------------------------------------------------------------------------------
 
@@ -38,12 +38,12 @@ def _not_compared(attribute: str, value: object):
     """A change is judged as if the attribute had had another value before."""
 
     def plant(patches: Patches) -> None:
-        right = altering.situations
+        right = alter.situations
 
         def situations(facts, queue, neighbour, before, served, now):
             return right(facts, queue, neighbour, replace(before, **{attribute: value}), served, now)
 
-        patches.setattr(altering, "situations", situations)
+        patches.setattr(alter, "situations", situations)
 
     return plant
 
@@ -52,7 +52,7 @@ def _criterion(name: str):
     """An attribute that is none is taken for a criterion."""
 
     def plant(patches: Patches) -> None:
-        patches.setattr(altering, "_CRITERIA", (*altering._CRITERIA, name))
+        patches.setattr(alter, "_CRITERIA", (*alter._CRITERIA, name))
         counts = found_with(lambda s: replace(s, was={"trigger_type" if k == name else k: v for k, v in s.was.items()}))
         put_in_force(patches, table.TABLE, {table.c13: counts(table.c13)})
 
@@ -79,12 +79,12 @@ def _unnoticed(call, module):
 
 def _apart(patches: Patches) -> None:
     """One command that is two occasions for a queue is judged for each."""
-    right = altering.situations
-    patches.setattr(altering, "situations", lambda *args: [[s] for group in right(*args) for s in group])
+    right = alter.situations
+    patches.setattr(alter, "situations", lambda *args: [[s] for group in right(*args) for s in group])
 
 
 def _as_it_was(patches: Patches) -> None:
-    right = altering.situations
+    right = alter.situations
 
     def situations(facts, queue, neighbour, before, served, now):
         return (
@@ -96,7 +96,7 @@ def _as_it_was(patches: Patches) -> None:
             ]
         )
 
-    patches.setattr(altering, "situations", situations)
+    patches.setattr(alter, "situations", situations)
 
 
 def _old_neighbours(patches: Patches) -> None:
@@ -108,24 +108,24 @@ def _old_neighbours(patches: Patches) -> None:
         initiation = next((q for q in facts.world.queues if q.definition.name == old.initiation_q_name), None)
         return Neighbour(queue, process, initiation)
 
-    patches.setattr(defining, "_neighbour", neighbour)
+    patches.setattr(define, "_neighbour", neighbour)
 
 
 def _gets_for_puts(patches: Patches) -> None:
-    right = altering.situations
+    right = alter.situations
 
     def situations(facts, queue, neighbour, before, served, now):
         if before.inhibit_get is Inhibit.INHIBITED and queue.definition.inhibit_get is Inhibit.ALLOWED:
             before = replace(before, inhibit_put=Inhibit.INHIBITED)
         return right(facts, queue, neighbour, before, served, now)
 
-    patches.setattr(altering, "situations", situations)
+    patches.setattr(alter, "situations", situations)
 
 
 def _some_served(choose):
     def plant(patches: Patches) -> None:
-        right = altering.situations
-        patches.setattr(altering, "situations", lambda f, q, n, b, served, now: right(f, q, n, b, choose(served), now))
+        right = alter.situations
+        patches.setattr(alter, "situations", lambda f, q, n, b, served, now: right(f, q, n, b, choose(served), now))
 
     return plant
 
@@ -158,7 +158,7 @@ THIRTEEN = [
     *(
         Fault(
             f"13: {name} is no criterion",
-            lambda patches, name=name: patches.setattr(altering, "_CRITERIA", tuple(n for n in CRITERIA if n != name)),
+            lambda patches, name=name: patches.setattr(alter, "_CRITERIA", tuple(n for n in CRITERIA if n != name)),
         )
         for name in CRITERIA
     ),
@@ -177,8 +177,8 @@ THIRTEEN = [
     Fault("13: changed without comparing, threshold", _not_compared("trigger_msg_priority", 99)),
     Fault("13: changed without comparing, depth", _not_compared("trigger_depth", 0)),
     Fault("13: MQSET is not noticed", _unnoticed(Set, setting)),
-    Fault("13: ALTER is not noticed", _unnoticed(Alter, defining)),
-    Fault("13: DEFINE REPLACE is not noticed", _unnoticed(Define, defining)),
+    Fault("13: ALTER is not noticed", _unnoticed(Alter, define)),
+    Fault("13: DEFINE REPLACE is not noticed", _unnoticed(Define, define)),
     Fault("13: judged by the values before", _as_it_was),
     Fault("13: judged with the old process and initiation queue", _old_neighbours),
     Fault("13: two occasions in one command write two", _apart),
@@ -207,12 +207,12 @@ THIRTEEN = [
 
 def _monitor(change):
     def plant(patches: Patches) -> None:
-        right = opening._monitor_opened
+        right = open._monitor_opened
 
         def opened(queue, facts, found, now, ids):
             return right(*change(queue, facts), found, now, ids)
 
-        patches.setattr(opening, "_monitor_opened", opened)
+        patches.setattr(open, "_monitor_opened", opened)
 
     return plant
 
@@ -234,7 +234,7 @@ def _browser_is_a_monitor(right, call, facts, found, now, ids):
     decision = right(call, facts, found, now, ids)
     if facts.queue is None or not call.options & OpenOption.BROWSE or call.options & (INPUT | 1):
         return decision
-    more = opening._monitor_opened(facts.queue, facts, None, now, ids)
+    more = open._monitor_opened(facts.queue, facts, None, now, ids)
     return replace(
         decision,
         changes=[*decision.changes, *(c for effect in more for c in effect.changes)],

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, number_of, of_queue, put_in_force, replaced, with_store
 from trigmon.mq.enums import MsgDeliverySequence
-from trigmon.rules import explaining, put
-from trigmon.rules.facts import NO_DEPTH, QueueFacts
+from trigmon.rules import explain
+from trigmon.rules.messages import put
+from trigmon.rules.model.facts import NO_DEPTH, QueueFacts
+from trigmon.rules.model.situation import Situation
 from trigmon.rules.triggers import table
 from trigmon.rules.triggers.conditions import Condition
-from trigmon.rules.triggers.situation import Situation
 
 COUNTING = (table.c03, table.c11, table.c12, table.c13, table.c13a, table.c13b, table.c13c)
 
@@ -102,9 +103,9 @@ def _base_lends_its_priority(patches: Patches) -> None:
 
 
 def _explained_apart(patches: Patches) -> None:
-    right = explaining.put_situation
+    right = explain.put_situation
     patches.setattr(
-        explaining, "put_situation", lambda f, q, priority, now: replace(right(f, q, priority, now), priority=priority)
+        explain, "put_situation", lambda f, q, priority, now: replace(right(f, q, priority, now), priority=priority)
     )
 
 

@@ -21,11 +21,11 @@ from tests.mutations.planting import (
     without,
 )
 from trigmon.mq.enums import Inhibit, ObjectType, TriggerControl, TriggerType, UnitOutcome
-from trigmon.rules import dead_letter
-from trigmon.rules.changes import AddMessage, EndUnit, SetDefinition
-from trigmon.rules.errands import DeadLetter
+from trigmon.rules.dead_letters import dead_letter
+from trigmon.rules.model.changes import AddMessage, EndUnit, SetDefinition
+from trigmon.rules.model.errands import DeadLetter
+from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers import effects
-from trigmon.rules.triggers.situation import Happened
 
 OCCASIONS = ("1", "11", "12", "13", "13a", "13b", "13c")
 LATER = OCCASIONS[2:]

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, number_of
 from trigmon.mq.enums import Recover, TriggerType
-from trigmon.rules import closing, opening, reserving, tending, world
-from trigmon.rules.triggers import effects, extensions, situation, table
+from trigmon.rules.model import situation, state
+from trigmon.rules.objects import close, open, timed_triggers
+from trigmon.rules.reservations import reserve
+from trigmon.rules.triggers import effects, extensions, table
 from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
 
@@ -62,24 +64,24 @@ def _nothing_waits(s: Any, d: Any) -> Any:
 
 def _rearm(holds: Callable[[Any], bool]) -> Callable[[Patches], None]:
     def plant(patches: Patches) -> None:
-        patches.setattr(closing, "comes_back", holds)
-        patches.setattr(tending, "comes_back", holds)
+        patches.setattr(close, "comes_back", holds)
+        patches.setattr(timed_triggers, "comes_back", holds)
 
     return plant
 
 
 def _missed(holds: Callable[[Any], bool]) -> Callable[[Patches], None]:
-    return lambda patches: patches.setattr(tending, "is_missed", holds)
+    return lambda patches: patches.setattr(timed_triggers, "is_missed", holds)
 
 
 def _left(says: Callable[[Any], Any], when: Callable[[Any], bool] = lambda d: True) -> Callable[[Patches], None]:
     """What is noted of a queue at its last close; by the law where ``when`` does not hold."""
-    right = closing.left_by_readers
+    right = close.left_by_readers
 
     def noted(queue: Any) -> Any:
         return says(queue.definition) if when(queue.definition) else right(queue)
 
-    return lambda patches: patches.setattr(closing, "left_by_readers", noted)
+    return lambda patches: patches.setattr(close, "left_by_readers", noted)
 
 
 def _forgotten(patches: Patches) -> None:
@@ -93,14 +95,14 @@ def _always_remembered(patches: Patches) -> None:
 
 
 def _never_behind(patches: Patches) -> None:
-    right = reserving.without
-    patches.setattr(reserving, "without", lambda r, connection: replace(right(r, connection), holder=0, readers=()))
+    right = reserve.without
+    patches.setattr(reserve, "without", lambda r, connection: replace(right(r, connection), holder=0, readers=()))
 
 
 def _handles_first(patches: Patches) -> None:
-    lets_go, closes = closing._lets_go, closing._closes
-    patches.setattr(closing, "_lets_go", closes)
-    patches.setattr(closing, "_closes", lets_go)
+    lets_go, closes = close._lets_go, close._closes
+    patches.setattr(close, "_lets_go", closes)
+    patches.setattr(close, "_closes", lets_go)
 
 
 def _recovers(says: Callable[[Any], bool]) -> Callable[[Patches], None]:
@@ -133,11 +135,11 @@ FAULTS = [
     ),
     Fault(
         "RECOVER: what lies on the initiation queue is written again",
-        lambda patches: patches.setattr(opening, "_lying", lambda found: Counter()),
+        lambda patches: patches.setattr(open, "_lying", lambda found: Counter()),
     ),
     Fault(
         "RECOVER: what is hidden in a unit of work is written again",
-        lambda patches: patches.setattr(world.Standing, "_under_way", lambda self, queue: 0),
+        lambda patches: patches.setattr(state.Standing, "_under_way", lambda self, queue: 0),
     ),
     Fault("B: its interval is not waited for", _judged("B", _no_stamp)),
     Fault("B: ten times the interval", _judged("B", _with("backstop_s", lambda d: d.backstop_s * 10))),

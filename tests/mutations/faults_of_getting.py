@@ -11,9 +11,9 @@ from tests.mutations.fault import Fault
 from tests.mutations.faults_of_putting import Right, wrapped
 from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
-from trigmon.rules import closing, get
-from trigmon.rules.order import getting
-from trigmon.rules.order.wholeness import Whole
+from trigmon.rules.messages import get, logical_get
+from trigmon.rules.model.group_completeness import Whole
+from trigmon.rules.objects import close
 
 FIRST, NEXT = GetOption.BROWSE_FIRST.value, GetOption.BROWSE_NEXT.value
 ALL_MSGS, COMPLETE = GetOption.ALL_MSGS_AVAILABLE.value, GetOption.COMPLETE_MSG.value
@@ -58,7 +58,7 @@ def _last_is_anchor(right: Right, options, handle, messages):
 
 def _place_of_logical_only(right: Right, options, handle, messages, unit_id):
     changes, warning = right(options, handle, messages, unit_id)
-    return (changes if options & getting.LOGICAL else []), warning
+    return (changes if options & logical_get.LOGICAL else []), warning
 
 
 def _any_ids(right: Right, call, *rest):
@@ -102,22 +102,22 @@ def _last_descriptor(right: Right, segments):
 
 
 FAULTS = [
-    Fault("order: a group begun is not gone on with", wrapped(getting, "unfinished", lambda *args: None)),
+    Fault("order: a group begun is not gone on with", wrapped(logical_get, "unfinished", lambda *args: None)),
     Fault("order: any message of a group may be the first", wrapped(get, "in_order", _selected(_any_start))),
-    Fault("order: a browse goes on behind a group's last item", wrapped(getting, "_browsed", _last_is_anchor)),
-    Fault("order: a browse of the first stays in its group", wrapped(getting, "unfinished", _first_goes_on)),
-    Fault("order: browses and gets have one place", wrapped(getting, "unfinished", _one_place)),
+    Fault("order: a browse goes on behind a group's last item", wrapped(logical_get, "_browsed", _last_is_anchor)),
+    Fault("order: a browse of the first stays in its group", wrapped(logical_get, "unfinished", _first_goes_on)),
+    Fault("order: browses and gets have one place", wrapped(logical_get, "unfinished", _one_place)),
     Fault("order: a browse of the next need not agree", wrapped(get, "check_browse", lambda *args: None)),
-    Fault("order: what is matched need not agree", wrapped(getting, "_check_match", lambda *args: None)),
+    Fault("order: what is matched need not agree", wrapped(logical_get, "_check_match", lambda *args: None)),
     Fault("order: the ids of what follows need not agree", wrapped(get, "check_found", _any_ids)),
     Fault("order: syncpoint may differ in a group that is got", wrapped(get, "check_found", _any_syncpoint)),
     Fault("order: only logical order moves the place of gets", wrapped(get, "moved", _place_of_logical_only)),
-    Fault("order: a get never warns", wrapped(getting, "_inconsistent", lambda *args: 0)),
+    Fault("order: a get never warns", wrapped(logical_get, "_inconsistent", lambda *args: 0)),
     Fault(
         "order: a get warns of the group where the message is unfinished",
-        wrapped(getting, "_inconsistent", _renamed(Reason.INCOMPLETE_MSG, Reason.INCOMPLETE_GROUP)),
+        wrapped(logical_get, "_inconsistent", _renamed(Reason.INCOMPLETE_MSG, Reason.INCOMPLETE_GROUP)),
     ),
-    Fault("order: a close does not warn of gets", wrapped(closing, "_left_unfinished", _closed_unwarned)),
+    Fault("order: a close does not warn of gets", wrapped(close, "_left_unfinished", _closed_unwarned)),
     Fault(
         "order: the group's status is not told",
         wrapped(get, "statuses", lambda right, flags: (" ", right(flags)[1])),
@@ -134,7 +134,7 @@ FAULTS = [
         "whole: all segments available is nothing",
         wrapped(get, "in_order", _selected(_needs(Whole.MESSAGE, Whole.NOTHING))),
     ),
-    Fault("whole: all messages are asked for inside a group", wrapped(getting, "_following", _whole_inside)),
+    Fault("whole: all messages are asked for inside a group", wrapped(logical_get, "_following", _whole_inside)),
     Fault(
         "whole: a complete message may have holes",
         wrapped(get, "in_order", _selected(_needs(Whole.MESSAGE, Whole.NOTHING, COMPLETE))),

@@ -11,15 +11,15 @@ from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches
 from trigmon.mq.calls import Get
 from trigmon.mq.enums import BackoutRequeue, Inhibit
-from trigmon.rules import poison
-from trigmon.rules.changes import RemoveMessage
-from trigmon.rules.decision import Decision
-from trigmon.rules.facts import Facts, QueueFacts
+from trigmon.rules.dead_letters import backout_requeue
+from trigmon.rules.model.changes import RemoveMessage
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.facts import Facts, QueueFacts
 from trigmon.rules.verbs import VERBS
 
 
 def _minds(says: Callable[[QueueFacts], bool]) -> Callable[[Patches], None]:
-    return lambda patches: patches.setattr(poison, "_minds", says)
+    return lambda patches: patches.setattr(backout_requeue, "_minds", says)
 
 
 def _threshold(by: int) -> Callable[[Patches], None]:
@@ -32,7 +32,7 @@ def _threshold(by: int) -> Callable[[Patches], None]:
             facts = replace(
                 facts, queue=replace(queue, definition=replace(queue.definition, backout_threshold=threshold))
             )
-        return poison.decide_get(call, facts, *rest)
+        return backout_requeue.decide_get(call, facts, *rest)
 
     return lambda patches: patches.setitem(VERBS, Get, replace(VERBS[Get], decide=spoiled))
 
@@ -42,13 +42,13 @@ def _moved(
     after: Callable[[Decision], Decision] = lambda decision: decision,
 ) -> Callable[[Patches], None]:
     """The move, of a changed message or among changed queues, or with another result."""
-    right = poison.moved
+    right = backout_requeue.moved
 
     def spoiled(message: Any, to_q_name: str, descriptor: Any, data: bytes, facts: Facts, *rest: Any) -> Decision:
         message, facts = before(message, facts)
         return after(right(message, to_q_name, descriptor, data, facts, *rest))
 
-    return lambda patches: patches.setattr(poison, "moved", spoiled)
+    return lambda patches: patches.setattr(backout_requeue, "moved", spoiled)
 
 
 def _open_to_puts(message: Any, facts: Facts) -> tuple[Any, Facts]:
@@ -63,9 +63,9 @@ def _lost(message: Any, *_: Any) -> Decision:
 
 
 def _cleaned(change: Callable[[Any, Any], Any]) -> Callable[[Patches], None]:
-    right = poison.counted_anew
+    right = backout_requeue.counted_anew
     return lambda patches: patches.setattr(
-        poison, "counted_anew", lambda descriptor: change(descriptor, right(descriptor))
+        backout_requeue, "counted_anew", lambda descriptor: change(descriptor, right(descriptor))
     )
 
 
@@ -78,7 +78,7 @@ FAULTS = [
         "poison: BOTHRESH(0) is a threshold",
         _minds(lambda queue: queue.definition.backout_requeue is BackoutRequeue.QMGR),
     ),
-    Fault("poison: a browse puts it aside", lambda patches: patches.setattr(poison, "BROWSES", 0)),
+    Fault("poison: a browse puts it aside", lambda patches: patches.setattr(backout_requeue, "BROWSES", 0)),
     Fault(
         "poison: its backout count goes with it",
         _cleaned(lambda before, after: replace(after, backout_count=before.backout_count)),
@@ -97,20 +97,20 @@ FAULTS = [
     ),
     Fault(
         "poison: the dead-letter queue is not tried",
-        lambda patches: patches.setattr(poison, "why_not", lambda facts, length: "it is not tried"),
+        lambda patches: patches.setattr(backout_requeue, "why_not", lambda facts, length: "it is not tried"),
     ),
     Fault(
         "poison: what BOQNAME cannot take is lost",
-        lambda patches: patches.setattr(poison, "_dead_letter", _lost),
+        lambda patches: patches.setattr(backout_requeue, "_dead_letter", _lost),
     ),
-    Fault("poison: a group is torn", lambda patches: patches.setattr(poison, "_GROUPS", 0)),
+    Fault("poison: a group is torn", lambda patches: patches.setattr(backout_requeue, "_GROUPS", 0)),
     Fault(
         "poison: a group goes though it has no room together",
-        lambda patches: patches.setattr(poison, "_no_room", lambda count, facts: ""),
+        lambda patches: patches.setattr(backout_requeue, "_no_room", lambda count, facts: ""),
     ),
     Fault(
         "poison: who met it waits for the rest of a group that has gone",
-        lambda patches: patches.setattr(poison, "_leaves", lambda call, message, facts: None),
+        lambda patches: patches.setattr(backout_requeue, "_leaves", lambda call, message, facts: None),
     ),
-    Fault("poison: MQRO_DISCARD_MSG is not heard", lambda patches: patches.setattr(poison, "_DISCARD", 0)),
+    Fault("poison: MQRO_DISCARD_MSG is not heard", lambda patches: patches.setattr(backout_requeue, "_DISCARD", 0)),
 ]

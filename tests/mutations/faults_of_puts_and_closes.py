@@ -20,10 +20,10 @@ from tests.mutations.planting import (
 )
 from trigmon.mq.calls import Backout, Close, Commit, Disconnect, LostConnection
 from trigmon.qmgr.manager import QueueManager
-from trigmon.rules import closing
-from trigmon.rules.errands import Forget
+from trigmon.rules.model.errands import Forget
+from trigmon.rules.model.situation import Situation
+from trigmon.rules.objects import close
 from trigmon.rules.triggers import table
-from trigmon.rules.triggers.situation import Situation
 
 
 def _depth_waits_too(s: Situation, f) -> bool:
@@ -97,7 +97,7 @@ def _any_handle(right, call, facts, found, now, ids):
 def _ends(first_closes: bool, end: type):
     def ending(right, call, facts, found, now, ids):
         ends = [end(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
-        closes = closing._closes(facts)
+        closes = close._closes(facts)
         return replace(
             right(call, facts, found, now, ids),
             errands=[*closes, *ends, Forget()] if first_closes else [*ends, *closes, Forget()],

@@ -11,11 +11,11 @@ from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, followed, kind_of, triggering
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.errors import IncompleteGroup, IncompleteMsg
-from trigmon.rules import closing, put
-from trigmon.rules.changes import AddMessage, SetPlace, StampTrigger
-from trigmon.rules.order import putting
-from trigmon.rules.order.place import LAST_IN_GROUP, LAST_SEGMENT
-from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.messages import logical_put, put
+from trigmon.rules.model.changes import AddMessage, SetPlace, StampTrigger
+from trigmon.rules.model.group_position import LAST_IN_GROUP, LAST_SEGMENT
+from trigmon.rules.model.situation import Situation
+from trigmon.rules.objects import close
 
 Right = Callable[..., Any]
 
@@ -57,12 +57,12 @@ def _in_order(is_logical: bool) -> Callable[..., Any]:
 def _without_place(right: Right, call, handle, *rest):
     """A put without LOGICAL_ORDER does not move the place."""
     ordered = right(call, handle, *rest)
-    return ordered if call.options & putting.LOGICAL_ORDER else replace(ordered, changes=[])
+    return ordered if call.options & logical_put.LOGICAL_ORDER else replace(ordered, changes=[])
 
 
 def _put1_in_order(right: Right, call, handle, *rest):
     if handle is None:
-        call = replace(call, options=call.options & ~putting.LOGICAL_ORDER)
+        call = replace(call, options=call.options & ~logical_put.LOGICAL_ORDER)
     return right(call, handle, *rest)
 
 
@@ -93,17 +93,17 @@ def _closed_as(is_logical: bool) -> Callable[..., Any]:
 
 
 PLACES = [
-    Fault("place: nothing is checked against it", wrapped(putting, "clash", lambda *args: None)),
-    Fault("place: of message and group the group is named", wrapped(putting, "clash", _group_first)),
-    Fault("place: segments may differ in LAST_MSG_IN_GROUP", wrapped(putting, "clash", _last_may_differ)),
+    Fault("place: nothing is checked against it", wrapped(logical_put, "clash", lambda *args: None)),
+    Fault("place: of message and group the group is named", wrapped(logical_put, "clash", _group_first)),
+    Fault("place: segments may differ in LAST_MSG_IN_GROUP", wrapped(logical_put, "clash", _last_may_differ)),
     Fault(
         "place: syncpoint may differ in a group",
-        wrapped(putting, "clash", lambda right, before, md, unit: right(before, md, int(before.in_unit))),
+        wrapped(logical_put, "clash", lambda right, before, md, unit: right(before, md, int(before.in_unit))),
     ),
     Fault(
         "place: persistence may differ in a group",
         wrapped(
-            putting,
+            logical_put,
             "clash",
             lambda right, before, md, unit: right(before, replace(md, persistence=int(before.is_persistent)), unit),
         ),
@@ -112,17 +112,17 @@ PLACES = [
     Fault("place: a put never warns", wrapped(put, "put_in_order", _in_order(False))),
     Fault("place: only logical order moves it", wrapped(put, "put_in_order", _without_place)),
     Fault("place: a put1 may say logical order", wrapped(put, "put_in_order", _put1_in_order)),
-    Fault("place: every field given counts", wrapped(putting, "_as_given", _all_fields)),
-    Fault("place: offsets go on from message to message", wrapped(putting, "_counted_on", _offset_goes_on)),
-    Fault("place: each message begins a group", wrapped(putting, "_counted_on", _each_begins)),
+    Fault("place: every field given counts", wrapped(logical_put, "_as_given", _all_fields)),
+    Fault("place: offsets go on from message to message", wrapped(logical_put, "_counted_on", _offset_goes_on)),
+    Fault("place: each message begins a group", wrapped(logical_put, "_counted_on", _each_begins)),
     Fault("place: a plain message keeps a group id", wrapped(put, "_resolved", _plain_keeps_its_group)),
-    Fault("place: what last implies is not stored", wrapped(putting, "_with_implied", lambda right, flags: flags)),
+    Fault("place: what last implies is not stored", wrapped(logical_put, "_with_implied", lambda right, flags: flags)),
     Fault(
         "place: a backout leaves it",
         followed(SetPlace, lambda right, standing, change: right(standing, replace(change, unit_id=0))),
     ),
-    Fault("place: a close never warns", wrapped(closing, "_left_unfinished", _closed_as(False))),
-    Fault("place: a close always warns", wrapped(closing, "_left_unfinished", _closed_as(True))),
+    Fault("place: a close never warns", wrapped(close, "_left_unfinished", _closed_as(False))),
+    Fault("place: a close always warns", wrapped(close, "_left_unfinished", _closed_as(True))),
 ]
 
 # -- segmentation by the queue manager ----------------------------------------------------------------------

@@ -19,11 +19,11 @@ from tests.mutations.planting import (
     replaced,
 )
 from trigmon.mq.enums import Inhibit, OpenOption, TriggerType, Usage
-from trigmon.rules import changes as c
-from trigmon.rules import following
+from trigmon.rules.model import changes as c
+from trigmon.rules.model import transitions
+from trigmon.rules.model.situation import Situation
+from trigmon.rules.model.state import Standing
 from trigmon.rules.triggers import table
-from trigmon.rules.triggers.situation import Situation
-from trigmon.rules.world import Standing
 
 
 def _not_for(kind: TriggerType):
@@ -35,25 +35,25 @@ def _for_every(s: Situation, f) -> bool:
 
 
 def _browsers_too(patches: Patches) -> None:
-    patches.setattr(following, "_INPUT", INPUT | OpenOption.BROWSE.value)
+    patches.setattr(transitions, "_INPUT", INPUT | OpenOption.BROWSE.value)
 
 
 def _exclusive_not(patches: Patches) -> None:
-    patches.setattr(following, "_INPUT", OpenOption.INPUT_SHARED.value)
+    patches.setattr(transitions, "_INPUT", OpenOption.INPUT_SHARED.value)
 
 
 def _alias_not(patches: Patches) -> None:
-    right = following._opened
+    right = transitions._opened
 
     def opened(standing, handle, by):
         through = handle.object_name != handle.q_name
         right(standing, replace(handle, options=handle.options & ~INPUT) if through else handle, by)
 
-    patches.setattr(following, "_opened", opened)
+    patches.setattr(transitions, "_opened", opened)
 
 
 def _once_an_application(patches: Patches) -> None:
-    right = following._opened
+    right = transitions._opened
 
     def opened(standing, handle, by):
         others = [
@@ -66,7 +66,7 @@ def _once_an_application(patches: Patches) -> None:
         ]
         right(standing, replace(handle, options=handle.options & ~INPUT) if others else handle, by)
 
-    patches.setattr(following, "_opened", opened)
+    patches.setattr(transitions, "_opened", opened)
 
 
 def _initiation_by_alias(patches: Patches) -> None:

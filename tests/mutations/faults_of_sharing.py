@@ -11,17 +11,18 @@ from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, both, decided
 from trigmon.mq.enums import QsgDisp, TriggerType
 from trigmon.qmgr.manager import QueueManager
-from trigmon.rules import defining, dispositions, heeding
-from trigmon.rules.changes import AddMessage, NoteTriggered, SetDefinition, StampTrigger
-from trigmon.rules.decision import Decision
-from trigmon.rules.errands import Heed, JudgeShared, TakeCopy
-from trigmon.rules.facts import QueueFacts, Shared
-from trigmon.rules.shared import SharedQueue
+from trigmon.rules import shared_triggers
+from trigmon.rules.model.changes import AddMessage, NoteTriggered, SetDefinition, StampTrigger
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.errands import Heed, JudgeShared, TakeCopy
+from trigmon.rules.model.facts import QueueFacts, Shared
+from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.situation import Situation
+from trigmon.rules.model.state import Standing
+from trigmon.rules.objects import define, sharing_scope
 from trigmon.rules.triggers import effects, sharing
-from trigmon.rules.triggers.situation import Situation
-from trigmon.rules.world import Standing
-from trigmon.store import group
-from trigmon.store.group import Membership, MemoryGroup
+from trigmon.store.memory import group
+from trigmon.store.memory.group import Membership, MemoryGroup
 
 FIRST, EVERY, DEPTH = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH
 
@@ -217,7 +218,7 @@ CRITERIA = [
         "4a: EVERY stays EVERY",
         _instead(sharing, "criteria", lambda right, d, shared: d if d.trigger_type is EVERY else right(d, shared)),
     ),
-    Fault("4a: the put is judged by the definition", _instead(heeding, "criteria", lambda right, d, shared: d)),
+    Fault("4a: the put is judged by the definition", _instead(shared_triggers, "criteria", lambda right, d, shared: d)),
     Fault("4b: an exclusive reader silences nobody else", _instead(sharing, "silenced_by", lambda *_: "")),
     Fault(
         "4b: an exclusive reader does not silence EVERY",
@@ -247,31 +248,31 @@ MEMBERS = [
     Fault("members: nobody judges what he did himself", _instead(QueueManager, "_judge", _without)),
     Fault("members: EVERY is each member's", decided(JudgeShared, _acted_everywhere)),
     Fault("members: EVERY is nobody's", decided(JudgeShared, _acted_nowhere)),
-    Fault("members: puts of others are not judged", _instead(heeding, "_puts", _others_puts_unseen)),
-    Fault("members: closes are not judged", _instead(heeding, "_close", lambda *_: [])),
-    Fault("12: only a member's own last reader counts", _instead(heeding, "_close", _own_close_only)),
-    Fault("12: only the group's last reader counts", _instead(heeding, "_close", _others_close_only)),
-    Fault("12: any reader that closes counts", _instead(heeding, "_close", _any_close)),
-    Fault("13: what changed is not seen", _instead(heeding, "situations", _changes_of_others_unseen)),
+    Fault("members: puts of others are not judged", _instead(shared_triggers, "_puts", _others_puts_unseen)),
+    Fault("members: closes are not judged", _instead(shared_triggers, "_close", lambda *_: [])),
+    Fault("12: only a member's own last reader counts", _instead(shared_triggers, "_close", _own_close_only)),
+    Fault("12: only the group's last reader counts", _instead(shared_triggers, "_close", _others_close_only)),
+    Fault("12: any reader that closes counts", _instead(shared_triggers, "_close", _any_close)),
+    Fault("13: what changed is not seen", _instead(shared_triggers, "situations", _changes_of_others_unseen)),
     Fault(
         "members: what has been judged is judged again",
         decided(Heed, lambda right, call, *rest: replace(right(call, *rest), errands=right(call, *rest).errands[:-1])),
     ),
     Fault(
         "DEPTH: the first member's firing keeps the others quiet",
-        _instead(heeding, "in_force", lambda r, n, j: n.definition),
+        _instead(shared_triggers, "in_force", lambda r, n, j: n.definition),
     ),
-    Fault("DEPTH: judged as FIRST, it switches itself off", _instead(heeding, "trigger", _disarms_by_first)),
-    Fault("DEPTH: on a shared queue it stays on", _instead(heeding, "trigger", _stays_on)),
+    Fault("DEPTH: judged as FIRST, it switches itself off", _instead(shared_triggers, "trigger", _disarms_by_first)),
+    Fault("DEPTH: on a shared queue it stays on", _instead(shared_triggers, "trigger", _stays_on)),
     Fault(
         "group: each member writes to a shared initiation queue",
-        _instead(heeding, "_group_has_fired", lambda *_: False),
+        _instead(shared_triggers, "_group_has_fired", lambda *_: False),
     ),
     Fault(
         "group: one member writes, also where each has its own initiation queue",
         both(
             _instead(effects, "NoteTriggered", lambda right, q_name, _, is_off: right(q_name, True, is_off)),
-            _instead(heeding, "_group_has_fired", _somebody_has_fired),
+            _instead(shared_triggers, "_group_has_fired", _somebody_has_fired),
         ),
     ),
     Fault("group: the others have no stamp of the group's trigger message", decided(JudgeShared, _unstamped)),
@@ -289,13 +290,13 @@ LOSSES = [
     Fault("scan: every member looks for expired messages", _instead(Membership, "takes_role", lambda *_: True)),
     Fault("scan: nobody takes over", _instead(Membership, "takes_role", lambda right, self, *_: self.member == "QM1")),
     Fault(
-        "names: a private object may be defined beside a shared one", _instead(dispositions, "whose", lambda *_: None)
+        "names: a private object may be defined beside a shared one", _instead(sharing_scope, "whose", lambda *_: None)
     ),
     Fault(
         "names: a private object hides the shared one",
         _instead(Standing, "facts", lambda right, *args: replace(right(*args), is_ambiguous=False)),
     ),
-    Fault("names: whoever deletes need not say whose it is", _instead(defining, "check_meant", _without)),
+    Fault("names: whoever deletes need not say whose it is", _instead(define, "check_meant", _without)),
     Fault(
         "names: a queue is shared where there is no group",
         _instead(Standing, "facts", lambda right, *args: replace(right(*args), group="ANY")),
@@ -303,7 +304,7 @@ LOSSES = [
 ]
 COPIES = [
     Fault("copies: nobody takes one", decided(TakeCopy, lambda *_: Decision())),
-    Fault("copies: they hide what is a member's own", _instead(defining, "whose", lambda *_: QsgDisp.COPY)),
+    Fault("copies: they hide what is a member's own", _instead(define, "whose", lambda *_: QsgDisp.COPY)),
     Fault(
         "copies: they stay when the group's definition goes",
         decided(

@@ -8,12 +8,13 @@ from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, decided, followed
 from trigmon.mq.calls import Backout
 from trigmon.mq.errors import OptionsError, SecondMarkNotAllowed
-from trigmon.rules import closing, get, get_options, locking
-from trigmon.rules.changes import BeginUnit, CarryOver, TakeMessage
-from trigmon.rules.errands import Abandon
-from trigmon.rules.units import decide_abandon, decide_backout
-from trigmon.store import memory
-from trigmon.store.rows import Row, Rows, once_more
+from trigmon.rules.messages import browse_lock, get, get_options
+from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout
+from trigmon.rules.model.changes import BeginUnit, CarryOver, TakeMessage
+from trigmon.rules.model.errands import Abandon
+from trigmon.rules.objects import close
+from trigmon.store.memory import store
+from trigmon.store.memory.rows import Row, Rows, once_more
 
 
 def _unless(error):
@@ -50,11 +51,11 @@ def _counted_at_once(patches: Patches) -> None:
         row = self._rows.row(change.message)
         self._rows.set(Row(once_more(row.message), row.put_by, change.unit_id))
 
-    patches.setitem(memory._WRITE, CarryOver, carry_over)
+    patches.setitem(store._WRITE, CarryOver, carry_over)
 
 
 def _left_behind(patches: Patches) -> None:
-    patches.delitem(memory._WRITE, CarryOver)
+    patches.delitem(store._WRITE, CarryOver)
 
 
 def _instead(module, name, function):
@@ -89,11 +90,13 @@ LOCKS = [
         "lock: its own handle does not see the message",
         _instead(Rows, "_is_locked", lambda self, number, selection: number in self.locks),
     ),
-    Fault("lock: a close leaves it", _instead(closing, "released", lambda handle: [])),
+    Fault("lock: a close leaves it", _instead(close, "released", lambda handle: [])),
     Fault("lock: a browse that finds nothing leaves it", _instead(get, "after_nothing", lambda *_: [])),
     Fault(
         "lock: a browse without one leaves it",
-        _instead(get, "after_browse", lambda o, *rest: locking.after_browse(o, *rest) if o & locking.LOCK else []),
+        _instead(
+            get, "after_browse", lambda o, *rest: browse_lock.after_browse(o, *rest) if o & browse_lock.LOCK else []
+        ),
     ),
     Fault("lock: it needs no browse", _instead(get_options, "LOCK", 0)),
     Fault(

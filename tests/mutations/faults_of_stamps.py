@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, afterwards, followed, occasion_of, triggering, without
 from trigmon.mq.attributes import LocalQueue
-from trigmon.rules.changes import DropDefinition, EndUnit, SetDefinition, StampTrigger
-from trigmon.rules.triggers.situation import Happened
-from trigmon.rules.world import Standing
+from trigmon.rules.model.changes import DropDefinition, EndUnit, SetDefinition, StampTrigger
+from trigmon.rules.model.situation import Happened
+from trigmon.rules.model.state import Standing
 from trigmon.simulate.in_process import InProcess
-from trigmon.store.memory import MemoryStore
+from trigmon.store.memory.store import MemoryStore
 
 OCCASIONS = ("1", "11", "12", "13", "13a", "13b", "13c")
 

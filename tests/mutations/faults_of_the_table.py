@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, held_as, kind_of, number_of, plan_of, put_in_force, replaced
 from trigmon.mq.enums import TriggerType
+from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers import table
 from trigmon.rules.triggers.conditions import Condition
-from trigmon.rules.triggers.situation import Happened
 from trigmon.rules.triggers.table import TABLE
 
 REQUIREMENTS = TABLE[table.c01]

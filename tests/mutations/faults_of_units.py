@@ -22,12 +22,13 @@ from tests.mutations.planting import (
 )
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import TriggerControl, TriggerType, UnitOutcome
-from trigmon.qmgr import noting
-from trigmon.rules import altering, closing, following, opening
-from trigmon.rules.changes import EndUnit, SetDefinition, TakeMessage
-from trigmon.rules.errands import DeadLetter
+from trigmon.qmgr import follow_ups
+from trigmon.rules.model import transitions
+from trigmon.rules.model.changes import EndUnit, SetDefinition, TakeMessage
+from trigmon.rules.model.errands import DeadLetter
+from trigmon.rules.model.situation import Happened
+from trigmon.rules.objects import alter, close, open
 from trigmon.rules.triggers import effects
-from trigmon.rules.triggers.situation import Happened
 
 OCCASIONS = ("1", "11", "12", "13", "13a", "13b", "13c")
 LATER = OCCASIONS[2:]
@@ -74,7 +75,7 @@ def _dead_at_once(right, call, *rest):
 def _as_of_release(patches: Patches) -> None:
     """A held trigger message says what is in force when it is released."""
     store = with_store(patches)
-    right = noting._NOTES[EndUnit]
+    right = follow_ups._NOTES[EndUnit]
 
     def noted(self, change):
         standing, held = store[0].standing, []
@@ -86,13 +87,13 @@ def _as_of_release(patches: Patches) -> None:
             held.append(one)
         right(self, replace(change, unit=replace(change.unit, held=tuple(held))))
 
-    patches.setitem(noting._NOTES, EndUnit, noted)
+    patches.setitem(follow_ups._NOTES, EndUnit, noted)
 
 
 def _recalled(patches: Patches) -> None:
     """Control switched off takes held trigger messages back."""
     store = with_store(patches)
-    right = noting._NOTES[EndUnit]
+    right = follow_ups._NOTES[EndUnit]
 
     def noted(self, change):
         queues = store[0].standing.queues
@@ -106,7 +107,7 @@ def _recalled(patches: Patches) -> None:
         )
         right(self, replace(change, unit=replace(change.unit, held=held)))
 
-    patches.setitem(noting._NOTES, EndUnit, noted)
+    patches.setitem(follow_ups._NOTES, EndUnit, noted)
 
 
 MOMENT = [
@@ -121,9 +122,9 @@ MOMENT = [
         "release: its own unit gets it before the end",
         afterwards(lambda found, s: with_message(found, lambda c: replace(c, is_held=False))),
     ),
-    Fault("release: 12 in the caller's unit of work", _in_the_units_of(closing)),
-    Fault("release: 13, 13a and 13b in the caller's unit of work", _in_the_units_of(altering)),
-    Fault("release: 13c in the caller's unit of work", _in_the_units_of(opening)),
+    Fault("release: 12 in the caller's unit of work", _in_the_units_of(close)),
+    Fault("release: 13, 13a and 13b in the caller's unit of work", _in_the_units_of(alter)),
+    Fault("release: 13c in the caller's unit of work", _in_the_units_of(open)),
     Fault("release: a dead trigger message of EVERY on backout as well", _dead_on_backout(True)),
     Fault("release: a dead trigger message of FIRST on commit only", _dead_on_backout(False)),
     Fault("release: a dead trigger message at once", decided(DeadLetter, _dead_at_once)),
@@ -140,7 +141,7 @@ def _uncounted_backout(right, standing, change):
     right(standing, change)
     if change.outcome is UnitOutcome.BACKED_OUT:
         for (q_name, priority), count in change.unit.gets.items():
-            following._count(standing, q_name, priority, -count)
+            transitions._count(standing, q_name, priority, -count)
 
 
 def _counted_backout(right, standing, change):
@@ -149,18 +150,18 @@ def _counted_backout(right, standing, change):
     if change.outcome is UnitOutcome.BACKED_OUT:
         for (q_name, priority), count in change.unit.puts.items():
             if q_name in standing.queues and not any(h.q_name == q_name for h in change.unit.held):
-                following._count(standing, q_name, priority, count)
+                transitions._count(standing, q_name, priority, count)
 
 
 def _get_counts_until_commit(right, standing, change):
     right(standing, change)
-    following._count(standing, change.message.q_name, change.message.priority, 1)
+    transitions._count(standing, change.message.q_name, change.message.priority, 1)
 
 
 def _settled(right, standing, change):
     right(standing, change)
     for (q_name, priority), count in change.unit.gets.items():
-        following._count(standing, q_name, priority, -count)
+        transitions._count(standing, q_name, priority, -count)
 
 
 def _own_unit_only(patches: Patches) -> None:

@@ -11,21 +11,25 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import Call
 from trigmon.mq.enums import OpenOption, TriggerType
-from trigmon.rules import altering, closing, dead_letter, following, opening, put
-from trigmon.rules.changes import AddMessage, Change
-from trigmon.rules.facts import Facts, QueueFacts
+from trigmon.rules.dead_letters import dead_letter
+from trigmon.rules.messages import put
+from trigmon.rules.model import transitions
+from trigmon.rules.model.changes import AddMessage, Change
+from trigmon.rules.model.facts import Facts, QueueFacts
+from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.state import Standing
+from trigmon.rules.model.verdict import Finding
+from trigmon.rules.objects import alter, close, open
 from trigmon.rules.triggers import effects, table
-from trigmon.rules.triggers.conditions import Condition, Finding
-from trigmon.rules.triggers.situation import Happened, Situation
+from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.verbs import VERBS
-from trigmon.rules.world import Standing
-from trigmon.store.memory import MemoryStore
+from trigmon.store.memory.store import MemoryStore
 
 Patches = pytest.MonkeyPatch
 Law = Mapping[Condition, tuple[Condition, ...]]
 FIRST, EVERY, DEPTH = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH
 INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
-WHO_TRIGGER = (put, closing, opening, altering, dead_letter)
+WHO_TRIGGER = (put, close, open, alter, dead_letter)
 
 
 def number_of(condition: Condition) -> str:
@@ -147,8 +151,8 @@ def followed(kind: type[Change], wrap: Callable[[Callable[..., None], Standing, 
     """Plants another way in which what stands follows a change: ``wrap(as it should be, standing, change)``."""
 
     def plant(patches: Patches) -> None:
-        right = following.FOLLOW[kind]
-        patches.setitem(following.FOLLOW, kind, lambda standing, change: wrap(right, standing, change))
+        right = transitions.FOLLOW[kind]
+        patches.setitem(transitions.FOLLOW, kind, lambda standing, change: wrap(right, standing, change))
 
     return plant
 

@@ -28,11 +28,11 @@ from tests.proof.cuttable import Way
 from tests.proof.found import Found
 from tests.spark.clusters import Network, ip
 from tests.waiting import until
-from trigmon.rules.shared import counts_of, lies
-from trigmon.store.group import OWN_NUMBERS
+from trigmon.rules.model.shared_queue import counts_of, lies
+from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql
-from trigmon.store.postgres.link import Link
-from trigmon.store.postgres.picture import Picture
+from trigmon.store.postgres.group.group_snapshot import Picture
+from trigmon.store.postgres.pipeline import Link
 
 NAMES = ("QM1", "QM2", "QM3")
 CLIENTS_EACH = 2

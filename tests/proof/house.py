@@ -34,9 +34,9 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Listing, Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
+from trigmon.qmgr.events import Telling
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
-from trigmon.qmgr.telling import Telling
 from trigmon.store.sqlite.store import SqliteStore
 
 CLIENTS = 4

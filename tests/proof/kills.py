@@ -20,7 +20,7 @@ from tests.proof.rules import problems
 from trigmon.client.connection import Connection
 from trigmon.mq.calls import Display, Runs
 from trigmon.mq.replies import Listing
-from trigmon.server.problems import STORE_BROKEN
+from trigmon.server.exit_status import STORE_BROKEN
 
 CLIENTS = 6
 START_S = 1.0

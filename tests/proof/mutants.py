@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
+from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.manager import Answer, QueueManager
-from trigmon.qmgr.noting import Notes
-from trigmon.rules import reports, reserving
-from trigmon.rules.changes import CarryOver, ReserveMessages, SetReservation
-from trigmon.server.inbox import Inbox
+from trigmon.rules.messages import reports
+from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
+from trigmon.rules.reservations import reserve
+from trigmon.server.call_queue import Inbox
 from trigmon.store.sql import statements, store
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.store import SqliteStore
@@ -109,7 +110,7 @@ def _no_report(patches: Patches) -> None:
 
 def _settle_without_sync(patches: Patches) -> None:
     """That a batch is settled is written, and not made to last."""
-    patches.setattr(reserving, "SetReservation", lambda said, **how: SetReservation(said, **how | {"must_last": False}))
+    patches.setattr(reserve, "SetReservation", lambda said, **how: SetReservation(said, **how | {"must_last": False}))
 
 
 def _hand_reserved_out(patches: Patches) -> None:

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 
 from trigmon.cli.main import main
-from trigmon.store.postgres import member
-from trigmon.store.postgres.writes import Writes
+from trigmon.store.postgres import lease
+from trigmon.store.postgres.write_batch import Writes
 
 _PASSES = "SELECT 1 WHERE (?::text, ?::int8) IS NOT NULL"
 
 
 def without_epochs() -> None:
     """A member that was recovered passes the fence all the same."""
-    member.CHECK = member.FENCE = _PASSES
+    lease.CHECK = lease.FENCE = _PASSES
 
 
 def without_counts() -> None:

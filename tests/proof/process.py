@@ -13,12 +13,12 @@ from tests.proof.loop import Loop, ProcessLoop
 from tests.proof.network import Link
 from trigmon.mq.calls import Call
 from trigmon.qmgr.clock import SystemClock
-from trigmon.qmgr.housekeeping import JOBS
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
-from trigmon.server.authority import Peer
+from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.connection import Connection
-from trigmon.server.guests import Guests
+from trigmon.server.connection_limits import Guests
+from trigmon.server.peer_identity import Peer
 from trigmon.server.turns import Turns
 from trigmon.store.port import Store
 

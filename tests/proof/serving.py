@@ -19,7 +19,7 @@ from tests.proof.vfs import VFS
 from trigmon.mq.calls import Call
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.manager import QueueManager
-from trigmon.store.memory import MemoryStore
+from trigmon.store.memory.store import MemoryStore
 from trigmon.store.port import Store, StoreBroken
 from trigmon.store.sqlite.store import SqliteStore
 

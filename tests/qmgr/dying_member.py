@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.qmgr.members import Member, works_on_both
 from trigmon.mq.calls import Commit
 from trigmon.store.postgres.connection import Place
-from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.group.group import PostgresGroup
 
 STEPS = ("own.prepare", "shared.end_unit", "shared.end", "own.end")
 

@@ -11,7 +11,7 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.qmgr.two_stores import TwoStores
-from trigmon.store.memory import MemoryStore
+from trigmon.store.memory.store import MemoryStore
 from trigmon.store.postgres.store import PostgresStore
 from trigmon.store.sqlite.store import SqliteStore
 

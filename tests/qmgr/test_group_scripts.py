@@ -23,10 +23,10 @@ from trigmon.mq.calls import Alter, Define
 from trigmon.mq.replies import WasGot
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.two_stores import TwoStores
-from trigmon.rules.shared import SharedQueue
-from trigmon.simulate.stores import Together
-from trigmon.store.group import OWN_NUMBERS, MemoryGroup
-from trigmon.store.memory import MemoryStore
+from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.simulate.scenario_stores import Together
+from trigmon.store.memory.group import OWN_NUMBERS, MemoryGroup
+from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sqlite.store import SqliteStore
 
 MEMBERS = ("QM1", "QM2")

@@ -8,7 +8,7 @@ from tests.worlds import World
 from trigmon.mq.calls import Alter, Backout, Commit, Delete, GetMany, Open, Outcome, Ping, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, Persistence, UnitOutcome
-from trigmon.rules.changes import EndUnit
+from trigmon.rules.model.changes import EndUnit
 from trigmon.store.sql.leftovers import AT_ONCE as LEFTOVERS
 
 SYNC = GetOption.SYNCPOINT

@@ -7,7 +7,7 @@ import pytest
 from trigmon.mq.calls import Alter, Backout, Close, Delete, Explain, Get, LostConnection, Move, Open, Put, PutMany, Set
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
-from trigmon.rules.explaining import MOST_EXPIRED
+from trigmon.rules.explain import MOST_EXPIRED
 
 IN, SET = OpenOption.INPUT_SHARED, OpenOption.SET
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"

@@ -10,8 +10,8 @@ from trigmon.mq.calls import Define, Explain, Get, Open
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import StorageMediumFull
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.qmgr.telling import Telling
-from trigmon.rules.errands import JudgeShared
+from trigmon.qmgr.events import Telling
+from trigmon.rules.model.errands import JudgeShared
 from trigmon.rules.verbs import VERBS
 
 WAIT_MS = 50

@@ -52,7 +52,7 @@ from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, MessageDescriptor, unpack
 from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence, ReportOption
 from trigmon.mq.rejection import without_rejection
 from trigmon.mq.replies import Opened, Refused, Reserved, Settled, Sifted, WasGot, WereGot
-from trigmon.store.memory import MemoryStore
+from trigmon.store.memory.store import MemoryStore
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")
 MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make

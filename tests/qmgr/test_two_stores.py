@@ -17,8 +17,8 @@ from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Move, Open, 
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.replies import OutcomeWas, Refused
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.facts import Selection
-from trigmon.store.group import FIRST_NUMBER, MemoryGroup
+from trigmon.rules.model.facts import Selection
+from trigmon.store.memory.group import FIRST_NUMBER, MemoryGroup
 from trigmon.store.port import StoreBroken
 
 COMMIT = Commit(unit=1)

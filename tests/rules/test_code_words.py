@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.in_process import InProcess
-from trigmon.launch.port import LaunchError, Order
-from trigmon.launch.process import arguments
+from trigmon.launch.launch_plan import LaunchError, Order
+from trigmon.launch.unix import arguments
 from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Define
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import AttrValueError
-from trigmon.rules.code_words import code_from_outside
+from trigmon.rules.runs.code_words import code_from_outside
 
 X = "{trigdata}"
 REFUSED = r"""

@@ -7,7 +7,7 @@ from trigmon.mq.calls import Define, DisplayGroup, Open, Put
 from trigmon.mq.enums import OpenOption, PutOption
 from trigmon.mq.replies import Values
 from trigmon.rules.display_group import recovery_row, state_of
-from trigmon.rules.members import Member
+from trigmon.rules.model.group_members import Member
 
 
 def member(**more) -> Member:

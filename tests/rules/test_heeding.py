@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.enums import QsgDisp, TriggerControl, TriggerType
 from trigmon.qmgr.ids import Counter
-from trigmon.rules.decision import Decision
-from trigmon.rules.errands import JudgeShared
-from trigmon.rules.facts import ConnectionFacts, Facts, QueueFacts, Reader, Shared
-from trigmon.rules.heeding import decide_judge_shared, is_quiet
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.errands import JudgeShared
+from trigmon.rules.model.facts import ConnectionFacts, Facts, QueueFacts, Reader, Shared
+from trigmon.rules.shared_triggers import decide_judge_shared, is_quiet
 
 INITIATION = QueueFacts(LocalQueue(name="I"), open_input_count=1)
 ONE = (1, *[0] * 9)

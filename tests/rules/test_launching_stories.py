@@ -29,7 +29,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.replies import Refused
 from trigmon.mq.run_states import HELD, OPEN, WITH_PROGRAM
-from trigmon.rules.records import line_of
+from trigmon.rules.model.run_record import line_of
 
 CAPS = Caps(instances=3, runs=5)
 PROGRAMS = ("open", "get", "end unit", "close", "leave")

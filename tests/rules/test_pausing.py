@@ -32,8 +32,8 @@ from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persisten
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted
 from trigmon.qmgr.manager import Retention
-from trigmon.rules.facts import SLICE
-from trigmon.rules.runs import repeated
+from trigmon.rules.model.facts import SLICE
+from trigmon.rules.runs.run_ledger import repeated
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 TRIGGER = {"q_name": "Q", "process_name": "P", "trigger_data": "t", "appl_type": 6, "appl_id": "/bin/true"}

@@ -6,7 +6,7 @@ from tests.in_process import InProcess
 from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Alter, Define
 from trigmon.mq.errors import AttrValueError
-from trigmon.rules.programs import NOT_FROM_OUTSIDE, faults, secret_names, template
+from trigmon.rules.runs.check_program import NOT_FROM_OUTSIDE, faults, secret_names, template
 
 OPEN_QUOTE = "words as a shell splits them (no closing quotation)"
 PROGRAM = "words of which the first is the program itself, no placeholder"

@@ -10,7 +10,7 @@ from trigmon.mq.descriptors import NO_ID, MessageDescriptor, date_and_time
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
-from trigmon.mq.transmission import pack_xqh
+from trigmon.mq.transmission_header import pack_xqh
 
 OUT, IN, INQUIRE, SET = OpenOption.OUTPUT, OpenOption.INPUT_SHARED, OpenOption.INQUIRE, OpenOption.SET
 

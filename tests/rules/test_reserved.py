@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trigmon.mq.enums import UnitOutcome
-from trigmon.rules.reserved import Due, Reservation, between, by_priority, cut, ended, longer, together, without
+from trigmon.rules.model.reservation import (
+    Due,
+    Reservation,
+    between,
+    by_priority,
+    cut,
+    ended,
+    longer,
+    together,
+    without,
+)
 
 stretch = st.tuples(st.integers(0, 30), st.integers(1, 8)).map(lambda at: (at[0], at[0] + at[1]))
 stretches = st.lists(stretch, max_size=6)

@@ -10,8 +10,8 @@ from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.calls import Reserve
 from trigmon.mq.enums import ObjectType, OpenOption, QsgDisp
 from trigmon.mq.errors import FunctionNotSupported
-from trigmon.rules.facts import ConnectionFacts, Facts, HandleFacts, QueueFacts, Shared
-from trigmon.rules.reserving import look_for_reserve
+from trigmon.rules.model.facts import ConnectionFacts, Facts, HandleFacts, QueueFacts, Shared
+from trigmon.rules.reservations.reserve import look_for_reserve
 
 
 def test_who_would_reserve_of_a_shared_queue_is_told_its_name_and_what_to_do():

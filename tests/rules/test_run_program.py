@@ -10,7 +10,7 @@ from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMes
 from trigmon.mq.enums import GetOption, OpenOption, PutOption
 from trigmon.mq.reasons import Reason
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.run_program import FIXED
+from trigmon.rules.model.run_program import FIXED
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 FIELDS = TriggerMessage.__struct_fields__

@@ -6,7 +6,7 @@ import pytest
 
 from trigmon.mq.attributes import Process
 from trigmon.mq.enums import ApplType, SparkDeployMode, SparkIsolation, SparkStart
-from trigmon.rules.spark_ports import closing, is_local, is_loopback, open_to_others, opened
+from trigmon.rules.runs.spark_ports import closing, is_local, is_loopback, open_to_others, opened
 
 OPEN = "spark.driver.host=10.0.0.1"
 

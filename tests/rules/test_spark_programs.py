@@ -9,8 +9,8 @@ from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.calls import Alter, Define
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import AttrValueError
-from trigmon.rules.programs import faults
-from trigmon.rules.spark_programs import environment_of, is_warm, names_in
+from trigmon.rules.runs.check_program import faults
+from trigmon.rules.runs.check_spark import environment_of, is_warm, names_in
 
 MEMORY = "a whole number with its unit, k, m, g or t: 512m or 2g"
 LITTLE = "at least 512m: Spark starts with no less than 450m"

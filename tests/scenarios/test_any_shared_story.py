@@ -18,9 +18,9 @@ from trigmon.mq.calls import Alter, Backout, Close, Commit, Define, Display, Get
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption, TriggerControl
 from trigmon.mq.errors import NoMsgAvailable, ObjectInUse
-from trigmon.rules.heeding import is_quiet
+from trigmon.rules.shared_triggers import is_quiet
 from trigmon.simulate.in_process import InProcess
-from trigmon.simulate.stores import InSchema
+from trigmon.simulate.scenario_stores import InSchema
 
 PEOPLE = [(member, name) for member in MEMBERS for name in ("ann", "bob")]
 IN, EXCLUSIVE = OpenOption.INPUT_SHARED.value, OpenOption.INPUT_EXCLUSIVE.value

@@ -4,7 +4,7 @@ import pytest
 
 from tests.book import BOOK, stage
 from trigmon.simulate.player import play
-from trigmon.simulate.stores import STORES
+from trigmon.simulate.scenario_stores import STORES
 
 CONDITIONS = [*(f"{number:02}" for number in range(1, 15)), "13a", "13b", "13c"]
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.book import stage
 from trigmon.simulate.player import play
-from trigmon.simulate.reading import read_scenarios
-from trigmon.simulate.stores import STORES
+from trigmon.simulate.scenario_files import read_scenarios
+from trigmon.simulate.scenario_stores import STORES
 
 TYPES = ("FIRST", "EVERY", "DEPTH", "NONE")
 # What each occasion of the seed asks for; "2" stands for enough messages of sufficient priority.

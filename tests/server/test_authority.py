@@ -12,10 +12,10 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.strangers import NOBODY, as_nobody
-from trigmon import places, settings
+from trigmon import paths, settings
 from trigmon.cli.main import cli
 from trigmon.mq.calls import CancelRun, ChangeRun, Pause, Pauses, RecordRun, Resume, RetryRun, Runs
-from trigmon.server.authority import Authority
+from trigmon.server.peer_identity import Authority
 
 
 def test_who_is_not_in_the_sockets_group_does_not_come_in(passable):
@@ -136,10 +136,10 @@ def test_who_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repe
 
 
 def test_the_account_of_the_shipped_unit_is_a_monitor_by_default():
-    unit = (places.shipped("systemd") / "trigmon-monitor@.service").read_text()
+    unit = (paths.shipped("systemd") / "trigmon-monitor@.service").read_text()
     account = re.search(r"^User=(.*)$", unit, re.MULTILINE)[1]
     assert settings.load(environ={}).server.monitors == [account]
-    assert f"u {account} " in (places.shipped("systemd") / "trigmon.sysusers.conf").read_text()
+    assert f"u {account} " in (paths.shipped("systemd") / "trigmon.sysusers.conf").read_text()
     authority = Authority([], [account])
     assert authority.monitors(5001, 5001, account)
     assert not authority.administers(5001, 5001, account)

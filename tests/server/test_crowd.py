@@ -13,7 +13,7 @@ import trigmon
 from tests.daemons import Raw, define
 from trigmon.mq.calls import Ping, Put, Status
 from trigmon.mq.enums import PutOption, UnitOutcome
-from trigmon.server.guests import KEPT
+from trigmon.server.connection_limits import KEPT
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello, decode_welcome, encode_hello
 
 

@@ -13,7 +13,7 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.server.problems import EXITS, FAILED, IN_USE, MISCONFIGURED, STOPPED, STORE_BROKEN, STORE_LOST
+from trigmon.server.exit_status import EXITS, FAILED, IN_USE, MISCONFIGURED, STOPPED, STORE_BROKEN, STORE_LOST
 
 
 def ends(one, *arguments, **popen):

@@ -13,7 +13,7 @@ import pytest
 
 import trigmon
 from tests.daemons import Raw, define
-from trigmon import places
+from trigmon import paths
 from trigmon.mq.calls import Display, Status
 
 
@@ -75,14 +75,14 @@ def test_a_second_daemon_on_the_same_socket_is_refused_with_a_clear_word(daemon,
     assert second.wait() == 5
     (said,) = second.events("the queue manager cannot start")
     assert str(one.socket) in said["why"]
-    assert places.answers(one.socket)
+    assert paths.answers(one.socket)
 
 
 def test_a_killed_daemons_socket_is_replaced(daemon):
     one = daemon()
     one.kill()
     assert one.socket.exists()
-    assert not places.answers(one.socket)
+    assert not paths.answers(one.socket)
     with one.start().connect() as qm:
         assert qm.call(Status())
 
@@ -94,7 +94,7 @@ def test_a_socket_of_somebody_else_is_not_replaced(daemon):
         other.bind(str(one.socket))
         other.listen()
         assert one.launch().wait() == 5
-        assert places.answers(one.socket)
+        assert paths.answers(one.socket)
 
 
 def test_a_socket_path_that_is_too_long_is_refused_at_start(daemon, tmp_path):
@@ -235,7 +235,7 @@ class TestOneDirectory:
     @pytest.fixture
     def one(self, daemon):
         made = daemon(start=False)
-        made.socket = made.data / places.SOCKET_NAME
+        made.socket = made.data / paths.SOCKET_NAME
         return made
 
     def start(self, one, **settings):

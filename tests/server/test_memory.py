@@ -3,9 +3,9 @@
 import pytest
 
 from trigmon.mq.calls import Get, GetMany, Ping, Put, PutMany
-from trigmon.server import memory
-from trigmon.server.inbox import LITTLE, LONG_FRAME, Inbox
-from trigmon.server.memory import Intake, Room, longest_reply, messages_of, to_be_cut
+from trigmon.server import memory_budget
+from trigmon.server.call_queue import LITTLE, LONG_FRAME, Inbox
+from trigmon.server.memory_budget import Intake, Room, longest_reply, messages_of, to_be_cut
 from trigmon.wire.frames import FrameReader
 
 MIB = 1024 * 1024
@@ -174,7 +174,7 @@ def test_of_those_who_do_not_read_the_slowest_are_cut_until_the_rest_fits():
     assert to_be_cut(slow, 120) == []
     assert to_be_cut(slow, 119) == [slow[1]]
     assert to_be_cut(slow, 70) == [slow[1], slow[2]]
-    assert to_be_cut([], memory.UNREAD_BYTES) == []
+    assert to_be_cut([], memory_budget.UNREAD_BYTES) == []
 
 
 def test_it_is_the_user_for_whom_most_lies_unread_who_is_cut():

@@ -15,8 +15,8 @@ from tests.strangers import as_user, meanwhile_as_user
 from trigmon.mq.calls import Close, Open, Status
 from trigmon.mq.enums import CloseOption, OpenOption
 from trigmon.mq.replies import Opened, Values
-from trigmon.server.authority import Peer
-from trigmon.server.guests import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.connection_limits import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.peer_identity import Peer
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello, encode_hello
 
 ALICE, BOB = 5001, 5002

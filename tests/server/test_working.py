@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from trigmon.server.working import InAThread, OnTheLoop
+from trigmon.server.executor import InAThread, OnTheLoop
 
 PATIENCE_S = 20
 

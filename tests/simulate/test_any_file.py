@@ -7,11 +7,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trigmon.simulate.acts import ACTS
-from trigmon.simulate.expected import EXPECTATIONS
+from trigmon.simulate.expectations import EXPECTATIONS
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.player import play
-from trigmon.simulate.reading import read_scenarios
+from trigmon.simulate.scenario_files import read_scenarios
+from trigmon.simulate.step_verbs import ACTS
 from trigmon.yaml12 import YamlError, load_all
 
 BOOK = Path(__file__).parents[1] / "scenarios"

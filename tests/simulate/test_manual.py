@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-from trigmon.simulate.acts import ACTS
-from trigmon.simulate.batches import RETURNED
-from trigmon.simulate.expected import EXPECTATIONS
-from trigmon.simulate.main import play_files
-from trigmon.simulate.reading import _SCENARIO
+from trigmon.simulate.expectations import EXPECTATIONS
+from trigmon.simulate.reservation_verbs import RETURNED
+from trigmon.simulate.run_files import play_files
+from trigmon.simulate.scenario_files import _SCENARIO
+from trigmon.simulate.step_verbs import ACTS
 
 MANUAL = files("trigmon.simulate").joinpath("SCENARIOS.md").read_text()
 

@@ -8,8 +8,8 @@ import pytest
 from tests.postgres import shared
 from trigmon.mq.calls import Define, Display, Put
 from trigmon.simulate.in_process import InProcess
-from trigmon.simulate.main import play_files
-from trigmon.simulate.stores import InSchema
+from trigmon.simulate.run_files import play_files
+from trigmon.simulate.scenario_stores import InSchema
 
 TRIGGERED = """\
 setup: |

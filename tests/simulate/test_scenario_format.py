@@ -2,8 +2,8 @@
 
 import pytest
 
-from trigmon.simulate.main import play_files
-from trigmon.simulate.reading import read_scenarios
+from trigmon.simulate.run_files import play_files
+from trigmon.simulate.scenario_files import read_scenarios
 
 
 def refused(tmp_path, text, store="memory"):

@@ -18,7 +18,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.spark.conftest import spark_environment
-from trigmon.launch.spark.submit import spark_home
+from trigmon.launch.spark.cold.submit import spark_home
 
 UP_S = 120
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemons import define
-from trigmon.launch.spark.java import find_java
+from trigmon.launch.spark.cold.java import find_java
 from trigmon.mq.calls import Display
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from pathlib import Path
 from tests.spark.clusters import QUICK
 from tests.spark.conftest import spark_environment
 from tests.waiting import until
-from trigmon.launch.port import Session
-from trigmon.launch.spark import serving
-from trigmon.launch.spark.serving import Serving
+from trigmon.launch.launch_plan import Session
+from trigmon.launch.spark.warm import connect_server
+from trigmon.launch.spark.warm.connect_server import Serving
 
 READY_S = 180.0
 
@@ -24,12 +24,12 @@ class ConnectServer:
         self.directory = directory
         (directory / "spark").mkdir()
         settings = Serving(master="local[2]", memory="600m", conf=(f"spark.driver.extraJavaOptions={QUICK}", *conf))
-        self.server = serving.made("nobody", Session(), settings)
+        self.server = connect_server.made("nobody", Session(), settings)
         self.url, self.ui, self.page_key = self.server.url, self.server.ui, self.server.page_key
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> ConnectServer:
-        plan = serving.planned(self.server, self.directory, "QM1")
+        plan = connect_server.planned(self.server, self.directory, "QM1")
         environment = os.environ | spark_environment(self.directory) | plan.environment
         environment.pop("PYTHONWARNINGS", None)
         with (self.directory / "log").open("ab") as log:
@@ -48,7 +48,7 @@ class ConnectServer:
     def _is_up(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, (self.directory / "log").read_text()
-        return serving.listens(self.server.port)
+        return connect_server.listens(self.server.port)
 
     def kill(self) -> None:
         if self.process is not None:

@@ -22,10 +22,10 @@ import pyarrow.parquet
 from tests.daemons import define
 from tests.spark.conftest import spark_environment
 from tests.waiting import until
-from trigmon.launch import claims
+from trigmon.keeper import run_directory
 from trigmon.mq.calls import Display, Runs
 from trigmon.mq.run_states import EXITED, JOINED, OPEN, WITH_PROGRAM
-from trigmon.spark.table import staging_of
+from trigmon.spark.file_table import staging_of
 
 DRIVER, EXECUTOR, MONITOR, Q_MGR = VICTIMS = "driver", "executor", "monitor", "queue manager"
 BATCHES = 10
@@ -193,8 +193,12 @@ class House:
             return []
         if victim == EXECUTOR:
             executors = [pid for pid in self._own_pids() if _EXECUTOR in _words(pid) and _name(pid) == "java"]
-            return executors if part == "java" else [pid for pid in claims.all_processes() if _parent(pid) in executors]
-        of_run = [pid for pid in claims.all_processes() if claims.run_of(pid) == run["run_id"]]
+            return (
+                executors
+                if part == "java"
+                else [pid for pid in run_directory.all_processes() if _parent(pid) in executors]
+            )
+        of_run = [pid for pid in run_directory.all_processes() if run_directory.run_of(pid) == run["run_id"]]
         if part == "all":
             return of_run
         return [pid for pid in of_run if _name(pid).startswith(part) and JOB.name.encode() in _words(pid)]
@@ -202,7 +206,11 @@ class House:
     def _own_pids(self) -> list[int]:
         """The monitor, its keeper, and what they started."""
         wanted = b"TRIGMON_HOME=" + self._home
-        return [pid for pid in claims.all_processes() if wanted in _environment(pid) and pid != self.daemon.process.pid]
+        return [
+            pid
+            for pid in run_directory.all_processes()
+            if wanted in _environment(pid) and pid != self.daemon.process.pid
+        ]
 
     def judge(self, count: int) -> None:
         """Each message is once in the table, nothing is left anywhere, and what became of every run is known."""
@@ -216,7 +224,9 @@ class House:
         assert {run["state"] for run in runs} <= {EXITED, JOINED}, self.told()
         assert any(run["exit_status"] == 0 for run in runs)
         assert all(run["why"] and run["end_ms"] for run in runs)
-        left = [pid for pid in claims.all_processes() if claims.run_of(pid) in {run["run_id"] for run in runs}]
+        left = [
+            pid for pid in run_directory.all_processes() if run_directory.run_of(pid) in {run["run_id"] for run in runs}
+        ]
         assert left == [], [_words(pid) for pid in left]
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trigmon.rules.reserved import Reservation, between, cut, offered_anew, together
-from trigmon.spark.deaths import WAYS, WHOLE, Part, all_deaths, is_bad, next_part
+from trigmon.rules.model.reservation import Reservation, between, cut, offered_anew, together
+from trigmon.spark.poison_search.crash_search import WAYS, WHOLE, Part, all_deaths, is_bad, next_part
 
 
 class Batch:

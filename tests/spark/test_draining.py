@@ -14,7 +14,7 @@ from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import batches, drain
-from trigmon.spark.table import BatchRefusedError, refuse_batch, write_batch
+from trigmon.spark.file_table import BatchRefusedError, refuse_batch, write_batch
 
 pytestmark = [
     pytest.mark.spark,
@@ -155,7 +155,7 @@ class TestBatches:
         self, qm, q_name, here, spark, monkeypatch
     ):
         fill(qm, q_name, 3)
-        monkeypatch.setattr("trigmon.spark.batching.IN_USE_S", 0.2)
+        monkeypatch.setattr("trigmon.spark.batches.IN_USE_S", 0.2)
         with batches(spark, **here) as first, first.next():
             with pytest.raises(trigmon.ObjectInUse), batches(spark, **here) as second:
                 second.next()

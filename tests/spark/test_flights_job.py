@@ -10,7 +10,7 @@ import pytest
 
 from tests.daemons import define
 from tests.spark.conftest import depth
-from trigmon import places
+from trigmon import paths
 from trigmon.demo import data
 from trigmon.mq.calls import Alter
 
@@ -26,7 +26,7 @@ class Job:
     """The job for the test's queue, in the tests' Spark. ``fails`` is what its next look at the whole table raises."""
 
     def __init__(self, spark, q_name, output, monkeypatch):
-        monkeypatch.syspath_prepend(str(places.shipped("process_defs")))
+        monkeypatch.syspath_prepend(str(paths.shipped("process_defs")))
         import flights_delays
         import flights_load
 

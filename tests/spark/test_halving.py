@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trigmon.spark.halving import Search, Step, why
+from trigmon.spark.poison_search.bisect import Search, Step, why
 
 
 class Queue:

@@ -13,7 +13,7 @@ from tests.spark.conftest import depth
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import drain
-from trigmon.spark.database import Database, DatabaseError
+from trigmon.spark.jdbc_table import Database, DatabaseError
 from trigmon.spark.load import LoadError, load, parsed
 from trigmon.spark.rows import COLUMNS
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import trigmon.spark.table
-from trigmon.spark.table import (
+import trigmon.spark.file_table
+from trigmon.spark.file_table import (
     BatchRefusedError,
     batch_of,
     publish,
@@ -91,7 +91,7 @@ def test_a_job_that_still_writes_a_batch_when_it_is_refused_is_told(tmp_path):
 
 def test_a_job_that_begins_to_write_a_batch_while_it_is_refused_hinders_nobody(tmp_path, monkeypatch):
     table = tmp_path / "table"
-    plain = trigmon.spark.table._sync_tree
+    plain = trigmon.spark.file_table._sync_tree
 
     def synced(directory):
         plain(directory)
@@ -99,7 +99,7 @@ def test_a_job_that_begins_to_write_a_batch_while_it_is_refused_hinders_nobody(t
             write_batch(Frame("late", fails=True), table, "b1")
 
     with monkeypatch.context() as patched:
-        patched.setattr("trigmon.spark.table._sync_tree", synced)
+        patched.setattr("trigmon.spark.file_table._sync_tree", synced)
         assert refuse_batch(table, "b1")
     with pytest.raises(BatchRefusedError):
         write_batch(Frame("late"), table, "b1")
@@ -121,14 +121,14 @@ def test_a_job_that_still_writes_a_batch_which_another_was_given_adds_nothing_to
 
     if when == "while it is moved":
         exists = iter([other, None])
-        plain = trigmon.spark.table._sync_tree
+        plain = trigmon.spark.file_table._sync_tree
 
         def synced(directory):
             plain(directory)
             if act := next(exists):
                 act()
 
-        monkeypatch.setattr("trigmon.spark.table._sync_tree", synced)
+        monkeypatch.setattr("trigmon.spark.file_table._sync_tree", synced)
     assert not write_batch(Slow("the first's"), table, "b1")
     assert content(table) == {"batch=b1": "the other's"}
     assert list(staging_of(table).iterdir()) == []

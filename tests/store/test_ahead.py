@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
-from trigmon.rules import changes as c
-from trigmon.rules.facts import UnitFacts
-from trigmon.store.postgres import ahead
-from trigmon.store.postgres.ahead import Ahead
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import UnitFacts
+from trigmon.store.postgres import read_ahead
+from trigmon.store.postgres.read_ahead import Ahead
 
 Q = "Q"
 CHUNK = 3
@@ -84,9 +84,9 @@ class Rows:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(step, max_size=120), st.integers(0, 3))
 def test_it_is_what_lies_there_however_small_the_windows_are(steps, which):
-    limits = ahead.MOST_ROWS, ahead.MOST_BYTES, ahead.MOST_OF_A_UNIT, ahead.LARGE
+    limits = read_ahead.MOST_ROWS, read_ahead.MOST_BYTES, read_ahead.MOST_OF_A_UNIT, read_ahead.LARGE
     if which:
-        ahead.MOST_ROWS, ahead.MOST_BYTES, ahead.MOST_OF_A_UNIT, ahead.LARGE = (6, 900, which, 200)
+        read_ahead.MOST_ROWS, read_ahead.MOST_BYTES, read_ahead.MOST_OF_A_UNIT, read_ahead.LARGE = (6, 900, which, 200)
     try:
         rows = Rows()
         for name, *values in steps:
@@ -94,7 +94,7 @@ def test_it_is_what_lies_there_however_small_the_windows_are(steps, which):
         rows.look(len(rows.available) + 1)
         assert rows.ahead._noted == sum(len(noted or ()) for noted in rows.ahead._units.values())
     finally:
-        ahead.MOST_ROWS, ahead.MOST_BYTES, ahead.MOST_OF_A_UNIT, ahead.LARGE = limits
+        read_ahead.MOST_ROWS, read_ahead.MOST_BYTES, read_ahead.MOST_OF_A_UNIT, read_ahead.LARGE = limits
 
 
 def test_a_queue_that_was_empty_once_is_not_read_again_while_it_stays_small():

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import MsgFlag, ObjectType, UnitOutcome
-from trigmon.rules import changes as c
-from trigmon.rules.facts import ConnectionFacts, Cursor, Selection
-from trigmon.rules.order.wholeness import Whole
-from trigmon.store.memory import MemoryStore
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import ConnectionFacts, Cursor, Selection
+from trigmon.rules.model.group_completeness import Whole
+from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sqlite.store import SqliteStore
 
 NOW, SIZE = 1000, 4

@@ -21,15 +21,16 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp, UnitOutcome
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules import changes as c
-from trigmon.rules.facts import Decided
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import Decided
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, Unfit
-from trigmon.store.postgres import group_sql, membership, turn
-from trigmon.store.postgres import member as serving
+from trigmon.store.postgres import group_sql, turn
+from trigmon.store.postgres import lease as serving
 from trigmon.store.postgres.connection import connect
-from trigmon.store.postgres.group import PostgresGroup
+from trigmon.store.postgres.group import membership
+from trigmon.store.postgres.group.group import PostgresGroup
+from trigmon.store.postgres.group.member_session import NOTHING_REACHED, Reached, check_reached
 from trigmon.store.postgres.schemas import GROUP
-from trigmon.store.postgres.session import NOTHING_REACHED, Reached, check_reached
 from trigmon.store.postgres.store import PostgresStore
 from trigmon.store.sqlite import store as sqlite_store
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.postgres import place
 from tests.store.test_sqlite_plans import ONCE, STATEMENTS
-from trigmon.store.postgres import connection, group_sql, link, member, turn, writes
+from trigmon.store.postgres import connection, group_sql, lease, pipeline, turn, write_batch
 from trigmon.store.postgres.schemas import GROUP
 from trigmon.store.postgres.turn import CHUNKS
 from trigmon.store.sql import statements
@@ -29,20 +29,20 @@ COUNTED = {
         (
             *(getattr(statements, name) for name in ("COMMIT_GETS", "COMMIT_PUTS", "BACK_OUT_PUTS", "BACK_OUT_GETS")),
             *(getattr(statements, name) for name in ("TAKE_MESSAGE", "REMOVE_MESSAGE", "SET_ASIDE")),
-            *(writes.BULKS[getattr(statements, name)].text for name in ("COMMIT_GETS", "COMMIT_PUTS")),
-            *(writes.BULKS[getattr(statements, name)].text for name in ("TAKE_MESSAGE", "REMOVE_MESSAGE")),
+            *(write_batch.BULKS[getattr(statements, name)].text for name in ("COMMIT_GETS", "COMMIT_PUTS")),
+            *(write_batch.BULKS[getattr(statements, name)].text for name in ("TAKE_MESSAGE", "REMOVE_MESSAGE")),
         )
     )
 }
 ASKED_WHOLE = ("DEAD", "DECIDED", "FORGET_DECIDED")
-OF_GROUP = GROUPS_OWN | COUNTED | {name: getattr(member, name) for name in ("DEAD", "DISMISS")}
-OF_GROUP |= {f"bulk of {text.split()[0]} decided": writes.BULKS[text].text for text in GROUPS_BULKS}
+OF_GROUP = GROUPS_OWN | COUNTED | {name: getattr(lease, name) for name in ("DEAD", "DISMISS")}
+OF_GROUP |= {f"bulk of {text.split()[0]} decided": write_batch.BULKS[text].text for text in GROUPS_BULKS}
 ALL = STATEMENTS | {
     f"bulk of {text.split()[0]} {n}": bulk.text
-    for n, (text, bulk) in enumerate(writes.BULKS.items())
+    for n, (text, bulk) in enumerate(write_batch.BULKS.items())
     if text not in GROUPS_BULKS
 }
-ALL |= {name: getattr(member, name) for name in ("BEAT", "LEAVE")}
+ALL |= {name: getattr(lease, name) for name in ("BEAT", "LEAVE")}
 LOOKED_AT_WHOLE = ONCE | {
     "COUNT_ENDED",
     "UNDER_WAY",
@@ -146,7 +146,7 @@ def plan_of(db, statement: str) -> list[str]:
             statement = f"{statement} LIMIT {CHUNKS[0]} OFFSET ?"
     db.prepare_threshold = None
     db.execute("DEALLOCATE ALL")
-    db.execute(f"PREPARE asked AS {link._numbered(statement)}".encode())
+    db.execute(f"PREPARE asked AS {pipeline._numbered(statement)}".encode())
     values = ", ".join(["NULL"] * statement.count("?"))
     db.execute("SET plan_cache_mode = force_generic_plan")
     rows = db.execute(f"EXPLAIN (COSTS OFF) EXECUTE asked{f' ({values})' if values else ''}".encode()).fetchall()

@@ -32,7 +32,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, with_rejection, without_rejection
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.facts import SLICE
+from trigmon.rules.model.facts import SLICE
 from trigmon.store.base import KEPT_RESERVATIONS
 
 IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE
@@ -227,7 +227,7 @@ class TestWholeGroups:
         assert world.did(Get(handle=handle, options=options), "getter").data == b"a1"
 
     def test_one_too_large_for_a_step_is_refused_and_nothing_is_reserved(self, world, q, monkeypatch):
-        monkeypatch.setattr("trigmon.rules.reserving.MOST_MESSAGES", 2)
+        monkeypatch.setattr("trigmon.rules.reservations.reserve.MOST_MESSAGES", 2)
         self.put_group(world, "A", "a1", "a2", "a3")
         handle = world.open(q, IN, as_="job")
         refused = world.do(Reserve(handle=handle, consumer="JOB", whole_groups=True), "job")
@@ -365,7 +365,7 @@ class TestSettling:
         assert world.did(Settle(reservation=made.reservation), "job").left == 0
 
     def test_it_falls_into_no_more_pieces_than_can_be_written_at_each_step(self, world, q, monkeypatch):
-        monkeypatch.setattr("trigmon.rules.reserving.MOST_STRETCHES", 2)
+        monkeypatch.setattr("trigmon.rules.reservations.reserve.MOST_STRETCHES", 2)
         world.define("ASIDE")
         world.did(Alter(object_type="QLOCAL", name=q, attributes={"boqname": "ASIDE"}), "operator")
         fill(world, 7)

@@ -13,7 +13,7 @@ from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
 from trigmon.store.sqlite import connection
-from trigmon.store.sqlite.sums import ROWS
+from trigmon.store.sqlite.checksums import ROWS
 
 
 def set_back(directory, version, *statements):

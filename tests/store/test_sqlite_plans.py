@@ -7,7 +7,7 @@ import pytest
 
 import trigmon.store.sqlite
 from trigmon.store.sql import statements
-from trigmon.store.sqlite.sums import SUMMED, register
+from trigmon.store.sqlite.checksums import SUMMED, register
 
 SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS", "DROPPED"}

@@ -16,9 +16,9 @@ from trigmon.mq.reasons import Reason
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite import salvage
+from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_whole, register
 from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
 from trigmon.store.sqlite.store import SqliteStore
-from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, SUMMED, is_whole, register
 
 IN = OpenOption.INPUT_SHARED
 SYNC = GetOption.SYNCPOINT

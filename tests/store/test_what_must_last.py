@@ -4,7 +4,7 @@ import pytest
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType
-from trigmon.rules.changes import DeleteLogically, DropDefinition, SetDefinition
+from trigmon.rules.model.changes import DeleteLogically, DropDefinition, SetDefinition
 from trigmon.store.base import can_wait, must_last
 
 

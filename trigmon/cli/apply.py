@@ -12,8 +12,8 @@ from trigmon.cli.command import command, invocation
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
-    from trigmon.definitions.plan import Step
-    from trigmon.definitions.read import Wanted
+    from trigmon.definitions.apply_plan import Step
+    from trigmon.definitions.definition_files import Wanted
 
 AT_ONCE = 256
 """Calls on their way at once: as many as a turn takes."""
@@ -34,8 +34,8 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
     """
     from trigmon.cli import output
     from trigmon.cli.objects import rows
-    from trigmon.definitions.plan import plan
-    from trigmon.definitions.read import read_files
+    from trigmon.definitions.apply_plan import plan
+    from trigmon.definitions.definition_files import read_files
 
     wanted = read_files(paths)
     with invocation().connected() as qm:
@@ -85,7 +85,7 @@ def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
 
 def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:
     """What is allowed and hardly meant: a process that starts nothing, a Spark driver that strangers may speak to."""
-    from trigmon.rules.spark_ports import warning
+    from trigmon.rules.runs.spark_ports import warning
 
     there = {row["name"]: row for row in existing if row["object_type"] == "PROCESS"}
     for one in wanted:

@@ -12,7 +12,7 @@ import click
 from trigmon.cli.command import command, group, invocation
 
 if TYPE_CHECKING:
-    from trigmon.launch.spark.archive import Archives, Note
+    from trigmon.launch.spark.cold.class_archive import Archives, Note
 
 _COLUMNS = ["key", "state", "java", "size_mib", "age", "took_s", "made_time", "why"]
 _data = click.option("--data", type=click.Path(file_okay=False), help="The data directory of the monitor.")
@@ -34,7 +34,7 @@ def archive() -> None:
 def show(data: str | None) -> None:
     """Show each archive: for which Java, how large, how old, and whether jobs started here now would use it."""
     from trigmon.cli import output
-    from trigmon.launch.spark.archive import key
+    from trigmon.launch.spark.cold.class_archive import key
 
     archives = _archives(data)
     wanted = _found(archives, key)
@@ -51,9 +51,9 @@ def make(ctx: click.Context, data: str | None, again: bool) -> None:
     """Make the archive for the Java and the Spark that jobs started here would use; about half a minute."""
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED
-    from trigmon.launch.port import LaunchError
-    from trigmon.launch.spark import make_archive
-    from trigmon.launch.spark.archive import key
+    from trigmon.launch.launch_plan import LaunchError
+    from trigmon.launch.spark.cold import make_archive
+    from trigmon.launch.spark.cold.class_archive import key
 
     archives = _archives(data)
     try:
@@ -88,7 +88,7 @@ def remove(data: str | None) -> None:
 
 
 def _archives(data: str | None) -> Archives:
-    from trigmon.launch.spark.archive import Archives
+    from trigmon.launch.spark.cold.class_archive import Archives
 
     return Archives(invocation().settings(qmgr__data=data).qmgr.directory / "java")
 
@@ -96,15 +96,15 @@ def _archives(data: str | None) -> Archives:
 def _spark(archives: Archives) -> tuple[Path, Any]:
     import os
 
-    from trigmon.launch.spark.java import find_java
-    from trigmon.launch.spark.submit import spark_home
+    from trigmon.launch.spark.cold.java import find_java
+    from trigmon.launch.spark.cold.submit import spark_home
 
     return spark_home(os.environ), find_java(archives.directory)
 
 
 def _found(archives: Archives, key: Callable[[Path, Any], str]) -> str:
     """The key of what jobs started here would use; "" where no job could be."""
-    from trigmon.launch.port import LaunchError
+    from trigmon.launch.launch_plan import LaunchError
 
     try:
         return key(*_spark(archives))

@@ -40,7 +40,7 @@ class Invocation:
 
         ``ctx`` is the command's context where click has made none current, as while a shell completes.
         """
-        from trigmon.client.connecting import connect
+        from trigmon.client.address import connect
 
         self.announce_config()
         if self.config:

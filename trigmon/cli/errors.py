@@ -61,7 +61,8 @@ def exit_for(error: Exception) -> tuple[int | None, list[str]]:
     if isinstance(error, _class("trigmon.settings", "SettingsError")):
         return FAILED if getattr(error, "can_pass", False) else USAGE, str(error).splitlines()
     if isinstance(
-        error, (_class("trigmon.definitions.read", "DefinitionError"), _class("trigmon.yaml12", "YamlError"))
+        error,
+        (_class("trigmon.definitions.definition_files", "DefinitionError"), _class("trigmon.yaml12", "YamlError")),
     ):
         return FAILED, str(error).splitlines()
     if isinstance(error, OSError):

@@ -28,7 +28,7 @@ def export(mqsc: bool, yaml: bool, system: bool, everything: bool) -> None:
         for line in script(found, system=system):
             click.echo(line)
         return
-    from trigmon.definitions.export import yaml_text
+    from trigmon.definitions.to_yaml import yaml_text
 
     click.echo(f"# trigmon export --yaml, queue manager {name}")
     click.echo(yaml_text(found, system=system, everything=everything), nl=False)

@@ -88,7 +88,7 @@ def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
 
     Raises LoadError, DefinitionError, OSError.
     """
-    from trigmon.definitions.read import read_files
+    from trigmon.definitions.definition_files import read_files
     from trigmon.mq.paging import all_rows
     from trigmon.simulate.in_process import InProcess
 
@@ -114,7 +114,7 @@ def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
 
 
 def _files(path: Path) -> list[Path]:
-    from trigmon.definitions.read import SETTINGS_FILE
+    from trigmon.definitions.definition_files import SETTINGS_FILE
 
     if not path.is_dir():
         return [path]
@@ -125,7 +125,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _load_wanted(stage: InProcess, q_mgr: str, wanted: Sequence[Any]) -> Places:
-    from trigmon.definitions.plan import plan
+    from trigmon.definitions.apply_plan import plan
     from trigmon.mq.calls import Display
     from trigmon.mq.errors import MQError
     from trigmon.mq.replies import Listing

@@ -113,7 +113,7 @@ def delete(qm: Connection, object_type: str, name: str, *, purge: bool = False) 
 def _warn(qm: Connection, which: ObjectType, name: str) -> None:
     """Names a Spark driver that listens beyond loopback."""
     from trigmon.mq.enums import ObjectType
-    from trigmon.rules.spark_ports import warning
+    from trigmon.rules.runs.spark_ports import warning
 
     if which is ObjectType.PROCESS and (said := warning(name, row(qm, which.name, name))):
         output.note(f"warning: {said}")

@@ -80,7 +80,7 @@ def delete(process: str) -> None:
 @reason_option
 def pause(process: str, reason: str) -> None:
     """Start no run of a process, for whatever queue, until it is resumed; what runs already runs on."""
-    from trigmon.cli import pausing
+    from trigmon.cli import pause as pausing
 
     pausing.pause("process", process, reason)
 
@@ -89,7 +89,7 @@ def pause(process: str, reason: str) -> None:
 @process_argument
 def resume(process: str) -> None:
     """Start runs of a process again, first those that were held."""
-    from trigmon.cli import pausing
+    from trigmon.cli import pause as pausing
 
     pausing.resume("process", process)
 

@@ -168,7 +168,7 @@ def pause(queue: str | None, everything: bool, reason: str) -> None:
     Messages come and go, and trigger messages are written, as ever: what they ask for is held, and started at resume.
     What runs already runs on (trigmon runs cancel).
     """
-    from trigmon.cli import pausing
+    from trigmon.cli import pause as pausing
 
     pausing.pause(*_meant(queue, everything), reason)
 
@@ -178,7 +178,7 @@ def pause(queue: str | None, everything: bool, reason: str) -> None:
 @_everything
 def resume(queue: str | None, everything: bool) -> None:
     """Start programs for QUEUE again, first those that were held; --all ends the pause of everything, and no other."""
-    from trigmon.cli import pausing
+    from trigmon.cli import pause as pausing
 
     pausing.resume(*_meant(queue, everything))
 

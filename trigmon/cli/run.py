@@ -37,10 +37,10 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     Several monitors may serve one queue manager, and one initiation queue.
     """
     from trigmon import log
-    from trigmon.launch.grants import Grants
-    from trigmon.launch.spark.serving import Serving
+    from trigmon.launch.permissions import Grants
+    from trigmon.launch.spark.warm.connect_server import Serving
     from trigmon.monitor import monitor as watching
-    from trigmon.monitor.children import Limits
+    from trigmon.monitor.child_process import Limits
 
     ours = invocation()
     ours.announce_config()

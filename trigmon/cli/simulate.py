@@ -19,7 +19,7 @@ def simulate(ctx: click.Context, files: tuple[str, ...], store: str) -> None:
     Exit 0 when every expectation held, 1 when some did not, 2 when a file is no scenario.
     """
     from trigmon.cli import output
-    from trigmon.simulate.main import play_files
+    from trigmon.simulate.run_files import play_files
 
     postgres = invocation().settings().store.postgres or "" if store == "postgres" else ""
     ctx.exit(play_files(files, store, invocation().output, click.echo, output.note, postgres))

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final, TypeVar, Unpack
 
-from trigmon.client import queue, reservation, words
+from trigmon.client import option_names, queue, reservation
 from trigmon.client.message import Message, Receipt
+from trigmon.client.option_names import Data, PutWords
 from trigmon.client.queue import Queue
 from trigmon.client.transport import Link
-from trigmon.client.words import Data, PutWords
 from trigmon.mq.calls import (
     Backout,
     Call,
@@ -286,8 +286,8 @@ class Connection:
         """
         call = Open(
             object_name=name,
-            options=words.open_bits(options),
-            object_type=words.object_type(object_type),
+            options=option_names.open_bits(options),
+            object_type=option_names.object_type(object_type),
             dynamic_q_name=dynamic_q_name,
         )
         reply = self.ask(call, Opened)

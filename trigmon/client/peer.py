@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from trigmon import places
+from trigmon import paths
 from trigmon.mq.errors import QMgrNameError
 
 _TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
@@ -90,7 +90,7 @@ def _written(name: tuple[str, int]) -> str:
 def _default(q_mgr_name: str) -> set[int]:
     expected = {0, os.geteuid()}
     with contextlib.suppress(OSError):  # it is not there, or may not be seen
-        expected.add(places.find_socket(q_mgr_name).parent.stat().st_uid)
+        expected.add(paths.find_socket(q_mgr_name).parent.stat().st_uid)
     if not _sees_all_users():
         # Every user whom this user namespace does not know has one number here: user_namespaces(7).
         with contextlib.suppress(OSError, ValueError):

@@ -7,11 +7,11 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from trigmon.client import words
-from trigmon.client.fields import whole
+from trigmon.client import option_names
+from trigmon.client.field_values import whole
 from trigmon.client.message import Message, Receipt, receipt
+from trigmon.client.option_names import Data, GetWords, Match, PutWords
 from trigmon.client.reservation import Reservation, reserve
-from trigmon.client.words import Data, GetWords, Match, PutWords
 from trigmon.mq.calls import Call, Close, Get, GetMany, Inquire, Put, PutMany, Reserve, Set
 from trigmon.mq.enums import CloseOption, GetOption
 from trigmon.mq.errors import (
@@ -83,7 +83,7 @@ class Queue:
         """
         if not self._open:
             return Reason.NONE
-        bits = words.close_bits(options)
+        bits = option_names.close_bits(options)
         bits |= int(CloseOption.DELETE_PURGE if purge else CloseOption.DELETE) if delete or purge else 0
         reply = self.connection.call(Close(handle=self.handle, options=bits))
         self._open = False
@@ -127,7 +127,7 @@ class Queue:
         unit of work that follows. ``unlock`` lets go what a browse with ``lock`` has locked and returns an empty
         message, whose ``warning`` is ``NO_MSG_LOCKED`` where nothing was locked.
         """
-        bits = words.get_bits(options) if options else 0
+        bits = option_names.get_bits(options) if options else 0
         bits, wait_ms = _waiting(bits, wait_interval_ms)
         reply = self._call(
             Get(
@@ -135,8 +135,8 @@ class Queue:
                 options=bits,
                 wait_interval_ms=wait_ms,
                 max_length=-1 if max_length is None else whole(BufferLengthError, "max_length", max_length),
-                **words.match_parts(match),
-                unit=self.connection.unit if bits & words.IN_UNIT else 0,
+                **option_names.match_parts(match),
+                unit=self.connection.unit if bits & option_names.IN_UNIT else 0,
             ),
             WasGot,
         )
@@ -151,8 +151,8 @@ class Queue:
 
         Raises NoMsgAvailable when there is none.
         """
-        bits, wait_ms = _waiting(words.get_bits(options), wait_interval_ms)
-        unit = self.connection.unit if bits & words.IN_UNIT else 0
+        bits, wait_ms = _waiting(option_names.get_bits(options), wait_interval_ms)
+        unit = self.connection.unit if bits & option_names.IN_UNIT else 0
         count = whole(OptionsError, "count", count)
         call = GetMany(handle=self.handle, count=count, options=bits, wait_interval_ms=wait_ms, unit=unit)
         return [Message(got) for got in self._call(call, WereGot).messages]
@@ -211,7 +211,7 @@ class Queue:
     def browse(self, **options: Unpack[GetWords]) -> Iterator[Message]:
         """Every message from the first to the last, left where it is. Needs the queue open for ``browse``."""
         self._checked()
-        return self._browsed(words.get_bits(options))
+        return self._browsed(option_names.get_bits(options))
 
     def _browsed(self, bits: int) -> Iterator[Message]:
         step = _BROWSE_FIRST
@@ -262,21 +262,21 @@ def put_each(
 ) -> list[bytes]:
     """Messages with options of their own through a handle."""
     calls = (_put(connection, data, {**options, **own}, handle) for data, own in messages)
-    is_unit = bool(words.put_parts(options, False)[1] & words.SYNCPOINT)
+    is_unit = bool(option_names.put_parts(options, False)[1] & option_names.SYNCPOINT)
     replies = connection.pipeline(calls, window=AHEAD if is_unit else 1)
     return [reply.msg_id for reply in replies if isinstance(reply, WasPut)]
 
 
 def _put(connection: Connection, data: Data, options: PutWords, handle: int, q_name: str = "") -> Put:
-    descriptor, bits = words.put_parts(options, isinstance(data, str))
+    descriptor, bits = option_names.put_parts(options, isinstance(data, str))
     return Put(
         handle=handle,
         q_name=q_name,
         descriptor=descriptor,
-        data=words.as_bytes(data),
+        data=option_names.as_bytes(data),
         options=bits,
-        unit=connection.unit if bits & words.SYNCPOINT else 0,
-        context=words.handle_of(options),
+        unit=connection.unit if bits & option_names.SYNCPOINT else 0,
+        context=option_names.handle_of(options),
     )
 
 
@@ -284,9 +284,9 @@ def put_many(
     connection: Connection, bodies: Iterable[Data], options: PutWords, *, handle: int = 0, q_name: str = ""
 ) -> list[bytes]:
     """Many messages through a handle, or to a queue by name."""
-    descriptors = {is_text: words.put_parts(options, is_text) for is_text in (False, True)}
+    descriptors = {is_text: option_names.put_parts(options, is_text) for is_text in (False, True)}
     bits = descriptors[False][1]
-    unit = connection.unit if bits & words.SYNCPOINT else 0
+    unit = connection.unit if bits & option_names.SYNCPOINT else 0
     calls = (
         PutMany(bodies=chunk, handle=handle, q_name=q_name, descriptor=descriptors[is_text][0], options=bits, unit=unit)
         for is_text, chunk in _chunks(bodies, min(FRAME_BYTES, connection.largest_call))
@@ -301,7 +301,7 @@ def _chunks(bodies: Iterable[Data], most_bytes: int) -> Iterator[tuple[bool, lis
     chunk: list[bytes] = []
     kind, size = False, 0
     for body in bodies:
-        is_text, raw = isinstance(body, str), words.as_bytes(body)
+        is_text, raw = isinstance(body, str), option_names.as_bytes(body)
         if chunk and (is_text != kind or len(chunk) == FRAME_BODIES or size + len(raw) > most_bytes):
             yield kind, chunk
             chunk, size = [], 0
@@ -314,5 +314,5 @@ def _chunks(bodies: Iterable[Data], most_bytes: int) -> Iterator[tuple[bool, lis
 def _waiting(bits: int, wait_interval_ms: int | None) -> tuple[int, int]:
     """The option bits and the interval: an interval means wait, and wait without one means as long as it takes."""
     if wait_interval_ms is not None:
-        return bits | words.WAIT, whole(WaitIntervalError, "wait_interval_ms", wait_interval_ms)
-    return bits, -1 if bits & words.WAIT else 0
+        return bits | option_names.WAIT, whole(WaitIntervalError, "wait_interval_ms", wait_interval_ms)
+    return bits, -1 if bits & option_names.WAIT else 0

@@ -14,7 +14,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
-from trigmon import places
+from trigmon import paths
 from trigmon.mq.calls import Call
 from trigmon.mq.errors import ConnectionBroken, MQError, MsgTooBigForQMgr, NotAuthorized, QMgrNotAvailable
 from trigmon.mq.replies import Refused, Reply
@@ -222,7 +222,7 @@ def open_unix(path: str, timeout_s: float) -> socket.socket:
 
 def _kept_out(path: str) -> str:
     """Whose socket it is, and what would help."""
-    group = places.key_group(path)
+    group = paths.key_group(path)
     if not group:
         return f"{path}: permission denied, and it has no group to join: server.socket_group gives it one"
     return (

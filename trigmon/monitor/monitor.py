@@ -10,24 +10,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from trigmon import places
-from trigmon.client.connecting import connect, default_address
+from trigmon import paths
+from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
-from trigmon.launch import process, rights, systemd, talk
-from trigmon.launch.grants import Grants
-from trigmon.launch.keeping import Keepers
+from trigmon.keeper import protocol, systemd_bus
+from trigmon.launch import capabilities, unix
+from trigmon.launch.keeper_client import Keepers
+from trigmon.launch.launch_plan import LaunchPlan
 from trigmon.launch.launchers import launchers
-from trigmon.launch.port import LaunchPlan
-from trigmon.launch.spark.serving import Serving, Shelf
+from trigmon.launch.permissions import Grants
+from trigmon.launch.spark.warm.connect_server import Serving, Shelf
 from trigmon.log import logger, say_always
-from trigmon.monitor.books import Books
-from trigmon.monitor.children import Limits
-from trigmon.monitor.link import Link, LinkDown
-from trigmon.monitor.posts import Post
+from trigmon.monitor.child_process import Limits
+from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.output_cleanup import Sweeper
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.servers import Servers
-from trigmon.monitor.sweeping import Sweeper
-from trigmon.monitor.warm import Warm
+from trigmon.monitor.reconnection import Link, LinkDown
+from trigmon.monitor.registration import Post
+from trigmon.monitor.spark_servers.server_manager import Servers
+from trigmon.monitor.spark_servers.session_admission import Warm
 from trigmon.monitor.watcher import Watcher
 from trigmon.notify import ServiceManager
 
@@ -45,7 +46,7 @@ def run(
     grants: Grants | None = None,
     data: str | Path | None = None,
     stop_runs: bool = False,
-    launcher: str = talk.PROCESS,
+    launcher: str = protocol.PROCESS,
     class_archives: bool = True,
     connect_settings: Serving | None = None,
     stop: threading.Event | None = None,
@@ -62,9 +63,9 @@ def run(
     are. Raises MQError when the initiation queue cannot be served, and OSError when there is no systemd to start
     programs.
     """
-    if launcher == talk.SYSTEMD and (why := systemd.why_not()):
+    if launcher == protocol.SYSTEMD and (why := systemd_bus.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
-    rights.put_away()
+    capabilities.put_away()
     service = ServiceManager()
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
@@ -85,7 +86,7 @@ def run(
         if name is None:
             return
         say_always(qmgr=name)
-        directory = places.data_directory(name, data)
+        directory = paths.data_directory(name, data)
         with Post(directory / "monitors", initiation_q) as post:
             books = Books(Link(connected), initiation_q, post.name)
             keepers = Keepers(directory / "monitors", post.keeper, launcher)
@@ -103,8 +104,8 @@ def run(
             )
             servers = Servers(
                 *(warm, directory, address if ":" in address else name, programs.ask_keeper),
-                lambda more: process.environment(LaunchPlan(argv=[], environment=dict(more))),
-                forks=launcher == talk.PROCESS,
+                lambda more: unix.environment(LaunchPlan(argv=[], environment=dict(more))),
+                forks=launcher == protocol.PROCESS,
             )
             sweeper = Sweeper(connected, directory / "runs")
             watcher = Watcher(

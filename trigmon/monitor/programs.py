@@ -25,17 +25,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trigmon.launch import claims, credentials, process, talk
-from trigmon.launch.keeping import Keeper, KeeperGone, Keepers
-from trigmon.launch.port import STDERR, Launcher, LaunchError, LaunchPlan, Order
+from trigmon.keeper import credentials, protocol, run_directory
+from trigmon.launch import unix
+from trigmon.launch.keeper_client import Keeper, KeeperGone, Keepers
+from trigmon.launch.launch_plan import STDERR, Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import Seldom, logger
-from trigmon.monitor import ledger
-from trigmon.monitor.books import Books
-from trigmon.monitor.children import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, find
-from trigmon.monitor.following import Follower
-from trigmon.monitor.link import LinkDown
-from trigmon.monitor.starting import Starter
-from trigmon.monitor.warm import Waiting, Warm
+from trigmon.monitor import run_changes
+from trigmon.monitor.child_process import Child, Exited, KeptBy, Letter, Limits, Lost, NotStarted, Stray, find
+from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.reconnection import LinkDown
+from trigmon.monitor.run_starter import Starter
+from trigmon.monitor.spark_servers.progress_poller import Follower
+from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
@@ -121,7 +122,7 @@ class Programs:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
-    def start(self, record: ledger.Fields, letter: Letter) -> None:
+    def start(self, record: run_changes.Fields, letter: Letter) -> None:
         """Has a run started that is due in the ledger; ``letter`` is its trigger message as it came."""
         planned = self._starter.planned(record, letter)
         with self._lock:
@@ -140,7 +141,7 @@ class Programs:
         self._starter.look_again()
         self.wake()
 
-    def take_up(self, record: ledger.Fields, kept_by: str) -> None:
+    def take_up(self, record: run_changes.Fields, kept_by: str) -> None:
         """A run that an earlier monitor started, or may have: what became of it is found out, and then written.
 
         ``kept_by`` is the keeper of the monitor that had it.
@@ -152,7 +153,7 @@ class Programs:
         base = self.directory(order.run_id)
         child = Child(
             order=order,
-            directory=claims.all_of(base)[-1],
+            directory=run_directory.all_of(base)[-1],
             base=base,
             may_be_unstarted=record["state"] == DUE,
             kept_by=kept_by,
@@ -222,7 +223,7 @@ class Programs:
             child.keeper.start(
                 child.run_id,
                 plan,
-                process.environment(plan),
+                unix.environment(plan),
                 child.directory,
                 time_limit_s=time_limit_s,
                 grace_s=self.limits.grace_s,
@@ -333,7 +334,7 @@ class Programs:
         """Nothing came of a start, for want of room on the disk or the like."""
         self._seldom.warning("no program can be started now, it is tried again", error=why)
         if child.directory != child.base:  # it is to see to what another has left
-            child.directory = claims.all_of(child.base)[-1]
+            child.directory = run_directory.all_of(child.base)[-1]
             self._later.append((time.monotonic() + _LOOK_AGAIN_S, child))
         else:
             self._start_again(child, f"not started, tried again when there is room: {why}")
@@ -372,46 +373,47 @@ class Programs:
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
         known = {"argv": argv, "directory": str(child.base), "user": child.order.process.run_as or own_user()}
-        self._books.note(child.run_id, ledger.started(pid, start_ms, **known), _MAY_WAIT_S)
+        self._books.note(child.run_id, run_changes.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
         if int(said["status"]) < 0 and self._goes_on(child, said, ends=bool(said["why"])):
             return
         said = {**said, **(child.ended_as or {})}
-        tail = process.tail(child.directory, self._errors_of(child.trigger))
+        tail = unix.tail(child.directory, self._errors_of(child.trigger))
         code, by = int(said["status"]), str(said["why"])
-        begun = {} if child.pid else ledger.started(said["pid"], said["start_ms"], directory=str(child.base))
+        begun = {} if child.pid else run_changes.started(said["pid"], said["start_ms"], directory=str(child.base))
         child.pid = said["pid"]
         limit_s = said.get("limit_s", 0) if child.directory == child.base else self._limit_s(child)
         lost = self.warm.doomed(child.run_id)
         ended_by = {
-            talk.TIME_LIMIT: f"its time limit of {limit_s:g} s",
-            talk.NOT_OPENED: f"its monitor, since it had not opened its queue in {child.order.process.open_wait_s} s",
-            talk.STOPPED: "its monitor's stop",
-            talk.SERVER_LOST: f"the loss of its Spark Connect server{lost and f': {lost}'}",
-            talk.KEEPER_ENDED: "its keeper's stop",
-            talk.CANCELLED: "",  # the ledger says by whom
+            protocol.TIME_LIMIT: f"its time limit of {limit_s:g} s",
+            protocol.NOT_OPENED: "its monitor, since it had not opened its queue in "
+            f"{child.order.process.open_wait_s} s",
+            protocol.STOPPED: "its monitor's stop",
+            protocol.SERVER_LOST: f"the loss of its Spark Connect server{lost and f': {lost}'}",
+            protocol.KEEPER_ENDED: "its keeper's stop",
+            protocol.CANCELLED: "",  # the ledger says by whom
         }.get(by, by)
-        was_stopped = by in (talk.STOPPED, talk.KEEPER_ENDED, talk.CANCELLED)
+        was_stopped = by in (protocol.STOPPED, protocol.KEEPER_ENDED, protocol.CANCELLED)
         told, unknown, _ = self._told(child)
-        fields = ledger.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped)
+        fields = run_changes.exited(code, tail, said["end_ms"], ended_by, was_stopped=was_stopped)
         if unknown:
-            fields |= ledger.unknown(f"{fields['why']}; {unknown}", tail, said["end_ms"])
+            fields |= run_changes.unknown(f"{fields['why']}; {unknown}", tail, said["end_ms"])
         self._close(child, begun | told | fields)
         if (launcher := self.launchers.get(child.trigger.appl_type)) is not None:
             launcher.tend()
 
-    def _told(self, child: Child) -> tuple[ledger.Fields, str, str]:
+    def _told(self, child: Child) -> tuple[run_changes.Fields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told: ledger.Fields = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
+        told: run_changes.Fields = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
         return told, told.pop("unknown", ""), told.pop("status", "")
 
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
         """Whether a process more is started for what a killed one has left elsewhere: to go on, or to end that."""
         launcher = self.launchers.get(child.trigger.appl_type)
         before = child.directory
-        if launcher is None or child.ended_as is not None or len(claims.all_of(child.base)) > _MOST_AGAIN:
+        if launcher is None or child.ended_as is not None or len(run_directory.all_of(child.base)) > _MOST_AGAIN:
             return False
         ends = ends or child.run_id in self._cancel or self._ends_runs
         try:
@@ -419,9 +421,9 @@ class Programs:
             if plan is None:
                 return False
             limit_s = self._limit_s(child)
-            start_ms = (claims.read(child.base) or {}).get("start_ms", now_ms())
+            start_ms = (run_directory.read(child.base) or {}).get("start_ms", now_ms())
             left_s = max(1.0, limit_s - (now_ms() - start_ms) / 1000) if limit_s and not ends else 0.0
-            child.directory = claims.next_after(before, child.base)
+            child.directory = run_directory.next_after(before, child.base)
             child.plan, child.pid, child.kill_at, child.ends_by = plan, 0, 0.0, 0.0
             child.ended_as = {name: said[name] for name in ("status", "why") if name in said} if ends else None
             with self._lock:
@@ -448,13 +450,13 @@ class Programs:
             return
         why = said["error"]
         if said["errno"] and child.plan is not None:
-            why = process.why_not(said["errno"], child.plan.argv[0], child.plan.working_directory)
+            why = unix.why_not(said["errno"], child.plan.argv[0], child.plan.working_directory)
         self._starter.begin_write_off(child.order, why, child.letter)
         with self._lock:
             del self._children[child.run_id]
         self.warm.ended(child.run_id)
 
-    def _close(self, child: Child, fields: ledger.Fields) -> None:
+    def _close(self, child: Child, fields: run_changes.Fields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
         self._follower.forget(child.run_id)
         self._books.note(child.run_id, fields)
@@ -521,13 +523,13 @@ class Programs:
             credentials.remove(child.directory)
         if self._goes_on(child, {}, ends=bool(child.kill_at)):
             return
-        tail = process.tail(child.directory, self._errors_of(child.trigger))
+        tail = unix.tail(child.directory, self._errors_of(child.trigger))
         told, unknown, status = self._told(child)
         if status:  # its process was not all of it, and the rest was seen to end
-            self._close(child, told | ledger.exited(int(status), tail, end_ms or now_ms()))
+            self._close(child, told | run_changes.exited(int(status), tail, end_ms or now_ms()))
             return
         said = f"{why}: {unknown or 'how it ended is not known'}"
-        self._close(child, told | ledger.unknown(said, tail, end_ms))
+        self._close(child, told | run_changes.unknown(said, tail, end_ms))
 
     # -- what is to end -------------------------------------------------------------------------------------
 
@@ -540,15 +542,15 @@ class Programs:
             self._starter.put_back(waiting.order, "it was not started before its monitor ended")
         for child in children:
             if self._ends_runs:
-                self._end(child, talk.STOPPED, now)
+                self._end(child, protocol.STOPPED, now)
             elif child.run_id in self._cancel:
-                self._end(child, talk.CANCELLED, now)
+                self._end(child, protocol.CANCELLED, now)
             elif self.warm.doomed(child.run_id):
-                self._end(child, talk.SERVER_LOST, now)
+                self._end(child, protocol.SERVER_LOST, now)
             elif child.ends_by and child.ends_by <= now:
-                self._end(child, talk.TIME_LIMIT, now)
+                self._end(child, protocol.TIME_LIMIT, now)
             elif child.kill_at or (0 < child.opens_by <= now and not self._has_opened(child)):
-                self._end(child, talk.NOT_OPENED, now)
+                self._end(child, protocol.NOT_OPENED, now)
 
     def _has_opened(self, child: Child) -> bool:
         """Asked once, when the time is over; while the queue manager is away nobody can open anything."""
@@ -593,7 +595,7 @@ def own_user() -> str:
 def is_its_own(pid: int, run_as: str) -> bool:
     """Whether a process is the user's as whom its definition has it run."""
     try:
-        return claims.is_of_user(pid, pwd.getpwnam(run_as).pw_uid if run_as else os.geteuid())
+        return run_directory.is_of_user(pid, pwd.getpwnam(run_as).pw_uid if run_as else os.geteuid())
     except KeyError:
         return False
 

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from trigmon.log import Seldom, logger
-from trigmon.monitor import ledger
-from trigmon.monitor.controls import News
-from trigmon.monitor.dead_letters import put_dead_letter
-from trigmon.monitor.link import Link, LinkDown
-from trigmon.monitor.plan import (
+from trigmon.monitor import run_changes
+from trigmon.monitor.adoption import resume
+from trigmon.monitor.control_channel import News
+from trigmon.monitor.programs import Programs, now_ms
+from trigmon.monitor.reconnection import Link, LinkDown
+from trigmon.monitor.registration import Post
+from trigmon.monitor.trigger_plan import (
     DeadLetter,
     believed,
     read_trigger,
     startable,
     warm_masters,
 )
-from trigmon.monitor.posts import Post
-from trigmon.monitor.programs import Programs, now_ms
-from trigmon.monitor.resuming import resume
+from trigmon.monitor.undeliverable import put_dead_letter
 from trigmon.mq.calls import Backout, Display, GetMany, Open, RecordRuns
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption
@@ -35,8 +35,8 @@ from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
 from trigmon.mq.run_states import DUE, HELD
-from trigmon.rules.run_program import is_the_queue_managers
-from trigmon.rules.runs import repeated
+from trigmon.rules.model.run_program import is_the_queue_managers
+from trigmon.rules.runs.run_ledger import repeated
 
 log = logger()
 
@@ -181,9 +181,9 @@ class Watcher:
         if held:
             self._programs.held(held)
 
-    def _record(self, got: WasGot, unit: int) -> ledger.Fields:
+    def _record(self, got: WasGot, unit: int) -> run_changes.Fields:
         """The run that a trigger message becomes: one that is to start, or a failed one, dead-lettered in the unit."""
-        run_id = self._last_id = ledger.new_run_id(now_ms(), self._last_id)
+        run_id = self._last_id = run_changes.new_run_id(now_ms(), self._last_id)
         trigger = read_trigger(got.descriptor, got.data)
         if isinstance(trigger, DeadLetter):
             return self._refused(got, unit, run_id, TriggerMessage(q_name=""), trigger)
@@ -198,13 +198,13 @@ class Watcher:
             return self._refused(got, unit, run_id, trigger, verdict)
         return self._recorded(got, run_id, told, state=DUE)
 
-    def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, **known: Any) -> ledger.Fields:
+    def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, **known: Any) -> run_changes.Fields:
         came = {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}
-        return ledger.recorded(run_id, trigger, monitor=self._name, now_ms=now_ms(), **came, **known)
+        return run_changes.recorded(run_id, trigger, monitor=self._name, now_ms=now_ms(), **came, **known)
 
     def _refused(
         self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter
-    ) -> ledger.Fields:
+    ) -> run_changes.Fields:
         where = put_dead_letter(
             self._link.call,
             verdict,
@@ -216,7 +216,7 @@ class Watcher:
             unit=unit,
         )
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
-        return self._recorded(got, run_id, trigger, **ledger.failed(f"{verdict.why}; {where}", now_ms()))
+        return self._recorded(got, run_id, trigger, **run_changes.failed(f"{verdict.why}; {where}", now_ms()))
 
     def _defined(self, object_type: ObjectType, name: str) -> dict[str, Any] | None:
         """An object's row as it is defined now, None when it is not."""

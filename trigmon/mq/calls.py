@@ -330,7 +330,7 @@ class Caps(msgspec.Struct, frozen=True, array_like=True):
 class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):
     """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Recorded.
 
-    ``record`` is the run as :mod:`trigmon.monitor.ledger` describes it; ``run_id`` is its key. One that is to be
+    ``record`` is the run as :mod:`trigmon.monitor.run_changes` describes it; ``run_id`` is its key. One that is to be
     ``due`` and may not start now becomes ``held`` instead, so whoever starts programs asks here first.
     """
 

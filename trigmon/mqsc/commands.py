@@ -14,10 +14,8 @@ from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_at
 from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
-from trigmon.mqsc import elsewhere, words
-from trigmon.mqsc.filtering import Where, read_where
-from trigmon.mqsc.lexer import Parameter, Statement, Value, statements
-from trigmon.mqsc.reading import (
+from trigmon.mqsc import keywords, unsupported
+from trigmon.mqsc.command_reader import (
     OPPOSITES,
     NotHereError,
     Reading,
@@ -27,6 +25,8 @@ from trigmon.mqsc.reading import (
     object_name,
     skip_or_refuse,
 )
+from trigmon.mqsc.lexer import Parameter, Statement, Value, statements
+from trigmon.mqsc.where import Where, read_where
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
@@ -138,7 +138,7 @@ def _clear(reading: Reading, command: Command) -> Command:
 
 def _whose(reading: Reading) -> str:
     """Whose queue is meant by QSGDISP, in lower case; blank where that is not said, and of a process."""
-    if reading.noun not in words.QUEUES:
+    if reading.noun not in keywords.QUEUES:
         return ""
     return _choice(reading, "QSGDISP", ("QMGR", "PRIVATE", "COPY", "SHARED", "GROUP"), "").lower()
 
@@ -154,7 +154,7 @@ def _refresh(reading: Reading, command: Command) -> Command:
     if found is None or not found.values:
         raise reading.error(found or _noun_of(reading), "REFRESH QMGR needs TYPE(EXPIRY)", ParmMissing)
     if [value.text.upper() for value in found.values] != ["EXPIRY"]:
-        raise NotHereError(f"{reading.what} {found.near.strip()}", elsewhere.QMGR_ACTS["REFRESH"])
+        raise NotHereError(f"{reading.what} {found.near.strip()}", unsupported.QMGR_ACTS["REFRESH"])
     named = reading.take("OBJECT")
     name = object_name(reading, named, generic=True) if named is not None else "*"
     nothing_more(reading)
@@ -170,14 +170,14 @@ def _display(reading: Reading, command: Command) -> Command:
         return _display_status(reading, command)
     object_type = "queue" if reading.noun == "QUEUE" else reading.noun
     q_type, where = "", None
-    if reading.noun in ("QUEUE", *words.QUEUES):
-        q_type = _choice(reading, "TYPE", ("ALL", *words.QUEUES), "ALL", bare=True)
+    if reading.noun in ("QUEUE", *keywords.QUEUES):
+        q_type = _choice(reading, "TYPE", ("ALL", *keywords.QUEUES), "ALL", bare=True)
         q_type = "" if q_type == "ALL" else q_type
     if reading.noun != "QMGR":
         where = read_where(reading, reading.noun, "")
-    if reading.noun in ("QUEUE", *words.QUEUES):
+    if reading.noun in ("QUEUE", *keywords.QUEUES):
         where = _of_whom(reading, where)
-    shows = _shown(reading, words.words_shown(reading.noun), where)
+    shows = _shown(reading, keywords.words_shown(reading.noun), where)
     call = Display(object_type=object_type, name=reading.name or "*")
     return replace(command, calls=(call,), shows=shows, q_type=q_type, where=where)
 
@@ -204,7 +204,7 @@ def _display_status(reading: Reading, command: Command) -> Command:
         raise reading.error(opened, "OPENTYPE goes with TYPE(HANDLE)")
     open_type = _choice(reading, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
     where = read_where(reading, "QSTATUS", kind)
-    shows = _shown(reading, words.words_shown("QSTATUS", kind), where)
+    shows = _shown(reading, keywords.words_shown("QSTATUS", kind), where)
     call: Call = Display(object_type="QLOCAL", name=reading.name)
     if kind == "HANDLE":
         call = DisplayHandles(q_name=reading.name)
@@ -227,12 +227,12 @@ _READERS: dict[str, Callable[[Reading, Command], Command]] = {
 
 def _choice(reading: Reading, keyword: str, allowed: tuple[str, ...], default: str, *, bare: bool = False) -> str:
     """A keyword's one word out of a few. ``bare``: without a value it only asks to be shown, so it stays."""
-    found = next((p for p in reading.rest if words.SYNONYMS.get(p.keyword, p.keyword) == keyword), None)
+    found = next((p for p in reading.rest if keywords.SYNONYMS.get(p.keyword, p.keyword) == keyword), None)
     if found is None or (bare and found.values is None):
         return default
     reading.rest.remove(found)
     said = [v.text for v in found.values or ()]
-    full = words.full_word(said[0].upper(), dict.fromkeys(allowed, 2)) if len(said) == 1 else None
+    full = keywords.full_word(said[0].upper(), dict.fromkeys(allowed, 2)) if len(said) == 1 else None
     if full is None:
         raise reading.error(found, f"{keyword} is {' or '.join(allowed)}", ParmValueError)
     return full
@@ -247,7 +247,7 @@ def _shown(reading: Reading, known: frozenset[str], where: Where | None) -> tupl
     shown = []
     is_asked = bool(reading.rest)
     for parameter in reading.rest:
-        word = words.SYNONYMS.get(parameter.keyword, parameter.keyword)
+        word = keywords.SYNONYMS.get(parameter.keyword, parameter.keyword)
         if word not in known:
             skip_or_refuse(reading, parameter, known)
         elif parameter.values is not None:
@@ -281,7 +281,7 @@ def _attribute(reading: Reading, which: ObjectType, parameter: Parameter) -> Att
     """The attribute a parameter means; None when it is one of MQ's that is skipped."""
     known = frozenset(a.mqsc for a in ATTRIBUTES[which].values())
     word = OPPOSITES.get(parameter.keyword, parameter.keyword)
-    word = words.SYNONYMS.get(word, word)
+    word = keywords.SYNONYMS.get(word, word)
     if word in known:
         return find_attribute(which, word)
     skip_or_refuse(reading, parameter, known)

@@ -9,11 +9,11 @@ from trigmon.mq.calls import Alter, Call, Define, Display
 from trigmon.mq.errors import ConnectionBroken, MQError
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Counted, Listing, Reply
-from trigmon.mqsc import replies
+from trigmon.mqsc import reply_text
+from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.lexer import continues, is_nothing
-from trigmon.mqsc.reading import Skipped
-from trigmon.rules.spark_ports import warning
+from trigmon.rules.runs.spark_ports import warning
 
 Ask = Callable[[Call], Reply]
 Say = Callable[[str], None]
@@ -43,17 +43,17 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
         if command.error is not None:
             wrong += command.is_syntax_error
             failed += not command.is_syntax_error
-            _say_all(replies.wrong(command), say)
+            _say_all(reply_text.wrong(command), say)
             continue
         try:
             failed += not _perform(command, ask, say)
         except ConnectionBroken as error:
             _say_all(["AMQ8146E: trigmon queue manager not available.", f"   {error}"], say)
             return COULD_NOT_RUN
-        _say_all((f"Skipped, {line}" for line in replies.skipped(command.skipped)), say)
+        _say_all((f"Skipped, {line}" for line in reply_text.skipped(command.skipped)), say)
         skipped += command.skipped
-    _say_all(replies.all_skipped(skipped), say)
-    _say_all(replies.counts(read, wrong, failed), say)
+    _say_all(reply_text.all_skipped(skipped), say)
+    _say_all(reply_text.counts(read, wrong, failed), say)
     return SOME_FAILED if wrong or failed else ALL_WELL
 
 
@@ -92,9 +92,9 @@ def _perform(command: Command, ask: Ask, say: Say) -> bool:
     except ConnectionBroken:
         raise
     except MQError as error:
-        _say_all(replies.refused(command, error), say)
+        _say_all(reply_text.refused(command, error), say)
         return False
-    say(replies.done(command))
+    say(reply_text.done(command))
     _warn(command, ask, say)
     return True
 
@@ -121,9 +121,9 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
         say("AMQ8565W: Queue status not found.")
         return True
     if not rows:
-        say(replies.missing(command))
+        say(reply_text.missing(command))
         return False
-    _say_all(replies.displayed(command, rows), say)
+    _say_all(reply_text.displayed(command, rows), say)
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType
-from trigmon.mqsc.words import OBJECTS, words_shown
+from trigmon.mqsc.keywords import OBJECTS, words_shown
 
 
 def valid_syntax(verb: str, noun: str) -> list[str]:

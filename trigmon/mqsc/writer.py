@@ -12,7 +12,7 @@ from typing import Any
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute, is_dynamic
 from trigmon.mq.enums import ObjectType
-from trigmon.rules.defining import DEFAULT_OBJECTS
+from trigmon.rules.objects.define import DEFAULT_OBJECTS
 
 _SPARK = "spark"
 _ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")

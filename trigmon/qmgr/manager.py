@@ -30,21 +30,21 @@ from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Explained, Listing, Refused, Reply, Values
 from trigmon.qmgr.clock import Clock
+from trigmon.qmgr.events import Telling
+from trigmon.qmgr.expiry_scan import Scan
+from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.ids import Counter
-from trigmon.qmgr.looks import Looks
-from trigmon.qmgr.noting import Notes
-from trigmon.qmgr.scanning import Scan
+from trigmon.qmgr.last_verdicts import Looks
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.startup import system_objects
-from trigmon.qmgr.telling import Telling
 from trigmon.qmgr.waiters import ANY, Waiters
-from trigmon.rules import changes as c
-from trigmon.rules.decision import Decision
-from trigmon.rules.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
-from trigmon.rules.facts import NOTHING_MOVED, SLICE, ConnectionFacts, Moved, Wants
-from trigmon.rules.get import may_wait, wait_of
-from trigmon.rules.runs import fired_by
-from trigmon.rules.serving import attended
+from trigmon.rules.messages.get import may_wait, wait_of
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
+from trigmon.rules.model.facts import NOTHING_MOVED, SLICE, ConnectionFacts, Moved, Wants
+from trigmon.rules.runs.program_tracking import attended
+from trigmon.rules.runs.run_ledger import fired_by
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import NotEntered, Store, StoreBroken
 

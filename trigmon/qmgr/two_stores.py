@@ -19,17 +19,17 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.rules import changes as c
-from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
-from trigmon.rules.heeding import is_quiet
-from trigmon.rules.members import Group, Holding, Member
-from trigmon.rules.shared import SharedQueue
-from trigmon.rules.world import Standing
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.model.group_members import Group, Holding, Member
+from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.state import Standing
+from trigmon.rules.shared_triggers import is_quiet
 from trigmon.store.port import NotEntered, Store
 
 
 class SharedHalf(Protocol):
-    """One member's way into the group's store; :class:`trigmon.store.group.Membership` is the reference."""
+    """One member's way into the group's store; :class:`trigmon.store.memory.group.Membership` is the reference."""
 
     member: str
     is_full: bool

@@ -25,12 +25,12 @@ from trigmon.mq.enums import (
     TriggerType,
     Usage,
 )
-from trigmon.rules import spark_ports
-from trigmon.rules.defining import DEFAULT_OBJECTS
-from trigmon.rules.programs import path_words
+from trigmon.rules.objects.define import DEFAULT_OBJECTS
 from trigmon.rules.remedies import quoted_name as _q
 from trigmon.rules.remedies import quoted_text as _text
 from trigmon.rules.remedies import related as _related
+from trigmon.rules.runs import spark_ports
+from trigmon.rules.runs.check_program import path_words
 
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000

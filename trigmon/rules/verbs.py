@@ -8,30 +8,38 @@ from typing import Any
 import msgspec
 
 from trigmon.mq import calls
-from trigmon.rules.attributes import decide_inquire, decide_set
-from trigmon.rules.closing import decide_close, decide_disconnect, decide_forget, decide_lost_connection, decide_reap
-from trigmon.rules.dead_letter import decide_dead_letter
-from trigmon.rules.decision import Decision, Ids
-from trigmon.rules.defining import (
-    DEFAULT_OBJECTS,
-    decide_alter,
-    decide_clear,
-    decide_define,
-    decide_delete,
-    decide_move,
-    decide_take_copy,
-    look_for_clear,
-    look_for_move,
+from trigmon.rules.dead_letters.backout_requeue import (
+    decide_get,
+    decide_hand_out,
+    decide_put_aside,
+    decide_put_part,
+    look_for_hand_out,
+    look_for_put_aside,
 )
-from trigmon.rules.delivering import decide_report, decide_undelivered
-from trigmon.rules.display_group import decide_display_group
-from trigmon.rules.displaying import (
+from trigmon.rules.dead_letters.dead_letter import decide_dead_letter
+from trigmon.rules.dead_letters.manage import (
+    decide_dead_letters,
+    decide_discard,
+    decide_retry,
+    decide_send_back,
+    look_for_dead_letters,
+)
+from trigmon.rules.dead_letters.reject import decide_put_off, decide_reject, look_for_reject
+from trigmon.rules.dead_letters.undelivered import decide_report, decide_undelivered
+from trigmon.rules.display import (
     decide_display,
     decide_display_handles,
     decide_ping,
     decide_status,
 )
-from trigmon.rules.errands import (
+from trigmon.rules.display_group import decide_display_group
+from trigmon.rules.explain import decide_explain, look_for_explain
+from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
+from trigmon.rules.messages.get import look_for_get, look_for_get_many
+from trigmon.rules.messages.put import decide_deliver, decide_put, decide_put_many
+from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout, decide_commit, decide_outcome
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.errands import (
     Abandon,
     Attend,
     Awake,
@@ -63,25 +71,30 @@ from trigmon.rules.errands import (
     Tend,
     Undelivered,
 )
-from trigmon.rules.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
-from trigmon.rules.explaining import decide_explain, look_for_explain
-from trigmon.rules.facts import Facts, Found, Selection, Wants
-from trigmon.rules.get import look_for_get, look_for_get_many
-from trigmon.rules.heeding import decide_heed, decide_heeded, decide_judge_shared
-from trigmon.rules.judging import decide_judge_run, look_for_judge_run
-from trigmon.rules.opening import decide_make_queue, decide_open, look_for_open
-from trigmon.rules.pausing import decide_pause, decide_pauses, decide_resume, wants_pause
-from trigmon.rules.poison import (
-    decide_get,
-    decide_hand_out,
-    decide_put_aside,
-    decide_put_part,
-    look_for_hand_out,
-    look_for_put_aside,
+from trigmon.rules.model.facts import Facts, Found, Selection, Wants
+from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.objects.close import (
+    decide_close,
+    decide_disconnect,
+    decide_forget,
+    decide_lost_connection,
+    decide_reap,
 )
-from trigmon.rules.put import decide_deliver, decide_put, decide_put_many
-from trigmon.rules.rejecting import decide_put_off, decide_reject, look_for_reject
-from trigmon.rules.reserving import (
+from trigmon.rules.objects.define import (
+    DEFAULT_OBJECTS,
+    decide_alter,
+    decide_clear,
+    decide_define,
+    decide_delete,
+    decide_move,
+    decide_take_copy,
+    look_for_clear,
+    look_for_move,
+)
+from trigmon.rules.objects.inquire_set import decide_inquire, decide_set
+from trigmon.rules.objects.open import decide_make_queue, decide_open, look_for_open
+from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, decide_tend, look_for_tend
+from trigmon.rules.reservations.reserve import (
     decide_attempt,
     decide_let_go,
     decide_read_reserved,
@@ -97,15 +110,11 @@ from trigmon.rules.reserving import (
     look_for_sweep,
     look_for_take_in,
 )
-from trigmon.rules.resolving import object_type_of
-from trigmon.rules.returning import (
-    decide_dead_letters,
-    decide_discard,
-    decide_retry,
-    decide_send_back,
-    look_for_dead_letters,
-)
-from trigmon.rules.runs import (
+from trigmon.rules.runs.admission import MOST_AT_ONCE, decide_start_run, decide_start_runs
+from trigmon.rules.runs.outcome import decide_judge_run, look_for_judge_run
+from trigmon.rules.runs.pause import decide_pause, decide_pauses, decide_resume, wants_pause
+from trigmon.rules.runs.program_tracking import decide_attend
+from trigmon.rules.runs.run_ledger import (
     checked_where,
     decide_cancel_run,
     decide_change_run,
@@ -117,10 +126,7 @@ from trigmon.rules.runs import (
     decide_runs,
     runs_limit,
 )
-from trigmon.rules.serving import decide_attend
-from trigmon.rules.starting import MOST_AT_ONCE, decide_start_run, decide_start_runs
-from trigmon.rules.tending import decide_awake, decide_rearmed, decide_tend, look_for_tend
-from trigmon.rules.units import decide_abandon, decide_backout, decide_commit, decide_outcome
+from trigmon.rules.shared_triggers import decide_heed, decide_heeded, decide_judge_shared
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Facts, int], Selection | None]

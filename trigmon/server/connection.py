@@ -14,9 +14,9 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
 from trigmon.qmgr.sessions import Session
-from trigmon.server.authority import Peer
-from trigmon.server.inbox import Inbox
-from trigmon.server.memory import MOST_OF_ONE, Intake, Room, longest_reply, messages_of
+from trigmon.server.call_queue import Inbox
+from trigmon.server.memory_budget import MOST_OF_ONE, Intake, Room, longest_reply, messages_of
+from trigmon.server.peer_identity import Peer
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT, Body, FrameReader, ProtocolError

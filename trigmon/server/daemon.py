@@ -17,26 +17,26 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from trigmon import log, places
+from trigmon import log, paths
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
 from trigmon.notify import ServiceManager, inherited_sockets
-from trigmon.qmgr.housekeeping import JOBS
 from trigmon.qmgr.manager import QueueManager
-from trigmon.server.authority import Authority
-from trigmon.server.child import MonitorChild
-from trigmon.server.chores import Bell, Chore
+from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.connection import Connection
-from trigmon.server.foundation import Foundation
-from trigmon.server.guests import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.connection_limits import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.event_log import Logged
+from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
+from trigmon.server.exit_status import STOPPED, STORE_BROKEN, CannotStart
+from trigmon.server.group_duties import Duties
 from trigmon.server.listeners import Acceptor, UnixDoor, is_local, open_to_all, tcp_door
 from trigmon.server.listeners import where as door_at
-from trigmon.server.membership import Duties
-from trigmon.server.opening import where
-from trigmon.server.problems import STOPPED, STORE_BROKEN, CannotStart
-from trigmon.server.told import Logged
+from trigmon.server.monitor_process import MonitorChild
+from trigmon.server.peer_identity import Authority
+from trigmon.server.queue_manager_setup import Foundation
+from trigmon.server.store_setup import where
+from trigmon.server.timers import Bell, Chore
 from trigmon.server.turns import Turns
-from trigmon.server.working import SLOW_S, InAThread, OnTheLoop, Worker
 from trigmon.settings import Settings
 from trigmon.store.port import Fenced, Lost
 from trigmon.wire import codec
@@ -235,7 +235,7 @@ class Daemon:
             if not is_local(door):
                 raise CannotStart(f"the socket unit listens on {door_at(door)}, and nobody proves who he is there")
         if not any(door.family == socket.AF_UNIX for door in doors):
-            path = places.socket_path(self._settings.qmgr.name)
+            path = paths.socket_path(self._settings.qmgr.name)
             self._unix = UnixDoor(path, server.socket_mode, server.socket_group, self._settings.qmgr.directory)
             doors.append(self._unix.socket)
         if server.tcp_address:

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trigmon import places
+from trigmon import paths
 from trigmon.log import Seldom
-from trigmon.server.authority import group_number
-from trigmon.server.problems import IN_USE, CannotStart, status_of
+from trigmon.server.exit_status import IN_USE, CannotStart, status_of
+from trigmon.server.peer_identity import group_number
 
 BACKLOG = 1024
 BACK_OFF_S = 1.0
@@ -42,9 +42,9 @@ class UnixDoor:
 
     def __init__(self, path: Path, mode: int, group: str | None, data: Path | None = None) -> None:
         length = len(os.fsencode(path))
-        if length > places.MAX_SOCKET_PATH:
+        if length > paths.MAX_SOCKET_PATH:
             raise CannotStart(
-                f"the socket's path {path} has {length} bytes and the system allows {places.MAX_SOCKET_PATH}: "
+                f"the socket's path {path} has {length} bytes and the system allows {paths.MAX_SOCKET_PATH}: "
                 "set TRIGMON_RUNTIME to a shorter directory"
             )
         if path.parent == data and (group is not None or mode & 0o006):
@@ -91,7 +91,7 @@ class UnixDoor:
 
     def _bind(self, mode: int, group: int | None) -> socket.socket:
         if self.path.exists():
-            if places.answers(self.path):
+            if paths.answers(self.path):
                 # Somebody without our lock: a socket unit's, or a program that is none of ours.
                 raise CannotStart(f"somebody else answers on the socket {self.path}", IN_USE)
             self.path.unlink()

@@ -16,14 +16,14 @@ from trigmon.mq.calls import Alter, Call
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
 from trigmon.qmgr.clock import Clock
-from trigmon.qmgr.housekeeping import Job
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Session
+from trigmon.qmgr.timed_work import Job
 from trigmon.server.connection import Connection
-from trigmon.server.guests import Guests
-from trigmon.server.memory import TURN_MESSAGES, Intake, Room, to_be_cut
-from trigmon.server.own_calls import max_msg_length
-from trigmon.server.working import OnTheLoop, Work, Worker
+from trigmon.server.connection_limits import Guests
+from trigmon.server.executor import OnTheLoop, Work, Worker
+from trigmon.server.memory_budget import TURN_MESSAGES, Intake, Room, to_be_cut
+from trigmon.server.startup_calls import max_msg_length
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit

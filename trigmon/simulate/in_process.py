@@ -16,13 +16,13 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.housekeeping import due, next_ring
+from trigmon.qmgr.events import Telling
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
-from trigmon.qmgr.telling import Telling
+from trigmon.qmgr.timed_work import due, next_ring
 from trigmon.qmgr.two_stores import TwoStores
+from trigmon.simulate.scenario_stores import STORES, Group, Stores
 from trigmon.simulate.stage import Available, numbered
-from trigmon.simulate.stores import STORES, Group, Stores
 from trigmon.store.port import Store
 
 

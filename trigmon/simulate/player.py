@@ -13,10 +13,10 @@ from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import HobjError, MQError, UnknownObjectName
 from trigmon.mq.replies import Reply
 from trigmon.mqsc.commands import Command
-from trigmon.simulate import batches
+from trigmon.simulate import reservation_verbs
 from trigmon.simulate import scenario as act
-from trigmon.simulate.expected import differences
-from trigmon.simulate.fields import shown
+from trigmon.simulate.expectations import differences
+from trigmon.simulate.mapping import shown
 from trigmon.simulate.scenario import Scenario, Step
 from trigmon.simulate.stage import Available, Stage
 
@@ -191,7 +191,7 @@ class _Play:
 
     def _of_reservation(self, step: Step, done: act.OfReservation) -> Reply:
         """What is done with a reservation; what is read comes together in one reply."""
-        call = batches.as_call(done, self.reservations.get(done.consumer, 0))
+        call = reservation_verbs.as_call(done, self.reservations.get(done.consumer, 0))
         reply = self._perform(step, call)
         while isinstance(reply, replies.WereReserved) and isinstance(call, calls.ReadReserved) and reply.more:
             count = call.ordinal + call.count - reply.ordinal

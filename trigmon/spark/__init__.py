@@ -5,8 +5,8 @@
 
 - ``drain`` is one call for the usual job, ``batches`` a context manager for one that goes batch by batch itself;
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
-- ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.table`), and a
-  database's table is one (:mod:`trigmon.spark.database`);
+- ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`), and a
+  database's table is one (:mod:`trigmon.spark.jdbc_table`);
 - :mod:`trigmon.spark.load` is a job by options alone: a queue into Parquet, JSON or a database.
 """
 
@@ -15,8 +15,8 @@ from importlib.util import find_spec
 if find_spec("pyspark") is None:
     raise ImportError("trigmon.spark needs PySpark: pip install 'trigmon[spark]'")
 
-from trigmon.spark.batching import Batch, Batches, Rejected, batches
-from trigmon.spark.draining import Drained, drain
-from trigmon.spark.table import refuse_batch, write_batch
+from trigmon.spark.batches import Batch, Batches, Rejected, batches
+from trigmon.spark.drain_queue import Drained, drain
+from trigmon.spark.file_table import refuse_batch, write_batch
 
 __all__ = ["Batch", "Batches", "Drained", "Rejected", "batches", "drain", "refuse_batch", "write_batch"]

@@ -5,8 +5,9 @@
     spark-submit queue_load.py --queue ORDERS --to jdbc --url jdbc:postgresql://db/shop --table orders --format text
 
 ``process_defs/QUEUE.LOAD.yaml`` is the process of it for a trigger. Each message is moved exactly once, wherever the
-job is killed: into files by a directory a batch (:mod:`trigmon.spark.table`), into a database by a transaction a batch
-and a unique index (:mod:`trigmon.spark.database`). A message that cannot be a row goes to the queue's backout queue.
+job is killed: into files by a directory a batch (:mod:`trigmon.spark.file_table`), into a database by a transaction a
+batch and a unique index (:mod:`trigmon.spark.jdbc_table`). A message that cannot be a row goes to the queue's backout
+queue.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trigmon.client.triggered import triggered
 from trigmon.mq.errors import MQError
 from trigmon.mq.names import is_object_name
-from trigmon.places import file_name
+from trigmon.paths import file_name
 from trigmon.spark import rows
-from trigmon.spark.database import ORDINAL, Database, DatabaseError
-from trigmon.spark.draining import Drained, drain
+from trigmon.spark.drain_queue import Drained, drain
+from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.jdbc_table import ORDINAL, Database, DatabaseError
 from trigmon.spark.options import MAX_ROWS
-from trigmon.spark.table import refuse_batch, write_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from trigmon.spark.batching import Batch
+    from trigmon.spark.batches import Batch
 
 FILES, JDBC = ("parquet", "json"), "jdbc"
 _IDS = tuple(name for name, (_, kind) in rows.COLUMNS.items() if kind == "binary" and name != rows.DATA)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trigmon import places
-from trigmon.client.connecting import connect, default_address
+from trigmon import paths
+from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
 from trigmon.mq.names import is_object_name
 
@@ -84,7 +84,7 @@ def read(given: Mapping[str, str]) -> Options:
 
 def concrete(where: str) -> str:
     """The address, so that it means the same in a worker that has not this process's environment."""
-    return where if ":" in where else f"unix:{places.find_socket(where)}"
+    return where if ":" in where else f"unix:{paths.find_socket(where)}"
 
 
 def _number(said: Mapping[str, str], name: str, default: int) -> int:

@@ -28,10 +28,10 @@ from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Settled, WasGot, WereReserved
-from trigmon.rules.reserved import cut
+from trigmon.rules.model.reservation import cut
 from trigmon.spark import rows
 from trigmon.spark.options import MAX_ROWS, Options
-from trigmon.spark.waiting import when_free
+from trigmon.spark.retry import when_free
 
 ROWS_A_PARTITION = 1000
 """Below so many, a further partition costs more than it gains."""

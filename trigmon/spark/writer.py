@@ -39,7 +39,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.spark import rows
 from trigmon.spark.options import Options
-from trigmon.spark.waiting import when_free
+from trigmon.spark.retry import when_free
 
 BATCHES_Q = "SYSTEM.SPARK.BATCHES"
 """Where it is noted which batch of which stream was put last: a message a query, CorrelId the query's and queue's."""

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import DefinitionType, UnitOutcome
-from trigmon.rules import changes as c
-from trigmon.rules.changes import AnyChange
-from trigmon.rules.displaying import outcome_of
-from trigmon.rules.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serving, Wants
-from trigmon.rules.records import line_of
-from trigmon.rules.reserved import Reservation
-from trigmon.rules.world import Standing
+from trigmon.rules.display import outcome_of
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.changes import AnyChange
+from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serving, Wants
+from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_record import line_of
+from trigmon.rules.model.state import Standing
 from trigmon.store.port import NotEntered
 
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.

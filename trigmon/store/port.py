@@ -2,7 +2,7 @@
 
 A turn is a batch of calls from many clients that becomes durable at once, at :meth:`Store.end`. Each call begins
 with :meth:`Store.mark`; :meth:`Store.undo` takes that call back whole. What facts become after changes is the
-arithmetic of :mod:`trigmon.rules.world`, one copy for all stores; a store only keeps the rows.
+arithmetic of :mod:`trigmon.rules.model.state`, one copy for all stores; a store only keeps the rows.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from trigmon.rules.changes import AnyChange
-from trigmon.rules.facts import Facts, Found, Moved, Selection, Wants
+from trigmon.rules.model.changes import AnyChange
+from trigmon.rules.model.facts import Facts, Found, Moved, Selection, Wants
 
 
 class StoreBroken(Exception):

@@ -11,7 +11,7 @@ import secrets
 import pytest
 
 from tests.spark.clusters import Cluster
-from trigmon.launch.spark import rest
+from trigmon.launch.spark.cluster import rest_api
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 FILTER = "org.apache.spark.ui.JWSFilter"
@@ -32,8 +32,8 @@ def test_who_has_the_token_is_heard_and_nobody_else(tmp_path):
     said = [f"-Dspark.master.rest.filters={FILTER}", f"-Dspark.{FILTER}.param.secretKey={encoded(key)}"]
     with Cluster(tmp_path, workers=0, settings=said) as cluster:
         address = [f"http://{cluster.host}:{cluster.rest}"]
-        with pytest.raises(rest.RefusedError, match="403"):
-            rest.Master(address, []).status("driver-1")
-        with pytest.raises(rest.RefusedError, match="403"):
-            rest.Master(address, [], token(secrets.token_bytes(32))).create(["x.py"], {}, {})
-        assert rest.Master(address, [], token(key)).status("driver-1").state == ""
+        with pytest.raises(rest_api.RefusedError, match="403"):
+            rest_api.Master(address, []).status("driver-1")
+        with pytest.raises(rest_api.RefusedError, match="403"):
+            rest_api.Master(address, [], token(secrets.token_bytes(32))).create(["x.py"], {}, {})
+        assert rest_api.Master(address, [], token(key)).status("driver-1").state == ""

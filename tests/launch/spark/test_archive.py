@@ -7,9 +7,9 @@ import os
 import pytest
 
 from tests.launch.spark.homes import WRITES, java_script, pips
-from trigmon.launch.spark import archive, make_archive
-from trigmon.launch.spark.archive import AGAIN_AFTER_S, Archives, Note, key
-from trigmon.launch.spark.java import Java
+from trigmon.launch.spark.cold import class_archive, make_archive
+from trigmon.launch.spark.cold.class_archive import AGAIN_AFTER_S, Archives, Note, key
+from trigmon.launch.spark.cold.java import Java
 
 WRITES_NONE = "#!/bin/sh\n"
 ENDS_BADLY = "#!/bin/sh\necho 'it did not like that' >&2\nexit 3\n"
@@ -70,9 +70,9 @@ def test_another_jar_another_order_or_another_java_is_another_key(home, java, tm
 )
 def test_each_java_has_its_own_kind(java, version, uses, makes):
     of = java(version=version)
-    assert archive.using("/a", of)[-1] == uses
-    assert archive.making("/a", of)[-1] == makes
-    assert all("off" in options[0] for options in (archive.using("/a", of), archive.making("/a", of)))
+    assert class_archive.using("/a", of)[-1] == uses
+    assert class_archive.making("/a", of)[-1] == makes
+    assert all("off" in options[0] for options in (class_archive.using("/a", of), class_archive.making("/a", of)))
 
 
 @pytest.mark.parametrize("version", [17, 25])

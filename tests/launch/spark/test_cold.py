@@ -22,11 +22,11 @@ from msgspec.structs import replace
 from tests.launch.conftest import make_order
 from tests.launch.spark.homes import REAL, linked
 from tests.waiting import until
-from trigmon.launch.process import environment
-from trigmon.launch.spark import archive, direct, make_archive
-from trigmon.launch.spark.archive import Archives
-from trigmon.launch.spark.java import find_java
-from trigmon.launch.spark.submit import SparkSubmitLauncher
+from trigmon.launch.spark.cold import class_archive, java_command, make_archive
+from trigmon.launch.spark.cold.class_archive import Archives
+from trigmon.launch.spark.cold.java import find_java
+from trigmon.launch.spark.cold.submit import SparkSubmitLauncher
+from trigmon.launch.unix import environment
 from trigmon.mq.enums import ApplType, SparkShort
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
@@ -131,7 +131,7 @@ def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_
     it, variables = house
     first = it.plan(variables)
     assert first.argv[0].endswith("/bin/java")
-    assert direct.MAIN in first.argv
+    assert java_command.MAIN in first.argv
     assert it.run(first) == 0
     it.launcher.tend()
     assert it.launcher.maker.wait() == 0, (it.archives.directory / "log").read_text()
@@ -144,8 +144,8 @@ def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_
     plan = it.plan(f"{variables} SPARK_HOME={home}")
     assert not [word for word in plan.argv if str(it.archives.directory) in word]
     java = find_java(it.archives.directory, {**os.environ, **dict(v.split("=") for v in variables.split())})
-    using = archive.using(it.archives.file(note.key), java)
-    at = plan.argv.index(direct.MAIN)
+    using = class_archive.using(it.archives.file(note.key), java)
+    at = plan.argv.index(java_command.MAIN)
     assert it.run(_with(plan, [*plan.argv[:at], *using, *plan.argv[at:]])) == 0
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trigmon.launch.port import LaunchError
-from trigmon.launch.spark.command import settings, submitted, variables
+from trigmon.launch.launch_plan import LaunchError
+from trigmon.launch.spark.cold.command import settings, submitted, variables
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ApplType, ObjectType, SparkDeployMode
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.spark.homes import REAL, linked
-from trigmon.launch.spark import compiled
+from trigmon.launch.spark.cold import spark_home
 
 OURS = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
 ZIP = "python/lib/pyspark.zip"
@@ -25,7 +25,7 @@ def names(directory):
 
 def test_every_name_in_it_is_sparks_own_but_the_zip_of_pyspark(tmp_path):
     """A Python that has it where Spark's Java machine puts it imports the very files that pip has compiled."""
-    home = compiled.linked(tmp_path / "java", REAL)
+    home = spark_home.linked(tmp_path / "java", REAL)
     for inside in ("", "python", "python/lib"):
         assert names(home / inside) == names(REAL / inside)
     assert all((home / name).samefile(REAL / name) for name in names(home) if name != "python")
@@ -48,22 +48,22 @@ def test_the_zip_holds_the_same_pyspark_as_the_files():
 def test_it_is_made_once_and_is_readable_for_every_user(tmp_path):
     before = os.umask(0o077)
     try:
-        home = compiled.linked(tmp_path / "java", REAL)
+        home = spark_home.linked(tmp_path / "java", REAL)
     finally:
         os.umask(before)
     directories = [home.parent, home, *(path for path in home.rglob("*") if path.is_dir() and not path.is_symlink())]
     assert {path.stat().st_mode & 0o777 for path in directories} == {0o755}
     made = home.stat().st_ino
-    assert compiled.linked(tmp_path / "java", REAL) == home
+    assert spark_home.linked(tmp_path / "java", REAL) == home
     assert home.stat().st_ino == made
     assert names(tmp_path / "java") == [home.name]
 
 
 def test_another_spark_has_another_and_one_that_leads_nowhere_goes(tmp_path):
     gone = tmp_path / "gone"
-    first = compiled.linked(tmp_path / "java", linked(gone))
+    first = spark_home.linked(tmp_path / "java", linked(gone))
     gone.rename(tmp_path / "moved")
-    second = compiled.linked(tmp_path / "java", REAL)
+    second = spark_home.linked(tmp_path / "java", REAL)
     assert names(tmp_path / "java") == [second.name] != [first.name]
 
 
@@ -79,8 +79,8 @@ def test_another_spark_has_another_and_one_that_leads_nowhere_goes(tmp_path):
     ],
 )
 def test_it_serves_the_python_that_the_package_belongs_to(settings, environ, is_of_use):
-    assert compiled.is_of_use(REAL, settings, environ) == is_of_use
+    assert spark_home.is_of_use(REAL, settings, environ) == is_of_use
 
 
 def test_another_spark_than_this_pythons_own_stays_as_it_is(tmp_path):
-    assert not compiled.is_of_use(linked(tmp_path / "spark"), {}, OURS)
+    assert not spark_home.is_of_use(linked(tmp_path / "spark"), {}, OURS)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from trigmon.launch import claims
-from trigmon.launch.grants import Grants
+from trigmon.keeper import run_directory
+from trigmon.launch.launch_plan import LaunchError, LaunchPlan, Lead, Session
 from trigmon.launch.launchers import launchers
-from trigmon.launch.port import LaunchError, LaunchPlan, Lead, Session
-from trigmon.launch.spark import serving
-from trigmon.launch.spark.connect import SparkConnectLauncher
-from trigmon.launch.spark.serving import Given, Server, Serving, Shelf
+from trigmon.launch.permissions import Grants
+from trigmon.launch.spark.warm import connect_server
+from trigmon.launch.spark.warm.connect import SparkConnectLauncher
+from trigmon.launch.spark.warm.connect_server import Given, Server, Serving, Shelf
 from trigmon.mq.enums import ApplType, SparkIsolation, SparkStart
 
 WARM = {"appl_type": ApplType.SPARK, "spark_start": SparkStart.CONNECT}
@@ -53,7 +53,7 @@ def test_a_warm_run_is_the_script_forked_or_where_there_is_no_fork_server_a_pyth
     plan = planned("job.py a", spark_arguments="'b c' {queue}", env_data="d")
     words = [str(tmp_path / "job.py"), "a", "b c", "ORDERS", "d"]
     assert plan.fork == words
-    assert plan.argv == [sys.executable, "-m", "trigmon.spark.warm.running", *words]
+    assert plan.argv == [sys.executable, "-m", "trigmon.spark.warm.job_process", *words]
     assert plan.environment["TRIGMON_RUN"] == "0123456789abcdef"
 
 
@@ -109,7 +109,7 @@ def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_
     launcher = SparkConnectLauncher(Cold(), shelf)
     assert launcher.lead(said, tmp_path, 1) == Lead("cold")
     assert launcher.told(said, tmp_path) == {"application_id": "cold"}
-    server = serving.made("m", Session(), Serving())
+    server = connect_server.made("m", Session(), Serving())
     given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
     shelf.put_session(given)
     assert launcher.lead(said, tmp_path, 1) == Lead()
@@ -121,9 +121,9 @@ def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_
 
 
 def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():
-    sessions = {serving.session_of(q_mgr, run) for q_mgr in ("QM1", "QM2") for run in ("1", "2")}
+    sessions = {connect_server.session_of(q_mgr, run) for q_mgr in ("QM1", "QM2") for run in ("1", "2")}
     assert len(sessions) == 4
-    assert serving.session_of("QM1", "1") in sessions
+    assert connect_server.session_of("QM1", "1") in sessions
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():
     ],
 )
 def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
-    assert serving.remote_of(url, serving.user_of(url, "me"), "s") == remote
-    assert serving.user_of(url, "me") == user
+    assert connect_server.remote_of(url, connect_server.user_of(url, "me"), "s") == remote
+    assert connect_server.user_of(url, "me") == user
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
     ],
 )
 def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_address_is_written(url, shown):
-    assert serving.shown(url) == shown
+    assert connect_server.shown(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,14 @@ def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_addres
     ],
 )
 def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_told_without_its_secrets(url, why, told):
-    assert serving.told(why, url) == told
+    assert connect_server.told(why, url) == told
 
 
 def test_a_run_finds_its_session_in_its_environment():
     session = Session(master="local", conf={"a": "b"}, files=["/f"])
-    plan = serving.completed(LaunchPlan(argv=["x"], environment={"A": "1"}, session=session), "sc://h/;session_id=s")
+    plan = connect_server.completed(
+        LaunchPlan(argv=["x"], environment={"A": "1"}, session=session), "sc://h/;session_id=s"
+    )
     assert plan.environment["SPARK_REMOTE"] == "sc://h/;session_id=s"
     assert json.loads(plan.environment["TRIGMON_SPARK"]) == {"conf": {"a": "b"}, "files": ["/f"]}
 
@@ -192,7 +194,7 @@ def made(**more):
 
 class TestAServer:
     def test_it_listens_on_loopback_alone_and_its_token_is_in_no_word(self):
-        words = serving.command(made(conf=("spark.x=a=b",)), "submit", Path("/fair.xml"))
+        words = connect_server.command(made(conf=("spark.x=a=b",)), "submit", Path("/fair.xml"))
         assert words[:7] == ["submit", "--master", "local[2]", "--driver-memory", "1g", "--name", "trigmon"]
         settings = dict(word.split("=", 1) for option, word in itertools.pairwise(words) if option == "--conf")
         assert settings["spark.connect.grpc.binding.address"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
@@ -214,19 +216,19 @@ class TestAServer:
         assert not made().is_as(Serving(memory="1g", conf=("a=b",)))
 
     def test_no_process_is_found_where_none_was_claimed(self, tmp_path):
-        assert serving.process_of(tmp_path / "connect-1") is None
-        claims.make(tmp_path / "connect-1", "keeper")
-        assert serving.process_of(tmp_path / "connect-1") is None
+        assert connect_server.process_of(tmp_path / "connect-1") is None
+        run_directory.make(tmp_path / "connect-1", "keeper")
+        assert connect_server.process_of(tmp_path / "connect-1") is None
 
     def test_two_have_different_ports_and_tokens(self):
-        one, other = (serving.made("m", Session(master="local"), Serving()) for _ in range(2))
+        one, other = (connect_server.made("m", Session(master="local"), Serving()) for _ in range(2))
         assert len({one.port, one.ui_port, other.port, other.ui_port}) == 4
         assert one.token != other.token
         assert one.server_id != other.server_id
 
     def test_its_memory_is_that_of_all_processes_of_its_session(self):
-        assert serving.rss_of_session(os.getsid(0)) > 1 << 20
-        assert serving.rss_of_session(1 << 30) == 0
+        assert connect_server.rss_of_session(os.getsid(0)) > 1 << 20
+        assert connect_server.rss_of_session(1 << 30) == 0
 
 
 def test_what_is_half_written_is_nothing(tmp_path):

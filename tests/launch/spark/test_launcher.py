@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from trigmon.launch.launch_plan import LaunchError, LaunchPlan
 from trigmon.launch.launchers import launchers
-from trigmon.launch.port import LaunchError, LaunchPlan
-from trigmon.launch.spark.launcher import SparkLauncher
+from trigmon.launch.spark.spark_launcher import SparkLauncher
 from trigmon.mq.enums import ApplType, SparkIsolation, SparkStart
 
 WARM, ALONE = SparkIsolation.SESSION, SparkIsolation.PROCESS

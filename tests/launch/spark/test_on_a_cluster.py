@@ -23,7 +23,7 @@ INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 JOB = """\
 import pathlib, sys, time
 from pyspark.sql import SparkSession
-from trigmon.client.connecting import connect
+from trigmon.client.address import connect
 
 spark = SparkSession.builder.getOrCreate()
 works, goes, status = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])

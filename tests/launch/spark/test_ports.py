@@ -22,12 +22,12 @@ from tests.spark.clusters import QUICK
 from tests.spark.connect_server import ConnectServer
 from tests.strangers import as_nobody
 from tests.waiting import until
-from trigmon.launch.process import environment
-from trigmon.launch.spark.page import headers, new_key
-from trigmon.launch.spark.serving import remote_of
-from trigmon.launch.spark.submit import SparkSubmitLauncher
+from trigmon.launch.spark.cold.submit import SparkSubmitLauncher
+from trigmon.launch.spark.cold.web_page import headers, new_key
+from trigmon.launch.spark.warm.connect_server import remote_of
+from trigmon.launch.unix import environment
 from trigmon.mq.enums import ApplType, SparkShort
-from trigmon.rules.spark_ports import is_loopback
+from trigmon.rules.runs.spark_ports import is_loopback
 
 pytestmark = [
     pytest.mark.spark,
@@ -95,8 +95,9 @@ class Maker:
     """The Java machine that makes an archive of classes; the job that it runs is stopped in the middle."""
 
     def __init__(self, directory):
-        code = "import sys; from pathlib import Path; from trigmon.launch.spark import make_archive as it; "
-        code += "from trigmon.launch.spark.archive import Archives; from trigmon.launch.spark.java import find_java; "
+        code = "import sys; from pathlib import Path; from trigmon.launch.spark.cold import make_archive as it; "
+        code += "from trigmon.launch.spark.cold.class_archive import Archives; "
+        code += "from trigmon.launch.spark.cold.java import find_java; "
         code += "it.make(Archives(Path(sys.argv[1])), Path(sys.argv[2]), find_java(Path(sys.argv[1])))"
         argv = [sys.executable, "-c", code, str(directory), str(REAL)]
         self.process = subprocess.Popen(argv, start_new_session=True)

@@ -13,8 +13,8 @@ import pytest
 
 from tests.launch.spark.masters import Master
 from tests.waiting import until
-from trigmon.launch.spark import journal
-from trigmon.launch.spark.journal import Told
+from trigmon.launch.spark.cluster import driver_journal
+from trigmon.launch.spark.cluster.driver_journal import Told
 
 RUN = "0123456789abcdef"
 
@@ -39,7 +39,16 @@ class Supervisors:
         out = self._until_end.enter_context((self.directory / f"stdout{self.number}").open("wb"))
         err = self._until_end.enter_context((self.directory / f"stderr{self.number}").open("wb"))
         pages = ["--page", master.address] if page else []
-        argv = [sys.executable, "-m", "trigmon.launch.spark.rest_run", "--run", RUN, "--rest", master.address, *pages]
+        argv = [
+            sys.executable,
+            "-m",
+            "trigmon.launch.spark.cluster.rest_supervisor",
+            "--run",
+            RUN,
+            "--rest",
+            master.address,
+            *pages,
+        ]
         argv += [*options, "--", *arguments]
         process = subprocess.Popen(argv, stdout=out, stderr=err, env=os.environ | (env or {}), **more)
         self._until_end.callback(process.wait)
@@ -183,7 +192,7 @@ def test_a_master_that_is_lost_for_good_leaves_it_unknown(supervisors, master):
     until(lambda: supervisors.told().state)
     master.is_silent = True
     assert one.wait(30) == 75
-    assert supervisors.told().over.startswith(f"{journal.UNKNOWN} the master has not answered for 1 s")
+    assert supervisors.told().over.startswith(f"{driver_journal.UNKNOWN} the master has not answered for 1 s")
     assert "may run on" in supervisors.errors()
 
 

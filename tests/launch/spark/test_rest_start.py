@@ -7,9 +7,9 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from trigmon.launch.port import LaunchError
-from trigmon.launch.spark import journal
-from trigmon.launch.spark.rest_start import Cluster, SparkRestLauncher, cluster_of, supervised
+from trigmon.launch.launch_plan import LaunchError
+from trigmon.launch.spark.cluster import driver_journal
+from trigmon.launch.spark.cluster.rest_start import Cluster, SparkRestLauncher, cluster_of, supervised
 from trigmon.mq.enums import ApplType, SparkDeployMode, SparkStart
 
 ASKING = "2026-11-21T20:01:02.123Z asking http://m:6066 1795291262123\n"
@@ -122,7 +122,9 @@ class TestAfterAKill:
     def test_what_nobody_saw_to_is_said(self, job, tmp_path):
         (tmp_path / "stdout").write_text(ASKING + SUBMITTED)
         assert "driver-20261121200102-0000 may run on" in SparkRestLauncher().told(job(), tmp_path)["unknown"]
-        (tmp_path / "stdout").write_text(f"{ASKING}{SUBMITTED}2026-11-21T20:01:02.456Z over {journal.UNKNOWN} why\n")
+        (tmp_path / "stdout").write_text(
+            f"{ASKING}{SUBMITTED}2026-11-21T20:01:02.456Z over {driver_journal.UNKNOWN} why\n"
+        )
         assert SparkRestLauncher().told(job(), tmp_path)["unknown"] == "why"
 
     def test_what_a_job_prints_by_itself_is_no_supervisors_word(self, job, tmp_path):
@@ -132,4 +134,4 @@ class TestAfterAKill:
 
 @pytest.mark.parametrize("asked", ["foo", "http://m:6066 x", f"http://m:6066 {'9' * 5000}", "http://m:6066 \u0661"])
 def test_a_job_that_writes_what_looks_like_a_journal_is_no_driver_that_was_asked_for(asked):
-    assert not journal.Told(f"2026-11-21T20:01:02.123Z asking {asked}\n").may_run
+    assert not driver_journal.Told(f"2026-11-21T20:01:02.123Z asking {asked}\n").may_run

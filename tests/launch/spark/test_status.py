@@ -11,7 +11,7 @@ import time
 import msgspec
 import pytest
 
-from trigmon.launch.spark import log_lines, status, web
+from trigmon.launch.spark import driver_status, log_lines, web
 
 LOG = """\
 26/11/21 19:56:54 INFO DriverWrapper: Driver address: 10.77.0.11:38779
@@ -23,7 +23,7 @@ LOG = """\
 
 
 def job(number, tasks=4, done=4, stages=(1, 2), stages_done=2, skipped=0, failed=0, tags=()):
-    return status._Job(
+    return driver_status._Job(
         jobId=number,
         stageIds=list(stages),
         jobTags=list(tags),
@@ -37,7 +37,7 @@ def job(number, tasks=4, done=4, stages=(1, 2), stages_done=2, skipped=0, failed
 
 
 def stage(number, read=0, written=0, began=""):
-    return status._Stage(stageId=number, inputRecords=read, outputRecords=written, firstTaskLaunchedTime=began)
+    return driver_status._Stage(stageId=number, inputRecords=read, outputRecords=written, firstTaskLaunchedTime=began)
 
 
 def test_the_log_tells_the_application_and_the_port_that_its_server_came_to():
@@ -48,7 +48,7 @@ def test_the_log_tells_the_application_and_the_port_that_its_server_came_to():
 
 
 def test_jobs_and_stages_add_up_to_what_is_done_of_what_is_known():
-    tally = status.Tally(status.Where("http://h:1"))
+    tally = driver_status.Tally(driver_status.Where("http://h:1"))
     began = "2026-11-21T19:56:56.140GMT"
     seen = tally.taken(
         [job(0), job(1, tasks=10, done=3, stages=(3, 4, 5), stages_done=1, skipped=1, failed=2)],
@@ -67,7 +67,7 @@ def test_jobs_and_stages_add_up_to_what_is_done_of_what_is_known():
 
 
 def test_what_the_driver_has_forgotten_is_still_counted():
-    tally = status.Tally(status.Where("http://h:1"))
+    tally = driver_status.Tally(driver_status.Where("http://h:1"))
     tally.taken([job(number) for number in range(3)], [stage(1, read=5), stage(2, read=6)])
     seen = tally.taken([job(number) for number in range(1, 4)], [stage(2, read=8), stage(3, read=1)])
     assert (seen.jobs, seen.tasks_done, seen.rows_read) == (4, 16, 14)
@@ -75,7 +75,7 @@ def test_what_the_driver_has_forgotten_is_still_counted():
 
 
 def test_of_a_shared_server_only_the_jobs_with_the_runs_tag_count():
-    tally = status.Tally(status.Where("http://h:1", tag="Session_a_Tag_r"))
+    tally = driver_status.Tally(driver_status.Where("http://h:1", tag="Session_a_Tag_r"))
     mine = job(0, stages=(1,), tags=["SparkConnect_SessionTag_User_u_Session_a_Tag_r"])
     other = job(1, stages=(2,), tags=["SparkConnect_SessionTag_User_u_Session_b_Tag_s"])
     seen = tally.taken([mine, other], [stage(1, read=1), stage(2, read=10)])
@@ -89,10 +89,10 @@ def test_a_process_tells_the_ports_on_which_it_listens():
         other.bind(("::1", 0))
         other.listen()
         idle.bind(("127.0.0.1", 0))
-        found = status.ports_of(os.getpid())
+        found = driver_status.ports_of(os.getpid())
         assert {one.getsockname()[1], other.getsockname()[1]} <= found
         assert idle.getsockname()[1] not in found
-    assert status.ports_of(0) == set()
+    assert driver_status.ports_of(0) == set()
 
 
 def test_a_port_that_the_log_names_and_the_process_does_not_have_is_not_asked():
@@ -101,11 +101,11 @@ def test_a_port_that_the_log_names_and_the_process_does_not_have_is_not_asked():
         one.listen()
         port = one.getsockname()[1]
         log = LOG.replace("4041", str(port)).format(bound="0.0.0.0").replace("DriverWrapper", "")
-        assert status.of_local_driver(log, os.getpid()) == f"http://127.0.0.1:{port}"
+        assert driver_status.of_local_driver(log, os.getpid()) == f"http://127.0.0.1:{port}"
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        assert status.of_local_driver(log, os.getpid()) == ""
+        assert driver_status.of_local_driver(log, os.getpid()) == ""
 
 
 def test_a_server_that_trickles_is_left_when_the_time_is_over():
@@ -162,18 +162,20 @@ def test_what_is_no_application_is_refused(answer, tmp_path):
     one = Odd()
     try:
         with pytest.raises((ValueError, msgspec.DecodeError)):
-            status.application(one.address, 5)
+            driver_status.application(one.address, 5)
     finally:
         one.close()
 
 
 def test_numbers_that_no_queue_manager_could_be_told_are_refused_and_sums_have_an_end():
     with pytest.raises(ValueError, match="inputRecords"):
-        msgspec.json.decode(b'[{"stageId": 1, "inputRecords": 36893488147419103232}]', type=list[status._Stage])
+        msgspec.json.decode(b'[{"stageId": 1, "inputRecords": 36893488147419103232}]', type=list[driver_status._Stage])
     with pytest.raises(ValueError, match="numTasks"):
-        msgspec.json.decode(b'[{"jobId": 1, "numTasks": -1}]', type=list[status._Job])
-    seen = status.Tally(status.Where("http://h:1")).taken([], [stage(n, read=status.MOST) for n in range(1 << 12)])
-    assert seen.rows_read == status.MOST
+        msgspec.json.decode(b'[{"jobId": 1, "numTasks": -1}]', type=list[driver_status._Job])
+    seen = driver_status.Tally(driver_status.Where("http://h:1")).taken(
+        [], [stage(n, read=driver_status.MOST) for n in range(1 << 12)]
+    )
+    assert seen.rows_read == driver_status.MOST
     msgspec.msgpack.encode(seen)
 
 
@@ -186,5 +188,5 @@ def test_what_is_no_address_is_not_reached(url):
 def test_where_a_process_may_not_be_looked_at_its_log_leads_to_sparks_own_ports_of_this_machine_alone():
     nobodys = 2**22 + 1
     log = LOG.format(bound="10.9.8.7").replace("DriverWrapper", "")
-    assert status.of_local_driver(log, nobodys) == "http://127.0.0.1:4041"
-    assert status.of_local_driver(log.replace("4041", "22"), nobodys) == ""
+    assert driver_status.of_local_driver(log, nobodys) == "http://127.0.0.1:4041"
+    assert driver_status.of_local_driver(log.replace("4041", "22"), nobodys) == ""

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.launch.spark.homes import REAL, java_script, pips
-from trigmon.launch.grants import Grants
-from trigmon.launch.port import LaunchError
-from trigmon.launch.spark import page, with_keytab
-from trigmon.launch.spark.archive import Archives
-from trigmon.launch.spark.submit import SparkSubmitLauncher, spark_home
+from trigmon.launch.launch_plan import LaunchError
+from trigmon.launch.permissions import Grants
+from trigmon.launch.spark.cold import web_page, with_keytab
+from trigmon.launch.spark.cold.class_archive import Archives
+from trigmon.launch.spark.cold.submit import SparkSubmitLauncher, spark_home
 from trigmon.mq.enums import ApplType, SparkDeployMode, SparkShort
 
 CLOSED = [
@@ -294,7 +294,7 @@ def test_a_drivers_page_asks_for_a_token_that_progress_shows(job, filtering, mas
     assert key in file.read_text()
     assert not [word for word in [*plan.argv, *plan.environment.values()] if key in word]
     assert SparkSubmitLauncher(tmp_path).plan(order).argv == plan.argv
-    assert page.key_in(file) == key
+    assert web_page.key_in(file) == key
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from tests.build import a_queue, a_situation, an_initiation_queue
 from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType, Usage
+from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers import conditions as c
-from trigmon.rules.triggers.situation import Happened
 
 FIRST, EVERY, DEPTH, NONE = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH, TriggerType.NONE
 

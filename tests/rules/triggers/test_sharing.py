@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Explain
 from trigmon.mq.enums import QsgDisp, TriggerControl, TriggerType
-from trigmon.rules.facts import NO_DEPTH, QueueFacts, Reader, Shared
-from trigmon.rules.shared import SharedQueue, came, counts_of, has_fired, left, lies
+from trigmon.rules.model.facts import NO_DEPTH, QueueFacts, Reader, Shared
+from trigmon.rules.model.shared_queue import SharedQueue, came, counts_of, has_fired, left, lies
+from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.sharing import HERE, criteria, in_force, in_group
-from trigmon.rules.triggers.situation import Happened, Situation
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.player import play
-from trigmon.simulate.reading import read_scenarios
+from trigmon.simulate.scenario_files import read_scenarios
 
 FIRST, EVERY, DEPTH, NONE = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH, TriggerType.NONE
 SHARED_Q = LocalQueue(name="Q", qsg_disp=QsgDisp.SHARED, trigger_control=TriggerControl.ON, trigger_msg_priority=5)

@@ -11,9 +11,9 @@ import pytest
 from tests.book import BOOK, PLACES
 from tests.build import a_queue, a_situation, an_initiation_queue
 from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType
+from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers import conditions
 from trigmon.rules.triggers.extensions import EXTENSIONS
-from trigmon.rules.triggers.situation import Happened
 from trigmon.rules.triggers.table import OCCASIONS, TABLE, judge
 from trigmon.rules.triggers.wording import FACTS, ORDER, explanations, what_time_will_bring
 

@@ -9,21 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from trigmon.mq.enums import Inhibit, MsgDeliverySequence, TriggerControl, TriggerType, Usage
-from trigmon.rules.triggers.situation import Happened, Situation
-
-
-class Finding(msgspec.Struct, frozen=True, gc=False):
-    """What one condition found. ``saw`` and ``wanted`` are the values it compared."""
-
-    number: str
-    holds: bool
-    saw: object
-    wanted: object
-    applies: bool = True
-
+from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.verdict import Finding
 
 Condition = Callable[[Situation], Finding]
 

@@ -16,34 +16,11 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import Rearm, TriggerControl, TriggerType
-from trigmon.rules.facts import QueueFacts
-from trigmon.rules.triggers.conditions import (
-    Condition,
-    Finding,
-    enough_wait,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_04_nobody_reads_the_queue as c04,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_05_get_is_allowed as c05,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_06_process_is_defined as c06,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_07_initiation_queue_is_usable as c07,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_08_a_monitor_listens as c08,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_09_trigger_control_is_on as c09,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_10_trigger_type_is_set as c10,
-)
-from trigmon.rules.triggers.situation import Happened, Situation
+from trigmon.rules.model.facts import QueueFacts
+from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.verdict import Finding
+from trigmon.rules.triggers import conditions
+from trigmon.rules.triggers.conditions import Condition, enough_wait
 
 
 def backstop_passed(s: Situation) -> Finding:
@@ -71,10 +48,19 @@ def reservation_lost(s: Situation) -> Finding:
     return Finding("R", enough and s.happened is Happened.RESERVATION_LOST, waiting, wanted)
 
 
+_REQUIRED = (
+    conditions.condition_04_nobody_reads_the_queue,
+    conditions.condition_05_get_is_allowed,
+    conditions.condition_06_process_is_defined,
+    conditions.condition_07_initiation_queue_is_usable,
+    conditions.condition_08_a_monitor_listens,
+    conditions.condition_09_trigger_control_is_on,
+    conditions.condition_10_trigger_type_is_set,
+)
 EXTENSIONS: dict[Condition, tuple[Condition, ...]] = {
-    backstop_passed: (c04, c05, c06, c07, c08, c09, c10),
-    oldest_has_waited: (c04, c05, c06, c07, c08, c09, c10),
-    reservation_lost: (c04, c05, c06, c07, c08, c09, c10),
+    backstop_passed: _REQUIRED,
+    oldest_has_waited: _REQUIRED,
+    reservation_lost: _REQUIRED,
 }
 OUR_OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
     Happened.BACKSTOP: (backstop_passed,),

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import TriggerControl, TriggerType
-from trigmon.rules.facts import QueueFacts, Shared
-from trigmon.rules.triggers.situation import Situation
+from trigmon.rules.model.facts import QueueFacts, Shared
+from trigmon.rules.model.situation import Situation
 
 HERE = "this queue manager"
 

@@ -7,65 +7,29 @@ happening to one queue. The rows that are ours stand in :mod:`trigmon.rules.trig
 
 from __future__ import annotations
 
-import msgspec
-
-from trigmon.rules.triggers.conditions import (
-    Condition,
-    Finding,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_01_a_message_was_put as c01,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_02_priority_suffices as c02,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_03_depth_was_just_below as c03,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_04_nobody_reads_the_queue as c04,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_05_get_is_allowed as c05,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_06_process_is_defined as c06,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_07_initiation_queue_is_usable as c07,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_08_a_monitor_listens as c08,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_09_trigger_control_is_on as c09,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_10_trigger_type_is_set as c10,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_11_put_while_others_wait as c11,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_12_last_reader_closed as c12,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_13_criteria_changed as c13,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_13a_initiation_put_allowed as c13a,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_13b_get_allowed as c13b,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_13c_monitor_opened as c13c,
-)
-from trigmon.rules.triggers.conditions import (
-    condition_14_priority_as_counted as c14,
-)
+from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.verdict import Finding, Verdict
+from trigmon.rules.triggers import conditions
+from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
-from trigmon.rules.triggers.situation import Happened, Situation
+
+c01 = conditions.condition_01_a_message_was_put
+c02 = conditions.condition_02_priority_suffices
+c03 = conditions.condition_03_depth_was_just_below
+c04 = conditions.condition_04_nobody_reads_the_queue
+c05 = conditions.condition_05_get_is_allowed
+c06 = conditions.condition_06_process_is_defined
+c07 = conditions.condition_07_initiation_queue_is_usable
+c08 = conditions.condition_08_a_monitor_listens
+c09 = conditions.condition_09_trigger_control_is_on
+c10 = conditions.condition_10_trigger_type_is_set
+c11 = conditions.condition_11_put_while_others_wait
+c12 = conditions.condition_12_last_reader_closed
+c13 = conditions.condition_13_criteria_changed
+c13a = conditions.condition_13a_initiation_put_allowed
+c13b = conditions.condition_13b_get_allowed
+c13c = conditions.condition_13c_monitor_opened
+c14 = conditions.condition_14_priority_as_counted
 
 TABLE: dict[Condition, tuple[Condition, ...]] = {
     c01: (c14, c02, c03, c04, c05, c06, c07, c08, c09, c10),
@@ -102,27 +66,6 @@ def plan_of(law: Law, occasions: dict[Happened, tuple[Condition, ...]]) -> Plan:
 
 _PLAN = plan_of(TABLE, OCCASIONS)
 _OUR_PLAN = plan_of(EXTENSIONS, OUR_OCCASIONS)
-
-REQUIREMENTS = ("2", "3", "4", "5", "6", "7", "8", "9", "10", "14")
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """What was found, and the number of the occasion that fires; empty when none does."""
-
-    occasion: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def fires(self) -> bool:
-        """Whether a trigger message is due."""
-        return self.occasion != ""
-
-    @property
-    def fails(self) -> list[str]:
-        """The requirements that do not hold, in order; 3 only when 11 does not let the put through either."""
-        eleven = any(f.number == "11" and f.holds for f in self.findings)
-        failing = {f.number for f in self.findings if not f.holds and not (f.number == "3" and eleven)}
-        return [number for number in REQUIREMENTS if number in failing]
 
 
 def _all_hold(findings: tuple[Finding, ...], places: tuple[int, ...]) -> bool:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from trigmon.mq.enums import TriggerType, word
 from trigmon.mq.explanation import Explanation
-from trigmon.rules.triggers.conditions import Finding, condition_13c_monitor_opened
+from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.verdict import Finding, Verdict
+from trigmon.rules.triggers.conditions import condition_13c_monitor_opened
 from trigmon.rules.triggers.extensions import backstop_passed, oldest_has_waited
-from trigmon.rules.triggers.situation import Happened, Situation
-from trigmon.rules.triggers.table import Verdict
 
 ORDER = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "13a", "13b", "13c", "14")
 

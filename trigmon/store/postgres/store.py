@@ -12,15 +12,15 @@ import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, Selection
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import Found, Selection
 from trigmon.store.base import can_wait, must_last
 from trigmon.store.port import StoreBroken
-from trigmon.store.postgres import member
-from trigmon.store.postgres.ahead import Ahead
+from trigmon.store.postgres import lease
 from trigmon.store.postgres.connection import Place, connect
-from trigmon.store.postgres.known import Known
-from trigmon.store.postgres.link import Failed, Link, Row
+from trigmon.store.postgres.pipeline import Failed, Link, Row
+from trigmon.store.postgres.queue_heads import Known
+from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
@@ -60,22 +60,22 @@ class PostgresStore(RowStore):
         if self._who[1]:
             return True
         before_s = time.monotonic()
-        epoch = member.take(self._connection, q_mgr_name, self._place.lease_ms)
+        epoch = lease.take(self._connection, q_mgr_name, self._place.lease_ms)
         if epoch is None:
             return False
         self._who = q_mgr_name, epoch
         self._beaten_s = before_s
-        self._turn = Turn(Link(self._connection), (("BEGIN", ()), (member.FENCE, self._who)), (member.CHECK, self._who))
+        self._turn = Turn(Link(self._connection), (("BEGIN", ()), (lease.FENCE, self._who)), (lease.CHECK, self._who))
         self._known = Known(self._ahead, self._turn)
         return True
 
     def holder(self, q_mgr_name: str) -> str:
         """Who serves this queue manager, for a person."""
-        return member.holder(self._connection, q_mgr_name)
+        return lease.holder(self._connection, q_mgr_name)
 
     def open(self, q_mgr_name: str, now: int) -> int:
         """See the port. Who served before and is gone, or says nothing, is waited for."""
-        member.wait_to_take(lambda: self.take(q_mgr_name), self._place, lambda: self.holder(q_mgr_name))
+        lease.wait_to_take(lambda: self.take(q_mgr_name), self._place, lambda: self.holder(q_mgr_name))
         try:
             first = self._recover(q_mgr_name, now)
             self._must_sync = True
@@ -94,8 +94,8 @@ class PostgresStore(RowStore):
         for statement, values in (
             ("BEGIN", ()),
             ("SET LOCAL synchronous_commit = off", ()),
-            (member.BEAT, self._who),  # first: behind it nobody takes over before the commit
-            (member.CHECK, self._who),
+            (lease.BEAT, self._who),  # first: behind it nobody takes over before the commit
+            (lease.CHECK, self._who),
         ):
             self._turn.link.send(statement, values)
         self._turn.link.commit()
@@ -158,7 +158,7 @@ class PostgresStore(RowStore):
         self._turn.release()
         self._must_sync = True
         self._commit()
-        self._turn.link.ask(member.LEAVE, self._who)
+        self._turn.link.ask(lease.LEAVE, self._who)
         self.abandon()
 
     def abandon(self) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
-from trigmon.store.postgres.link import Link, Row
-from trigmon.store.postgres.writes import Write, Writes
+from trigmon.store.postgres.pipeline import Link, Row
+from trigmon.store.postgres.write_batch import Write, Writes
 from trigmon.store.sql import statements as sql
 
 Statement = tuple[str, Sequence[object]]

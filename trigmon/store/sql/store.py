@@ -13,18 +13,18 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
-from trigmon.rules import changes as c
-from trigmon.rules.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage, UnitFacts
-from trigmon.rules.following import causes_of, pause_of
-from trigmon.rules.reserved import Reservation
-from trigmon.rules.world import Standing
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage, UnitFacts
+from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.state import Standing
+from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.ledger import BEHIND_ALL, LEDGER_WRITES, Ledger
 from trigmon.store.sql.leftovers import AT_ONCE, Leftovers
-from trigmon.store.sql.looking import Look
-from trigmon.store.sql.messages import Messages
+from trigmon.store.sql.message_rows import Messages
+from trigmon.store.sql.run_rows import BEHIND_ALL, LEDGER_WRITES, Ledger
+from trigmon.store.sql.select import Look
 
 WEEK_MS = 7 * 86_400_000
 

@@ -12,9 +12,9 @@ from typing import Any
 import apsw
 
 from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, StoreTooNew
+from trigmon.store.sqlite.checksums import ROWS, register
+from trigmon.store.sqlite.file_modes import keep_others_out
 from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
-from trigmon.store.sqlite.modes import keep_others_out
-from trigmon.store.sqlite.sums import ROWS, register
 
 SCHEMA_VERSION = 7
 # What leads from each version to the next; a new database begins with the last.

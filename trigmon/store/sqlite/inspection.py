@@ -16,7 +16,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import Inhibit
 from trigmon.store.base import ID_BLOCK
 from trigmon.store.sql import statements as sql
-from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, SUMMED, is_right, is_whole
+from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_right, is_whole
 
 Tell = Callable[[str], None]
 MOST_SAID = 20

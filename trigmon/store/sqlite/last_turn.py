@@ -16,7 +16,7 @@ from zlib import crc32
 import apsw
 
 from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite.modes import keep_others_out
+from trigmon.store.sqlite.file_modes import keep_others_out
 
 FILE_NAME = "last_turn"
 _MAGIC = b"trigturn"

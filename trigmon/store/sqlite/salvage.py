@@ -14,10 +14,10 @@ from typing import Any
 import apsw
 
 from trigmon.store.port import StoreLost
+from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, is_whole
 from trigmon.store.sqlite.connection import connect, migrate
 from trigmon.store.sqlite.inspection import Tell, put_aside, settle, short
 from trigmon.store.sqlite.last_turn import make_durable
-from trigmon.store.sqlite.sums import IS_RIGHT, ROWS, is_whole
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
 """What says that the file is not what was written, and that trying again does not help."""

@@ -16,20 +16,20 @@ from typing import Any
 import apsw
 
 from trigmon.mq.errors import ObjectDamaged
-from trigmon.rules import changes as c
-from trigmon.rules.facts import Found, Selection
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import Found, Selection
 from trigmon.store.base import can_wait, must_last
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
+from trigmon.store.sqlite.checksums import SET_TURN, SUMMED, row_sum
 from trigmon.store.sqlite.connection import lock_directory, mark_lock, traces_in
 from trigmon.store.sqlite.inspection import Tell, inspect
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
-from trigmon.store.sqlite.mending import can_be_put_aside, mend
-from trigmon.store.sqlite.opening import open_database
+from trigmon.store.sqlite.open_database import open_database
+from trigmon.store.sqlite.repair import can_be_put_aside, mend
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage, salvage
-from trigmon.store.sqlite.spare import Spare
-from trigmon.store.sqlite.sums import SET_TURN, SUMMED, row_sum
+from trigmon.store.sqlite.spare_file import Spare
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096

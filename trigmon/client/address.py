@@ -1,0 +1,179 @@
+"""Which queue manager is meant, where it listens, and who we say we are."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+from trigmon import paths
+from trigmon.client import driver
+from trigmon.client.connection import Connection
+from trigmon.client.transport import Transport, open_tcp, open_unix
+from trigmon.mq.errors import CfNotAvailable, QMgrNameError, QMgrNotAvailable, QMgrStopping
+from trigmon.mq.names import is_object_name
+from trigmon.wire.codec import PROTOCOL_VERSION, Hello
+
+DEFAULT_PORT = 1414
+CALL_TIMEOUT = "TRIGMON_CALL_TIMEOUT"
+DEFAULT_CALL_TIMEOUT_S = 60.0
+SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
+APPL_NAME_LENGTH = 28  # PutApplName's
+
+
+def connect(
+    address: str | None = None,
+    *,
+    application: str | None = None,
+    run_id: str | None = None,
+    timeout_s: float = 10.0,
+    call_timeout_s: float | None = None,
+) -> Connection:
+    """A connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
+
+    An address of TCP may name the queue manager: what answers and is another one is refused. Where it is on this
+    machine, it must be served by root, by this program's user, or by the owner of the runtime directory of that queue
+    manager; ``tcp://host:port/NAME?user=USER`` says that it is another user, as behind a forwarded port. That is
+    looked at when it has said its name, and before anything is put.
+
+    Several of these with commas between them are tried in their order, as where another may serve in its place.
+
+    Without an address: ``$TRIGMON_QMGR``, then the configuration, then the only one running. ``application`` is
+    the name others see (default: the program's), ``run_id`` the run this program is (default ``$TRIGMON_RUN``),
+    ``timeout_s`` how long connecting may take, each of several its part of it. ``call_timeout_s`` is how long the
+    answer to a call may take besides what its get may wait: default ``$TRIGMON_CALL_TIMEOUT``, else 60; 0 is any time.
+    Behind it the call raises ConnectionBroken, and what became of it is not known: a new connection may ask.
+    Raises QMgrNotAvailable, QMgrNameError, NotAuthorized; and the ValueError SettingsError when nobody names a queue
+    manager and a configuration file there is cannot be used.
+    """
+    where = address or default_address()
+    hello = Hello(
+        protocol=PROTOCOL_VERSION,
+        client_id=os.urandom(16).hex(),
+        application=(_program() if application is None else application)[:APPL_NAME_LENGTH],
+        pid=os.getpid(),
+        run_id=os.environ.get("TRIGMON_RUN", "") if run_id is None else run_id,
+    )
+    driver.end_with_it()
+    patience_s = _call_timeout_s() if call_timeout_s is None else call_timeout_s
+    addresses = [part for part in map(str.strip, where.split(",")) if part]
+    each_s = timeout_s / max(1, len(addresses))
+    refusals: list[str] = []
+    for address in addresses:
+        try:
+            return Connection(_transport(address, hello, each_s, patience_s), hello.client_id)
+        except (QMgrNotAvailable, QMgrStopping, CfNotAvailable) as error:
+            if len(addresses) == 1:
+                raise
+            refusals.append(error.about)
+    if not addresses:
+        raise QMgrNameError(f"{where!r} names no queue manager")
+    raise QMgrNotAvailable("; ".join(refusals))
+
+
+def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
+    """Opens one address and greets. What answers over TCP is checked before anything is put."""
+    link = _open(address, timeout_s)
+    transport = Transport(link, address, hello, timeout_s, patience_s)
+    if address.startswith("tcp:"):
+        try:
+            _check_peer(link, address, transport.welcome.q_mgr_name)
+        except BaseException:
+            transport.close()
+            raise
+    return transport
+
+
+def _call_timeout_s() -> float:
+    """What ``$TRIGMON_CALL_TIMEOUT`` says. Raises ValueError for what is no number of seconds."""
+    said = os.environ.get(CALL_TIMEOUT, "")
+    try:
+        seconds = float(said or DEFAULT_CALL_TIMEOUT_S)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < threading.TIMEOUT_MAX:
+        raise ValueError(f"{CALL_TIMEOUT}={said}: it is a number of seconds, 0 for any time")
+    return seconds
+
+
+def default_address() -> str:
+    """The queue manager that is meant when nobody says which. Raises QMgrNameError when several could be.
+
+    Raises SettingsError for a configuration file that cannot be used.
+    """
+    if named := os.environ.get("TRIGMON_QMGR") or _configured():
+        return named
+    running = paths.running()
+    if len(running) > 1:
+        raise QMgrNameError(f"several queue managers are running, so say which: {', '.join(running)}")
+    return running[0] if running else paths.DEFAULT_QMGR
+
+
+def _configured() -> str:
+    """The name that a variable or a configuration file of this machine gives, not the shipped default."""
+    if named := os.environ.get("TRIGMON_QMGR_NAME"):
+        return named
+    if not (os.environ.get("TRIGMON_CONFIG") or SYSTEM_CONFIG.exists()):
+        return ""
+    # Only who names nobody on a configured machine pays for pydantic; a started program has TRIGMON_QMGR.
+    from trigmon import settings
+
+    found = settings.load()
+    is_default = found.origin("qmgr.name").startswith(str(paths.shipped("config")))
+    return "" if is_default else found.qmgr.name
+
+
+def _open(where: str, timeout_s: float) -> socket.socket:
+    if where.startswith("unix:"):
+        return open_unix(where.removeprefix("unix:").removeprefix("//"), timeout_s)
+    if where.startswith("tcp:"):
+        address = tcp_address(where)
+        return open_tcp(address.host, address.port, timeout_s)
+    if not is_object_name(where):
+        raise QMgrNameError(f"{where!r} is neither a queue manager's name nor unix:/path nor tcp://host:port/NAME")
+    return open_unix(str(paths.find_socket(where)), timeout_s)
+
+
+class TcpAddress(NamedTuple):
+    """What an address of TCP says; ``q_mgr_name`` and ``user`` are empty where it does not."""
+
+    host: str
+    port: int
+    q_mgr_name: str = ""
+    user: str = ""
+
+
+def tcp_address(address: str) -> TcpAddress:
+    """What ``tcp://host:port/NAME?user=USER`` says; all behind the host may be left out, IPv6 stands in brackets.
+
+    Raises QMgrNameError.
+    """
+    rest, _, query = address.removeprefix("tcp:").removeprefix("//").partition("?")
+    rest, _, name = rest.partition("/")
+    host, _, port = rest.rpartition(":") if _has_port(rest) else (rest, "", str(DEFAULT_PORT))
+    key, _, user = query.partition("=")
+    is_sound = port.isdecimal() and 0 < int(port) < 65_536 and (not name or is_object_name(name))
+    if not host or not is_sound or (query and (key != "user" or not user)):
+        raise QMgrNameError(f"{address!r} is not tcp://host:port, /NAME and ?user=USER if you like")
+    return TcpAddress(host.removeprefix("[").removesuffix("]"), int(port), name, user)
+
+
+def _check_peer(link: socket.socket, where: str, answers: str) -> None:
+    """Checks that what answers is what the address names. Raises QMgrNameError (2058)."""
+    from trigmon.client import peer  # only programs that come over TCP pay for it
+
+    address = tcp_address(where)
+    if address.q_mgr_name not in ("", answers):
+        raise QMgrNameError(f"{where}: the queue manager {answers} answers there, not {address.q_mgr_name}")
+    peer.check_served_by(link, where, address.q_mgr_name or answers, address.user)
+
+
+def _has_port(rest: str) -> bool:
+    return ":" in rest.rpartition("]")[2]
+
+
+def _program() -> str:
+    return Path(sys.argv[0] if sys.argv and sys.argv[0] else sys.executable).name or "python"

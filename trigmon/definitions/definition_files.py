@@ -1,0 +1,274 @@
+"""Definition files to wanted objects: which files, which objects, every mistake with its file and line.
+
+A file that is a list holds objects, ``- qlocal: NAME`` and attributes beside it. A file that is a mapping is one
+process, and the file's stem is its name. What a process starts lies beside its file, so its working directory is the
+file's directory unless the file names another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from trigmon import files, yaml12
+from trigmon.definitions.object_models import (
+    LATER_KEYS,
+    LATER_OBJECTS,
+    MODELS,
+    LaunchGroup,
+    SparkGroup,
+    is_text,
+    key_of,
+    keys_of,
+    long_name,
+)
+from trigmon.mq.attributes import ATTRIBUTES, Process
+from trigmon.mq.enums import ObjectType
+from trigmon.mq.errors import AttrValueError
+from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.mq.shortening import shortened
+from trigmon.rules.runs.check_program import faults
+
+KINDS = {which.name.lower(): which for which in ObjectType}
+SETTINGS_FILE = "trigmon.yaml"
+"""The settings may lie beside the definitions; a directory's reading leaves them out."""
+
+
+class DefinitionError(ValueError):
+    """Files that define nothing sensible. ``problems`` holds a sentence each, with ``FILE:LINE`` in front.
+
+    ``can_pass``: a file could not be read, and may be later, as it stands.
+    """
+
+    def __init__(self, problems: Iterable[str], *, can_pass: bool = False) -> None:
+        self.problems = list(map(shortened, problems))
+        super().__init__("\n".join(self.problems))
+        self.can_pass = can_pass
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An object as a file wants it: attributes by long name as the rules read them, only those the file names.
+
+    ``where`` is the place that names it, for messages. The name of a QMGR may be empty: the one it is sent to.
+    """
+
+    object_type: str
+    name: str
+    attributes: dict[str, Any]
+    where: str
+
+
+def read_files(paths: Iterable[Path]) -> list[Wanted]:
+    """The objects of files and directories, in order.
+
+    Raises DefinitionError with every problem found, also for a path that is not there or an object named twice.
+    """
+    wanted: list[Wanted] = []
+    problems: list[str] = []
+    can_pass = False
+    for path in paths:
+        try:
+            for file in _files(path):
+                found, wrong = _read(yaml12.read(file), file)
+                wanted += found
+                problems += wrong
+        except yaml12.YamlError as error:
+            problems.append(str(error))
+        except OSError as error:
+            problems.append(f"{error.filename or path}: it cannot be read: {error.strerror}")
+            can_pass = can_pass or files.can_pass(error)
+    problems += _named_twice(wanted)
+    if problems:
+        raise DefinitionError(problems, can_pass=can_pass)
+    return wanted
+
+
+def read_text(text: str, source: str = "<text>", directory: Path | None = None) -> list[Wanted]:
+    """The objects of a list in YAML text; ``directory`` is where relative programs are looked for.
+
+    Raises DefinitionError.
+    """
+    try:
+        wanted, problems = _read(yaml12.load(text, source), (directory or Path.cwd()) / "objects.yaml")
+    except yaml12.YamlError as error:
+        raise DefinitionError([str(error)]) from None
+    problems += _named_twice(wanted)
+    if problems:
+        raise DefinitionError(problems)
+    return wanted
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml") and p.name != SETTINGS_FILE)
+    if not found:
+        raise yaml12.YamlError(str(path), "the directory holds no definition file (*.yaml)")
+    return found
+
+
+def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str]]:
+    value = document.value
+    if value is None:
+        return [], []
+    if isinstance(value, dict):
+        return _one_process(document, file)
+    if not isinstance(value, list):
+        return [], [f"{document.where()}: a definition file is a list of objects, or one process as a mapping"]
+    wanted, problems = [], []
+    for index, item in enumerate(value):
+        head = _head(document, item, index)
+        if isinstance(head, str):
+            problems.append(head)
+            continue
+        which, key = head
+        rest = {k: v for k, v in item.items() if k != key}
+        name = str(document.as_written(index, key) or "")
+        found = _Item(document, (index,), which, name, document.where(index, key), file)
+        attributes = found.read(rest)
+        problems += found.problems
+        wanted.append(Wanted(which.name, found.name, attributes, found.where))
+    return wanted, problems
+
+
+def _one_process(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str]]:
+    said = next((key for key in document.value if str(key).lower() in KINDS), None)
+    if said is not None:
+        return [], [f'{document.where(said)}: objects stand in a list: write "- {said}: {document.value[said]}"']
+    item = _Item(document, (), ObjectType.PROCESS, file.stem, f"{document.source}:1", file)
+    attributes = item.read(document.value)
+    return [Wanted("PROCESS", item.name, attributes, item.where)], item.problems
+
+
+def _head(document: yaml12.Document, item: object, index: int) -> tuple[ObjectType, str] | str:
+    """The kind of object a list's item is and the key that says so, or what is wrong with it."""
+    if not isinstance(item, dict):
+        return f"{document.where(index)}: an item is a mapping that begins with {' or '.join(KINDS)}"
+    heads = [str(key) for key in item if str(key).lower() in KINDS]
+    # "process" heads a PROCESS and is MQSC's word for a queue's process, so only the first key of an item is asked.
+    first = str(next(iter(item), ""))
+    if first.lower() in KINDS:
+        return KINDS[first.lower()], first
+    if first.lower() in LATER_OBJECTS:
+        return f"{document.where(index)}: {first} comes with a later release of trigmon"
+    if heads:
+        return f'{document.where(index)}: an item begins with what it is: put "{heads[0]}: ..." first'
+    where = document.where(index, first)
+    return f"{where}: unknown kind of object {first!r}{yaml12.did_you_mean(first, KINDS)}"
+
+
+@dataclass
+class _Item:
+    """One object while it is read."""
+
+    document: yaml12.Document
+    path: tuple[str | int, ...]
+    which: ObjectType
+    name: str
+    where: str
+    file: Path
+
+    def __post_init__(self) -> None:
+        self.problems: list[str] = []
+        if not (is_object_name(self.name) or (self.which is ObjectType.QMGR and not self.name)):
+            allowed = f"1 to {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %"
+            self.problems.append(f"{self.where}: {self.which.name} {self.name!r}: a name has {allowed}")
+
+    def read(self, said: dict[Any, Any]) -> dict[str, Any]:
+        """The attributes by long name, read; what is wrong goes to ``problems``."""
+        keys = self._keys(said)
+        values = {
+            name: self.document.as_written(*self.path, key) if is_text(self.which, name) else said[key]
+            for name, key in keys.items()
+        }
+        try:
+            model = MODELS[self.which].model_validate(values)
+        except ValidationError as error:
+            for one in error.errors():
+                location = (keys.get(str(one["loc"][0]), one["loc"][0]), *one["loc"][1:])
+                self._problem(location, one["type"], one["msg"])
+            return {}
+        attributes = {name: getattr(model, name) for name in keys if name not in ("spark", "launch")}
+        if self.which is ObjectType.PROCESS:
+            self._add_groups(model, attributes)
+            self._place(attributes)
+            self._check_program(attributes, keys)
+        return attributes
+
+    def _keys(self, said: dict[Any, Any]) -> dict[str, Any]:
+        """What each key means, an unknown one itself; a thing said in two words is a problem."""
+        keys: dict[str, Any] = {}
+        for key in said:
+            name = long_name(self.which, str(key)) or str(key)
+            if name in keys:
+                self._add((key,), f"{key} says again what {keys[name]} said")
+            else:
+                keys[name] = key
+        return keys
+
+    def _add_groups(self, model: Any, attributes: dict[str, Any]) -> None:
+        for group in (model.spark, model.launch):
+            for name, value in (group.attributes() if group else {}).items():
+                if name in attributes:
+                    self._add((), f"{name} is said twice: alone, and in its group")
+                try:
+                    attributes[name] = ATTRIBUTES[self.which][name].read(value, f"PROCESS({self.name})")
+                except AttrValueError as error:
+                    self._add(_in_group(name), error.about)
+
+    def _place(self, attributes: dict[str, Any]) -> None:
+        """The working directory is the file's own where it names none; a named one is meant as it stands."""
+        attributes.setdefault("working_directory", str(self.file.absolute().parent.resolve()))
+
+    def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
+        """What the queue manager would refuse is refused before anything of the file is done."""
+        for name, wanted in faults(Process(name=self.name, **attributes)):
+            attribute = ATTRIBUTES[self.which][name]
+            said = attribute.write(attributes.get(name, attribute.default))
+            location = (keys[name],) if name in keys else _in_group(name)
+            self._add(location, f"{name} must be {wanted}, not {said or 'blank'}")
+
+    def _problem(self, location: tuple[Any, ...], kind: str, message: str) -> None:
+        """A mistake that pydantic found, in words that name the key."""
+        key = str(location[-1])
+        if kind == "attribute":
+            self._add(location, message)
+        elif kind != "extra_forbidden":
+            self._add(location, f"{'.'.join(map(str, location))}: {message[:1].lower()}{message[1:]}")
+        else:
+            group = str(location[0]) if len(location) > 1 else self.which.name.lower()
+            if key.lower() in LATER_KEYS.get(group, ()):
+                self._add(location, f"{key} comes with a later release of trigmon")
+            else:
+                known = keys_of(self.which) if len(location) == 1 else _group_keys(group)
+                self._add(location, f"unknown key {key!r}{yaml12.did_you_mean(key, known)}")
+
+    def _add(self, location: tuple[Any, ...], problem: str) -> None:
+        where = self.document.where(*self.path, *location)
+        self.problems.append(f"{where}: {self.which.name} {self.name}: {problem}")
+
+
+def _group_keys(group: str) -> list[str]:
+    return [key_of(part) for part in (SparkGroup if group == "spark" else LaunchGroup).model_fields]
+
+
+def _in_group(name: str) -> tuple[str, ...]:
+    """Where an attribute stands that is said in a group: at its key there, else at the group."""
+    if name.startswith("spark_"):
+        return "spark", name.removeprefix("spark_")
+    return ("launch", name) if name in LaunchGroup.model_fields else ()
+
+
+def _named_twice(wanted: list[Wanted]) -> Iterator[str]:
+    """Queues of every type share one space of names; processes have their own."""
+    seen: dict[tuple[str, str], Wanted] = {}
+    for one in wanted:
+        space = "queue" if one.object_type in ("QLOCAL", "QALIAS") else one.object_type
+        first = seen.setdefault((space, one.name if space != "QMGR" else ""), one)
+        if first is not one:
+            yield f"{one.where}: {one.object_type} {one.name} was already defined at {first.where}"

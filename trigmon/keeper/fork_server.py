@@ -1,0 +1,273 @@
+"""A keeper's fork server: a process with everything imported, of which a run is a copy, there in a few milliseconds.
+
+It is started when a monitor asks for it, says when it is ready, and is used for the runs that ask for it
+(:mod:`trigmon.spark.warm.job_fork_server` is what it does). Runs are forked one after the other; what it makes is this
+process's own child, in a session of its own, and begins only when it is told to: by then the claim names it. So a run
+whose forking went wrong in any way has not begun, and is started plainly instead.
+
+Standard library only: the keeper imports it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import IO, Protocol
+
+from trigmon.keeper import protocol, run_directory
+from trigmon.keeper.keeper_log import report
+from trigmon.keeper.process import STDERR, STDOUT, Kept, begun
+from trigmon.keeper.run_directory import now_ms
+from trigmon.keeper.spawn import limits_of_use, lower
+
+_READY_S, _ANSWER_S = 120.0, 10.0
+_NOT_SOONER_S = 5.0
+
+
+class Heeds(Protocol):
+    """Who hears what became of a run that was to be forked."""
+
+    def forks_are_ready(self, pid: int) -> None:
+        """The server, which is this process, has its imports done."""
+
+    def fork_starts(self, run: Fork) -> None:
+        """It is about to be started plainly."""
+
+    def fork_started(self, run: Fork) -> None:
+        """It has a process, which waits for :meth:`Fork.go`."""
+
+    def fork_failed(self, run: Fork, error: Exception) -> None:
+        """Nor could it be started plainly."""
+
+
+class Fork(Kept):
+    """A run that the fork server makes, or is to make; ``pid`` is 0 until then."""
+
+    def __init__(self, order: protocol.Said) -> None:
+        super().__init__(order)
+        self._null = -1
+        self._handed: list[int] = []
+        self._go = -1
+
+    def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+        self._null = null
+        wanted = {name: self.order[name] for name in ("argv", "environment", "working_directory")}
+        wanted["argv"] = self.order["fork"]
+        wanted["mark"] = str(self.directory / run_directory.BEGUN)
+        file = os.memfd_create("order", os.MFD_CLOEXEC)
+        os.write(file, json.dumps(wanted).encode())
+        os.lseek(file, 0, os.SEEK_SET)
+        waits, self._go = os.pipe2(os.O_CLOEXEC)
+        self._handed = [file, os.dup(out.fileno()), os.dup(err.fileno()), waits]
+        return 0
+
+    def hand(self, link: socket.socket) -> None:
+        """Hands it to the fork server. Raises OSError."""
+        try:
+            socket.send_fds(link, [b"j"], self._handed)
+        finally:
+            self._drop_handed()
+
+    def forked(self, pid: int) -> None:
+        """It is this process. Sets its limits from here, before it begins. Raises OSError when it has ended already."""
+        os.kill(pid, 0)
+        self.pid, self.start_ms = pid, now_ms()
+        limits = self.order.get("limits") or {}
+        for which, wanted in limits_of_use(limits):
+            lower(pid, which, wanted)
+        if files := limits.get("open_files", 0):
+            lower(pid, resource.RLIMIT_NOFILE, (files, files))
+
+    def go(self) -> None:
+        """Has it begin. One that was to end meanwhile is told so first."""
+        if self.why:
+            self.signal(signal.SIGTERM)
+        with suppress(OSError):
+            os.write(self._go, b"g")
+        self.abandon()
+
+    def start_plainly(self) -> None:
+        """What its process would have run, started by being executed; as with go. Raises what that raises."""
+        self.abandon()
+        with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
+            self.pid = begun(self.order, self._null, out, err)
+        self.start_ms = now_ms()
+        if self.why:
+            self.signal(signal.SIGTERM)
+
+    def abandon(self) -> None:
+        """Lets go of the pipe: a process that still waits for it ends."""
+        self._drop_handed()
+        if self._go >= 0:
+            os.close(self._go)
+            self._go = -1
+
+    def _drop_handed(self) -> None:
+        handed, self._handed = self._handed, []
+        for descriptor in handed:
+            os.close(descriptor)
+
+
+class Forks:
+    """The fork server of one keeper, and the runs that wait for it, the one that it is making first."""
+
+    def __init__(self, heeds: Heeds, selector: selectors.BaseSelector) -> None:
+        self._heeds = heeds
+        self._selector = selector
+        self._wanted: tuple[list[str], Mapping[str, str]] | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self._link: socket.socket | None = None
+        self._lines = protocol.Lines()
+        self._waiting: deque[Fork] = deque()
+        self._answers_by = 0.0
+        self._start_at = 0.0
+        self.is_ready = False
+
+    @property
+    def pid(self) -> int:
+        """Its process, 0 when there is none."""
+        return self._server.pid if self._server is not None else 0
+
+    @property
+    def due_at(self) -> float:
+        """When time is to be kept next, 0 when it need not be."""
+        return self._answers_by or (self._start_at if self._wanted and self._server is None else 0.0)
+
+    def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
+        """There is to be a fork server of these words from now on; one of others goes."""
+        if self._wanted == (argv, environment):
+            return
+        if self._server is not None:
+            self.close()
+        self._wanted = argv, environment
+        self._start_at = 0.0
+        self.keep_time(time.monotonic())
+
+    def start(self, run: Fork) -> None:
+        """A run will have a process, or start plainly, or has failed."""
+        self._waiting.append(run)
+        if len(self._waiting) == 1:
+            self._hand_next()
+
+    def keep_time(self, now: float) -> None:
+        """Gives up a server that does not answer; starts one where it is wanted."""
+        if self._answers_by and now >= self._answers_by:
+            self._fail("the fork server does not answer")
+        if self._wanted and self._server is None and now >= self._start_at:
+            try:
+                self._start()
+            except OSError as error:
+                self._fail(f"no fork server could be started: {error}")
+
+    def ended(self, pid: int) -> bool:
+        """Whether this child, which has ended, was the server; it is waited for then."""
+        if self._server is None or pid != self._server.pid:
+            return False
+        self._fail(f"the fork server ended with {self._server.wait()}")
+        return True
+
+    def close(self) -> None:
+        """Ends the server; it is not wanted any more."""
+        self._wanted = None
+        self._fail("")
+
+    def _start(self) -> None:
+        assert self._wanted is not None
+        argv, environment = self._wanted
+        link, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._server = subprocess.Popen(
+                argv, stdin=its.fileno(), stdout=subprocess.DEVNULL, cwd="/", env=environment, start_new_session=True
+            )
+        except BaseException:
+            link.close()
+            raise
+        finally:
+            its.close()
+        self._link = link
+        self._lines = protocol.Lines()
+        self._answers_by = time.monotonic() + _READY_S
+        self._selector.register(link, selectors.EVENT_READ, self._hear)
+
+    def _hear(self) -> None:
+        if self._link is None:
+            return  # given up since the selector named it
+        try:
+            data = self._link.recv(1 << 16)
+            heard = self._lines.feed(data)
+        except (OSError, ValueError):
+            data, heard = b"", []
+        if not data:
+            self._fail("the fork server has gone")
+        for said in heard:
+            self._heard(said)
+
+    def _heard(self, said: protocol.Said) -> None:
+        self._answers_by = 0.0
+        if said.get("ready"):
+            self.is_ready = True
+            self._heeds.forks_are_ready(self.pid)
+        elif self._waiting:
+            run = self._waiting.popleft()
+            if said.get("pid"):
+                self._begin(run, int(said["pid"]))
+            else:
+                report(f"not forked: {said.get('error')}")
+                self._start_plainly(run)
+        self._hand_next()
+
+    def _begin(self, run: Fork, pid: int) -> None:
+        try:
+            run.forked(pid)
+        except (OSError, ValueError):  # its limits could not be set
+            report()
+            self._start_plainly(run)
+            return
+        self._heeds.fork_started(run)
+        run.go()
+
+    def _start_plainly(self, run: Fork) -> None:
+        self._heeds.fork_starts(run)
+        try:
+            run.start_plainly()
+        except (OSError, ValueError) as error:
+            self._heeds.fork_failed(run, error)
+            return
+        self._heeds.fork_started(run)
+
+    def _hand_next(self) -> None:
+        if not self._waiting or not self.is_ready or self._answers_by:
+            return
+        assert self._link is not None
+        self._answers_by = time.monotonic() + _ANSWER_S
+        try:
+            self._waiting[0].hand(self._link)
+        except OSError as error:
+            self._fail(f"the fork server takes nothing: {error}")
+
+    def _fail(self, why: str) -> None:
+        """Without a server, what waited for it starts plainly; another one comes a little later."""
+        if why:
+            report(why)
+        server, self._server = self._server, None
+        if self._link is not None:
+            self._selector.unregister(self._link)
+            self._link.close()
+            self._link = None
+        if server is not None and server.returncode is None:
+            server.kill()  # what it made has left its session
+            server.wait()
+        self.is_ready, self._answers_by = False, 0.0
+        self._start_at = time.monotonic() + _NOT_SOONER_S
+        waiting, self._waiting = list(self._waiting), deque()
+        for run in waiting:
+            self._start_plainly(run)

@@ -1,0 +1,128 @@
+"""What a monitor and its keeper say to each other: a JSON object a line, over a Unix socket in the monitors' directory.
+
+The monitor says
+
+========  ==================================================================================================
+start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``, ``directory`` (the run's,
+          to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL); where there is
+          any, ``user`` (``name uid gid groups``), ``limits`` (``memory_mib cpu_s open_files``) and
+          ``secrets`` (files by name); ``launcher`` (process, systemd); ``fork`` (the words by which the
+          fork server would run it, where there is one: argv otherwise); of a helper, ``lease_s``
+keep      ``run``, ``lease_s``: a helper is wanted for so long from now on
+warm      ``argv``, ``environment``: there is to be a fork server of these words
+cool      there is to be none any more; what it has made runs on
+stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
+bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
+========  ==================================================================================================
+
+and the keeper
+
+========  ==================================================================================================
+hello     first, and after all that was said to it before: ``pid``, ``runs`` (the ids of those it keeps)
+started   ``run``, ``pid``, ``start_ms``
+ended     what :mod:`trigmon.keeper.run_directory` writes as the run's exit
+failed    likewise, where no program came to be: ``errno`` (0: not the kernel's refusal to execute it), ``error``
+warm      ``pid``: the fork server is ready
+later     ``run``, ``error``: no program came of it and nothing is left of it, for want of room; it may be asked for
+          again
+taken     ``run``: another start has claimed it, so nothing was started; or it never came to be
+========  ==================================================================================================
+
+Each object's ``say`` is its word; what the other end does not know it ignores, for a keeper may be older than its
+monitor. Standard library only: the keeper imports it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Said = dict[str, Any]
+
+LISTENER = 3
+"""The descriptor of its listening socket that a keeper is started with."""
+
+TIME_LIMIT = "time limit"
+"""Why a run was ended: it took longer than it may."""
+STOPPED = "monitor stopped"
+"""Why a run was ended: its monitor was told to end, and its programs with it."""
+CANCELLED = "cancelled"
+"""Why a run was ended: an operator asked for it."""
+NOT_OPENED = "not opened"
+"""Why a run was ended: it had not opened the queue it was started for within OPENWAIT."""
+SERVER_LOST = "server lost"
+"""Why a run was ended: the Spark Connect server that it worked in has ended."""
+KEEPER_ENDED = "keeper ended"
+"""Why a run was ended: somebody sent its keeper SIGTERM."""
+OUT_OF_MEMORY = "the kernel, for want of memory"
+"""Why a run was ended: it, or the machine, had used up its memory. Only systemd tells."""
+
+PROCESS, SYSTEMD = "process", "systemd"
+"""What a program is started as: a process of the keeper's, or a transient unit of systemd's."""
+
+
+def cpu_limit(seconds: int) -> str:
+    """Why a run was ended: it used more processor time than it may."""
+    return f"its limit of {seconds} s of processor time"
+
+
+def line(say: str, **fields: Any) -> bytes:
+    """One object, ready to send."""
+    return json.dumps({"say": say, **fields}).encode() + b"\n"
+
+
+class Lines:
+    """Bytes as they come become objects as they were sent. Raises ValueError for what is none."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Said]:
+        """The objects that are complete with these bytes."""
+        *whole, self._rest = (self._rest + data).split(b"\n") if b"\n" in data else [self._rest + data]
+        return [json.loads(one) for one in whole]
+
+
+@contextmanager
+def address(directory: Path, name: str) -> Iterator[str]:
+    """A path to a socket that is short enough for a socket's address, whatever the directory is called."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def listen(directory: Path, name: str) -> socket.socket:
+    """A listening socket of this name, for its owner alone; one that was left there goes."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        os.fchmod(listener.fileno(), 0o600)  # before it has a name, so that nobody else ever finds it open
+        (directory / name).unlink(missing_ok=True)
+        with address(directory, name) as path:
+            listener.bind(path)
+        listener.listen(16)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def connected(directory: Path, name: str) -> socket.socket | None:
+    """A connection to who listens under this name; None when nobody does."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with address(directory, name) as path:
+            link.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        link.close()
+        return None
+    except BaseException:
+        link.close()
+        raise
+    return link

@@ -1,0 +1,255 @@
+"""What a run's directory says of it, whoever asks and whenever: that it was claimed, what it became, how it ended.
+
+=========  =================================================================================================
+the        ``runs/RUN`` itself: whoever makes it has the right to start the run, once and for all. It is
+directory  durable before anything is started, so not even a machine that goes down has a run started twice.
+claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
+           file is made) before the start; ``pid``, ``ticks``, ``start_ms`` and ``argv`` behind it. With boot and
+           ticks a process id is nobody else's. A unit of systemd's that is to end says so in a line more:
+           ``ends`` (why), ``grace_s``.
+begun      made by the new process itself, the last thing before it executes the program: a claim that says
+           ``marks`` and has no such file is of a program that never came to be
+exit       one object, written beside and renamed: ``run``, ``pid``, ``start_ms``, ``end_ms``, ``status``
+           (0 to 255, or minus the signal), ``why`` (``""``, or one of the reasons of
+           :mod:`trigmon.keeper.protocol`), ``limit_s``; where no program came to be, ``run``, ``end_ms``,
+           ``errno`` (0: not the kernel's refusal to execute it) and ``error``
+stdout     what the program wrote
+stderr
+creden-    its secrets, as long as it runs (:mod:`trigmon.keeper.credentials`)
+tials
+again-N    a directory like this one, of the Nth process that saw to what a killed one had left elsewhere
+=========  =================================================================================================
+
+Standard library only: the keeper imports it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CLAIM, BEGUN, EXIT = "claim", "begun", "exit"
+_PROC = Path("/proc")
+Fields = dict[str, Any]
+
+
+def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
+    """Claims a run. Raises FileExistsError when somebody has; durable only behind :func:`make_durable`.
+
+    What cannot be written, an OSError, is no claim: nothing of it is left. ``marks``: its process will make BEGUN.
+    """
+    try:
+        directory.mkdir(mode=0o700)
+    except FileNotFoundError:  # the first run of all
+        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_durable(directory.parent.parent)
+        directory.mkdir(mode=0o700)
+    try:
+        _add(directory, {"keeper": keeper, "boot": boot_id(), "marks": marks})
+    except OSError:
+        _remove(directory)
+        raise
+
+
+def has_begun(directory: Path) -> bool:
+    """Whether the program of this claim was executed, or is just being."""
+    return (directory / BEGUN).exists()
+
+
+def withdraw(directory: Path) -> bool:
+    """Takes back a claim of a program that never came to be, so that the run may be claimed anew. False: it came to be.
+
+    The directory gets another name first: its process, if one is just being made, can mark it no more, and so never
+    executes the program.
+    """
+    claim = read(directory) or {}
+    if not claim.get("marks") or claim.get("boot") != boot_id():  # after a power cut the mark may be what is missing
+        return False
+    aside = directory.with_name(f".{directory.name}")
+    if aside.exists():  # by one that was killed here
+        _remove(aside)
+    try:
+        directory.rename(aside)
+        if has_begun(aside):
+            aside.rename(directory)
+            return False
+    except OSError:
+        return False
+    _remove(aside)
+    return True
+
+
+def next_after(directory: Path, base: Path) -> Path:
+    """The directory of the process that follows the one of ``directory`` in a run."""
+    number = 0 if directory == base else int(directory.name.rpartition("-")[2])
+    return base / f"again-{number + 1}"
+
+
+def all_of(base: Path) -> list[Path]:
+    """The directories of a run's processes, the first one first."""
+    found = [base]
+    while (again := next_after(found[-1], base)).exists():
+        found.append(again)
+    return found
+
+
+def make_durable(runs_directory: Path) -> None:
+    """Makes what was made in this directory survive a machine that goes down: one sync for all of it."""
+    descriptor = os.open(runs_directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def note_start(directory: Path, pid: int, start_ms: int, argv: list[str]) -> None:
+    """Adds which process the run became."""
+    _add(directory, {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms, "argv": argv})
+
+
+def note_end(directory: Path, why: str, grace_s: float) -> None:
+    """Adds that it is to end, for a later keeper."""
+    _add(directory, {"ends": why, "grace_s": grace_s})
+
+
+def note_exit(directory: Path, fields: Fields) -> None:
+    """Writes how it ended; whoever reads it sees all or nothing. Raises OSError."""
+    beside = directory / f".{EXIT}"
+    beside.write_text(json.dumps(fields))
+    beside.replace(directory / EXIT)
+
+
+def read(directory: Path) -> Fields | None:
+    """The claim as far as it was written; None when nobody has claimed the run."""
+    try:
+        lines = (directory / CLAIM).read_text().splitlines()
+    except OSError:
+        return {} if directory.exists() else None
+    known: Fields = {}
+    for line in lines:
+        with suppress(ValueError):  # cut short by a machine that went down
+            known |= json.loads(line)
+    return known
+
+
+def read_exit(directory: Path) -> Fields | None:
+    """How it ended, None when that is not written."""
+    try:
+        found = json.loads((directory / EXIT).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def open_program(claim: Fields, run_id: str) -> tuple[int, int] | None:
+    """Process id and pidfd of the claimed run's program, None when it does not run.
+
+    The claim of a keeper that died in the moment of starting names no process; then it is looked for by the variable
+    that every program gets.
+    """
+    if claim.get("pid"):
+        return _opened(claim["pid"], lambda pid: is_same(claim, pid))
+    return _opened(find_program_of(run_id), lambda pid: is_program_of(pid, run_id))
+
+
+def is_same(claim: Fields, pid: int) -> bool:
+    """Whether the process of this id is the one that was claimed, and no later one."""
+    return claim.get("boot") == boot_id() and claim.get("ticks") == start_ticks(pid) != 0
+
+
+def is_program_of(pid: int, run_id: str) -> bool:
+    """Whether this process is alive, leads its session, names the run, and may be looked at by us."""
+    try:
+        return run_of(pid) == run_id and os.getsid(pid) == pid
+    except OSError:
+        return False
+
+
+def find_program_of(run_id: str) -> int:
+    """The process id of the run's program, 0 when it does not run."""
+    return next((pid for pid in all_processes() if is_program_of(pid, run_id)), 0)
+
+
+def all_processes() -> Iterator[int]:
+    """The process ids of this machine."""
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
+
+
+def run_of(pid: int) -> str:
+    """Which run a process was started for, as its environment says; "" when it does not, or may not be asked."""
+    try:
+        variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    named = (value for value in variables if value.startswith(b"TRIGMON_RUN="))
+    return os.fsdecode(next(named, b"=").partition(b"=")[2])
+
+
+def is_of_user(pid: int, uid: int) -> bool:
+    """Whether this user may signal a process by kill(2)'s own rule: it is its real or its saved user."""
+    try:
+        lines = (_PROC / str(pid) / "status").read_bytes().splitlines()
+    except OSError:
+        return False
+    real, _, saved, _ = next(line.split()[1:] for line in lines if line.startswith(b"Uid:"))
+    return str(uid).encode() in (real, saved)
+
+
+def start_ticks(pid: int) -> int:
+    """When a process started, in clock ticks since the machine did; 0 when it is none (proc_pid_stat(5), field 22)."""
+    try:
+        state, *fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except (OSError, ValueError):
+        return 0
+    return 0 if state in b"ZX" else int(fields[18])
+
+
+@cache
+def boot_id() -> str:
+    """Which start of the machine it is."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _opened(pid: int, is_it: Any) -> tuple[int, int] | None:
+    if not pid:
+        return None
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return None
+    if is_it(pid):  # asked of the process that the descriptor holds on to
+        return pid, descriptor
+    os.close(descriptor)
+    return None
+
+
+def _add(directory: Path, fields: Fields) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    descriptor = os.open(directory / CLAIM, flags, 0o600)
+    line = json.dumps(fields).encode() + b"\n"
+    try:
+        written = os.write(descriptor, line)
+        if written < len(line):  # the disk is full; half a line would spoil the next
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(descriptor)
+
+
+def _remove(directory: Path) -> None:
+    """A directory and what is in it, as far as that can be removed."""
+    import shutil  # most keepers never need it
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970 by this machine's clock."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,93 @@
+"""Texts of a definition become argument words: lexed like a shell, run by none, filled one element at a time.
+
+Pure. A word is cut from the definition first and filled afterwards, so what a placeholder brings in is never split,
+quoted or expanded: whatever TRIGDATA holds, it stays inside its one element.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+from trigmon.launch.launch_plan import LaunchError, Order
+from trigmon.mq.descriptors import TriggerMessage, pack_tmc2
+from trigmon.rules.runs import check_program
+from trigmon.rules.runs.code_words import PLACEHOLDER
+
+
+def split_words(text: str, where: str) -> list[str]:
+    """``text`` as a shell would split it. Raises LaunchError, naming ``where``, when a quote is left open.
+
+    A definition of ours was refused for that already; a trigger message may come from elsewhere.
+    """
+    return _cut(check_program.split_words, text, where)
+
+
+def environment_words(env_data: str) -> list[str]:
+    """ENVRDATA's words. Raises LaunchError."""
+    return _cut(check_program.environment_words, env_data, "ENVRDATA")
+
+
+def _cut(cut: Callable[[str], list[str]], text: str, where: str) -> list[str]:
+    try:
+        return cut(text)
+    except ValueError as error:
+        raise LaunchError(f"{where} cannot be split into words ({error}): {text}") from None
+
+
+def fillings(order: Order) -> dict[str, str]:
+    """What each placeholder stands for."""
+    return {
+        "tmc": pack_tmc2(order.trigger, order.q_mgr_name),
+        "queue": order.trigger.q_name,
+        "trigdata": order.trigger.trigger_data,
+        "userdata": order.trigger.user_data,
+        "run": order.run_id,
+    }
+
+
+def filled(words: list[str], order: Order) -> list[str]:
+    """Each word with its placeholders filled.
+
+    Raises LaunchError when a filling would make a word begin an option that the definition did not write: whoever
+    may set a queue's TRIGDATA may choose data for the program, not switches.
+    """
+    values = fillings(order)
+    done = []
+    for word in words:
+        element = PLACEHOLDER.sub(lambda found: values[found[1]], word)
+        if check_program.makes_an_option(word) or (element.startswith("-") and not word.startswith("-")):
+            raise LaunchError(f"{word} may not begin an option, and it would be {element!r}")
+        done.append(element)
+    return done
+
+
+def control_character(trigger: TriggerMessage) -> str:
+    """Which field of a trigger message holds a NUL or another control character, as a sentence; "" for none."""
+    for name in trigger.__struct_fields__:
+        value = getattr(trigger, name)
+        if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
+            return f"{name} holds a control character: {value!r}"
+    return ""
+
+
+def check_characters(order: Order) -> None:
+    """Raises LaunchError when a field of the trigger message holds a NUL or another control character."""
+    if wrong := control_character(order.trigger):
+        raise LaunchError(wrong)
+
+
+def environment(order: Order) -> dict[str, str]:
+    """The variables that tell a program what it was started for."""
+    trigger = order.trigger
+    return {
+        "TRIGMON_QMGR": order.address or order.q_mgr_name,
+        "TRIGMON_QNAME": trigger.q_name,
+        "TRIGMON_PROCESS": trigger.process_name,
+        "TRIGMON_TRIGDATA": trigger.trigger_data,
+        "TRIGMON_USERDATA": trigger.user_data,
+        "TRIGMON_ENVDATA": trigger.env_data,
+        "TRIGMON_OCCASION": order.occasion,
+        "TRIGMON_RUN": order.run_id,
+        "TRIGMON_TMC": pack_tmc2(trigger, order.q_mgr_name),
+    }

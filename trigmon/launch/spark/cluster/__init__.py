@@ -1,0 +1,1 @@
+"""Spark jobs whose driver runs on a standalone cluster, submitted by its REST server."""

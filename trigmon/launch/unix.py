@@ -1,0 +1,138 @@
+"""APPLTYPE UNIX: a program and its words; what every program inherits, and what its failure and its output tell.
+
+IBM's monitor hands ``APPLICID "MQTMC2" ENVRDATA`` to a shell. The same words in the same order are made here, but
+executed directly, so no character of a trigger message can become a command.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from trigmon.launch import arguments as words
+from trigmon.launch.environment import inherited
+from trigmon.launch.launch_plan import STDERR, LaunchError, LaunchPlan, Lead, Order
+from trigmon.launch.permissions import Grants
+from trigmon.rules.runs import check_program
+
+_TAIL = 8192
+
+
+def arguments(order: Order) -> list[str]:
+    """The argument list as the definition says it, the program's name not yet looked up.
+
+    APPLICID's words, then the MQTMC2 as one element unless a placeholder is used anywhere, then ENVRDATA's words.
+    Pure. Raises LaunchError.
+    """
+    words.check_characters(order)
+    program = words.split_words(order.trigger.appl_id, "APPLICID")
+    if not program or not program[0]:
+        raise LaunchError("APPLICID is blank: there is no program to start")
+    if check_program.has_placeholder(program[:1]):
+        raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
+    whole = check_program.template(program, words.environment_words(order.trigger.env_data))
+    if wrong := check_program.run_from_outside(whole):
+        raise LaunchError(f"APPLICID and ENVRDATA must be {wrong}")
+    return words.filled(whole, order)
+
+
+def find_program(name: str, working_directory: str, path: str | None = None) -> str:
+    """The file that ``name`` means: in the definition's directory, else (without a slash) on PATH.
+
+    Raises LaunchError saying whether it is missing, or a directory, or not executable, or lacks its interpreter.
+    """
+    beside = Path(working_directory or ".", name)
+    if "/" in name and beside.is_dir():
+        raise LaunchError(f"{beside} is a directory, not a program")
+    if (working_directory or "/" in name) and beside.is_file():
+        if os.access(beside, os.X_OK):
+            _check_interpreter(beside)
+            return str(beside.absolute())
+        raise LaunchError(f"{beside} is not executable (chmod +x, and a script needs its #! line)")
+    found = shutil.which(name, path=path) if "/" not in name else None
+    if found is None:
+        raise LaunchError(f"no program {beside}" if "/" in name else f"no program {name} on PATH")
+    return str(Path(found).absolute())
+
+
+def _check_interpreter(script: Path) -> None:
+    """Raises LaunchError when the file begins with a ``#!`` line that names what is not there."""
+    try:
+        with script.open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return  # it may be executed and not read
+    words = first[2:].split() if first.startswith(b"#!") else []
+    if words and not Path(os.fsdecode(words[0])).exists():
+        end = " (the line ends in a carriage return)" if first.endswith(b"\r\n") else ""
+        raise LaunchError(f"{script} names the interpreter {os.fsdecode(words[0])} in its #! line: it is missing{end}")
+
+
+class ProcessLauncher:
+    """Plans APPLTYPE UNIX; ``grants`` is what the administrator lets a definition ask for."""
+
+    errors = (STDERR,)
+
+    def __init__(self, grants: Grants = Grants()) -> None:  # noqa: B008 - it never changes
+        self._grants = grants
+
+    def plan(self, order: Order) -> LaunchPlan:
+        """See :class:`~trigmon.launch.launch_plan.Launcher`."""
+        program, *rest = arguments(order)
+        directory = order.process.working_directory
+        plan = LaunchPlan(
+            argv=[find_program(program, directory), *rest],
+            environment=words.environment(order),
+            working_directory=directory,
+        )
+        return self._grants.completed(plan, order.process)
+
+    def told(self, order: Order, directory: Path) -> dict[str, str]:
+        """A program's output is its own."""
+        return {}
+
+    def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
+        """Nobody knows what a program is doing."""
+        return None
+
+    def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
+        """Its process was all of it."""
+        return None
+
+    def tend(self) -> None:
+        """There is nothing to see to."""
+
+
+def environment(plan: LaunchPlan) -> dict[str, str]:
+    """All of the environment that a planned program gets."""
+    return inherited(os.environ, is_another_users=bool(plan.user)) | plan.environment
+
+
+def why_not(number: int, program: str, directory: str) -> str:
+    """What the kernel's refusal to execute a program in a working directory ("": the monitor's own) means."""
+    said = os.strerror(number)
+    if directory and not Path(directory).is_dir():
+        return f"the working directory {directory} is not there"
+    if number == errno.ENOEXEC:
+        return f"{program} is neither a program of this machine nor a script: it has no #! line ({said})"
+    return f"{program} cannot be executed: {said}"
+
+
+def tail(run_directory: Path, names: tuple[str, ...], limit: int = _TAIL) -> str:
+    """The last ``limit`` bytes of a run's output files together, as text, each from the start of a line."""
+    return "".join(_tail(run_directory / name, limit // len(names)) for name in names)
+
+
+def _tail(path: Path, limit: int) -> str:
+    try:
+        with path.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(0, length - limit))
+            raw = file.read()
+    except OSError:
+        return ""
+    if length > limit:
+        raw = raw[raw.find(b"\n") + 1 :]
+    return raw.decode(errors="replace")

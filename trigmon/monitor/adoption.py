@@ -1,0 +1,44 @@
+"""Taking up what the ledger says is this monitor's: after its own restart, or after the queue manager was away.
+
+Held runs belong to no monitor: whoever serves their initiation queue is given the next of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trigmon.monitor import run_changes
+from trigmon.monitor.programs import Programs
+from trigmon.monitor.reconnection import Link
+from trigmon.monitor.registration import keeper_of
+from trigmon.mq.calls import Call, ChangeRun, Runs
+from trigmon.mq.replies import Listing, Reply
+from trigmon.mq.run_states import WITH_PROGRAM
+
+
+def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> None:
+    """Goes through the runs of ``monitor`` that have or may have programs, but for those ``programs`` has in hand.
+
+    What became of each is found out then. ``of`` names another monitor, which is gone: its runs become this one's.
+    Raises LinkDown.
+    """
+    with programs.taking:
+        for state in sorted(WITH_PROGRAM):
+            for record in reversed(list(_recorded(link.call, {"monitor": of or monitor, "state": state}))):
+                run_id = str(record["run_id"])
+                if programs.knows(run_id):
+                    continue
+                if of:
+                    link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
+                programs.take_up(record, keeper_of(of or monitor))
+    programs.warm.sweep(of or monitor)
+
+
+def _recorded(call: Callable[[Call], Reply], where: run_changes.Fields) -> Iterator[run_changes.Fields]:
+    """Every run with these values, newest first. Raises what ``call`` raises."""
+    before, more = "", True
+    while more:
+        reply = call(Runs(where=where, before=before))
+        assert isinstance(reply, Listing)
+        yield from reply.rows
+        before, more = str(reply.rows[-1]["run_id"]) if reply.rows else "", reply.more

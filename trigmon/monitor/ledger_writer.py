@@ -1,0 +1,133 @@
+"""What the reaper writes into the run ledger, kept until the queue manager has taken it.
+
+Every change only overwrites fields of one record, so a change whose reply was lost is simply written again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import islice
+from typing import Final
+
+from trigmon.log import logger
+from trigmon.monitor import run_changes
+from trigmon.monitor.reconnection import Link, LinkDown
+from trigmon.monitor.trigger_plan import DeadLetter
+from trigmon.monitor.undeliverable import put_dead_letter
+from trigmon.mq.calls import Caps, ChangeRun, Runs, StartRuns
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing, ToStart
+
+log = logger()
+_AT_ONCE: Final = 64
+
+
+class Books:
+    """Changes of run records on their way to the queue manager, in the order they came up."""
+
+    def __init__(self, link: Link, initiation_q: str, monitor: str) -> None:
+        self._link = link
+        self._monitor = monitor
+        self._initiation_q = initiation_q
+        # The monitor's own thread notes too, while the reaper's writes.
+        self._lock = threading.Lock()
+        self._pending: dict[str, run_changes.Fields] = {}
+        self._write_at: float | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether something is still to be written."""
+        return bool(self._pending)
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds until trying makes sense."""
+        return self._link.pause_s
+
+    def note(self, run_id: str, fields: run_changes.Fields, within_s: float = 0.0) -> None:
+        """Will be written within this time; changes of one run that wait together become one."""
+        at = time.monotonic() + within_s
+        with self._lock:
+            self._pending[run_id] = self._pending.get(run_id, {}) | fields
+            self._write_at = at if self._write_at is None else min(at, self._write_at)
+
+    @property
+    def writes_in_s(self) -> float:
+        """Seconds until what is pending is to be written and there may be somebody to take it."""
+        in_s = 0.0 if self._write_at is None else self._write_at - time.monotonic()
+        return max(0.0, in_s, self._link.pause_s)
+
+    def write(self, *, all_of_it: bool = False) -> bool:
+        """Writes what is pending, unless it may wait. False: the queue manager is away, and some of it still is."""
+        if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
+            return True
+        while some := self._taken():
+            try:
+                self._change(some)
+            except LinkDown:
+                self._put_back(some)
+                return False
+        return True
+
+    def _taken(self) -> dict[str, run_changes.Fields]:
+        """The next that are to be written; what is noted of them from now on is another change."""
+        with self._lock:
+            some = dict(islice(self._pending.items(), _AT_ONCE))
+            for run_id in some:
+                del self._pending[run_id]
+            if not some:
+                self._write_at = None
+            return some
+
+    def _put_back(self, some: dict[str, run_changes.Fields]) -> None:
+        with self._lock:
+            later = self._pending
+            self._pending = {run_id: fields | later.pop(run_id, {}) for run_id, fields in some.items()} | later
+
+    def _change(self, some: dict[str, run_changes.Fields]) -> None:
+        try:
+            self._link.pipeline([ChangeRun(run_id=run_id, fields=fields) for run_id, fields in some.items()])
+        except MQError:  # one was refused, and which of the others were done is not told: each again
+            for run_id, fields in some.items():
+                self._change_one(run_id, fields)
+
+    def _change_one(self, run_id: str, fields: run_changes.Fields) -> None:
+        """A refusal is logged: the program matters more than its record."""
+        try:
+            self._link.call(ChangeRun(run_id=run_id, fields=fields))
+        except MQError as error:
+            log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
+
+    def start_runs(self, caps: Caps) -> ToStart:
+        """Asks which held runs are to be started now. Raises LinkDown."""
+        reply = self._link.call(StartRuns(initiation_q=self._initiation_q, monitor=self._monitor, caps=caps))
+        assert isinstance(reply, ToStart)
+        return reply
+
+    def has_opened(self, run_id: str) -> bool:
+        """Whether a run's program has opened its queue. Raises LinkDown."""
+        reply = self._link.call(Runs(where={"run_id": run_id}, limit=1))
+        return isinstance(reply, Listing) and any(row.get("first_open_ms") for row in reply.rows)
+
+    def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
+        """A run that can never start: its trigger message goes to the dead-letter queue. Raises LinkDown."""
+        now_ms = time.time_ns() // 1_000_000
+        where = put_dead_letter(
+            self._link.call,
+            verdict,
+            descriptor,
+            data,
+            initiation_q=self._initiation_q,
+            q_mgr_name=self._link.connection().q_mgr_name,
+            now_ms=now_ms,
+        )
+        log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
+        self.note(run_id, run_changes.failed(f"{verdict.why}; {where}", now_ms))
+
+    def close(self) -> None:
+        """Ends the connection; says what could not be written."""
+        if self._pending:
+            log.error("run records not written", runs=list(self._pending))
+        self._link.close()

@@ -1,0 +1,171 @@
+"""From a run that may start to what is executed, or to the dead letter of one that never can.
+
+Which held run may start is the ledger's to say; it is asked when a program has ended, when there is news, when a pause
+is over, and once a second while runs wait, since other monitors' programs end too.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+
+from trigmon.launch.launch_plan import Launcher, LaunchError, LaunchPlan, Order
+from trigmon.log import logger
+from trigmon.monitor import run_changes
+from trigmon.monitor.child_process import Letter, Limits, WriteOff
+from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.reconnection import LinkDown
+from trigmon.monitor.trigger_plan import DeadLetter, process_for, startable
+from trigmon.monitor.undeliverable import AS_WRITTEN
+from trigmon.mq.calls import Caps
+from trigmon.mq.descriptors import pack_tm
+from trigmon.mq.enums import Feedback
+from trigmon.mq.errors import MQError
+
+log = logger()
+_LOOK_AGAIN_S = 1.0
+
+
+class Starter:
+    """One monitor's. ``address`` is what started programs connect to ("": the queue manager's name)."""
+
+    def __init__(
+        self, books: Books, launchers: Mapping[int, Launcher], limits: Limits, q_mgr_name: str, address: str
+    ) -> None:
+        self.caps = Caps(limits.instances, limits.runs)
+        self.waiting = 0
+        self._books = books
+        self._launchers = launchers
+        self._q_mgr_name = q_mgr_name
+        self._address = address
+        self._write_offs: dict[str, WriteOff] = {}
+        self._lock = threading.Lock()
+        self._ask_at: float | None = 0.0
+
+    # -- which ----------------------------------------------------------------------------------------------
+
+    def look_again(self) -> None:
+        """Something has changed that a held run may wait for."""
+        self._ask_at = 0.0
+
+    def held(self, count: int) -> None:
+        """So many runs wait now besides."""
+        self.waiting += count
+        if self._ask_at is None:
+            self._ask_at = time.monotonic() + _LOOK_AGAIN_S
+
+    def asks_at(self) -> list[float]:
+        """When the ledger is to be asked again by time.monotonic(), if at all."""
+        at = self._ask_at
+        return [] if at is None else [at]
+
+    def due(self) -> Iterator[tuple[Order, LaunchPlan, Letter]]:
+        """What is to be started now, due in the ledger from here on; nothing while the queue manager is away."""
+        now = time.monotonic()
+        if not any(at <= now for at in self.asks_at()):
+            return
+        self._ask_at = None
+        try:
+            reply = self._books.start_runs(self.caps)
+        except LinkDown:
+            self._ask_at = now
+            return
+        self.waiting = reply.waiting
+        if reply.waiting:
+            pauses = [_LOOK_AGAIN_S] + [(reply.again_ms - reply.now_ms) / 1000] * bool(reply.again_ms)
+            self._ask_at = now if reply.records else now + min(pauses)
+        for record in reply.records:
+            if not self.can_read(record):
+                continue
+            letter = AS_WRITTEN, pack_tm(run_changes.trigger_of(record))
+            if (planned := self.planned(record, letter)) is not None:
+                yield *planned, letter
+
+    def put_back(self, order: Order, why: str) -> None:
+        """A due run that cannot be started now is held again."""
+        self._books.note(order.run_id, run_changes.held_again(why))
+        self.waiting += 1
+        self._ask_at = time.monotonic() + _LOOK_AGAIN_S
+
+    # -- what -----------------------------------------------------------------------------------------------
+
+    def can_read(self, record: run_changes.Fields) -> bool:
+        """Whether a run could be started from its record; one from which it could not has failed."""
+        try:
+            pack_tm(run_changes.trigger_of(record))
+        except (KeyError, TypeError, ValueError, MQError):  # an administrator may have written it
+            why = "its record does not hold what it was to be started by"
+            self._books.note(str(record["run_id"]), run_changes.failed(why, time.time_ns() // 1_000_000))
+            return False
+        return True
+
+    def order_of(self, record: run_changes.Fields) -> Order:
+        """What a run's record says is to be started."""
+        trigger = run_changes.trigger_of(record)
+        return Order(
+            run_id=str(record["run_id"]),
+            q_mgr_name=self._q_mgr_name,
+            trigger=trigger,
+            process=process_for(trigger, record.get("process")),
+            address=self._address,
+            occasion=str(record.get("occasion", "")),
+        )
+
+    def planned(self, record: run_changes.Fields, letter: Letter) -> tuple[Order, LaunchPlan] | None:
+        """What a run's record says is to be executed; None where nothing can, and the run begins to be written off.
+
+        It is held again where that is only so now.
+
+        A process that was deleted meanwhile may have said as whom and within what its program runs, so without it
+        nothing is started in its name.
+        """
+        order = self.order_of(record)
+        never = startable(order.trigger, self._launchers)
+        if never is not None:
+            self._begin(order, never, letter)
+            return None
+        if order.trigger.process_name and record.get("process", {}) is None:
+            self.begin_write_off(order, f"process {order.trigger.process_name} is not defined any more", letter)
+            return None
+        try:
+            return order, self._launchers[order.trigger.appl_type].plan(order)
+        except LaunchError as error:
+            self.begin_write_off(order, str(error), letter)
+        except OSError as error:  # no room, no right, too many files: nothing that the job could help
+            log.error("a run cannot be planned now", run=order.run_id, error=str(error))
+            self.put_back(order, f"what it needs could not be looked at: {error}")
+        return None
+
+    # -- never ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_writing_off(self) -> bool:
+        """Whether dead letters are still to be put."""
+        return bool(self._write_offs)
+
+    def writes_off(self, run_id: str) -> bool:
+        """Whether a run's dead letter is still to be put."""
+        return run_id in self._write_offs
+
+    def begin_write_off(self, order: Order, why: str, letter: Letter | None) -> None:
+        """A run that can never start; its trigger message goes to the dead-letter queue."""
+        verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)
+        self._begin(order, verdict, letter or (AS_WRITTEN, pack_tm(order.trigger)))
+
+    def _begin(self, order: Order, verdict: DeadLetter, letter: Letter) -> None:
+        with self._lock:
+            self._write_offs[order.run_id] = WriteOff(verdict, letter)
+
+    def write_off(self) -> None:
+        """Puts the dead letters of runs that never became programs, as far as the queue manager is there."""
+        while self._write_offs and not self._books.behind:
+            run_id, it = next(iter(self._write_offs.items()))
+            try:
+                self._books.dead_letter(run_id, it.verdict, *it.letter)
+            except LinkDown:
+                return
+            self._books.write(all_of_it=True)
+            with self._lock:
+                del self._write_offs[run_id]
+            self.look_again()

@@ -1,0 +1,72 @@
+"""Rows of plain values to MQSC's words and texts: ``trigger_type: depth`` is ``TRIGTYPE`` and ``DEPTH``.
+
+Times are UTC, dates with hyphens and times with dots, as MQ prints them. What MQ leaves blank while nothing monitors
+a queue is blank here too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trigmon.mq.attributes import ATTRIBUTES, STATUS
+from trigmon.mq.descriptors import date_and_time
+from trigmon.mq.enums import ObjectType
+from trigmon.mqsc.keywords import NOT_OF_OBJECTS, STATUS_WORDS
+
+Row = dict[str, Any]
+
+FLAGS = frozenset(a.mqsc for table in ATTRIBUTES.values() for a in table.values() if a.flags)
+"""The attributes that are shown as one bare word."""
+
+
+def pair(word: str, text: str) -> str:
+    """An attribute as a DISPLAY prints it: ``KEY(VALUE)``, a blank one ``KEY( )``, a flag its bare word."""
+    return text if word in FLAGS else f"{word}({text or ' '})"
+
+
+def object_texts(row: Row) -> dict[str, str]:
+    """Each attribute of an object as text, by MQSC's word."""
+    which = ObjectType[row["object_type"]]
+    texts = {}
+    for attribute in (*STATUS.values(), *ATTRIBUTES[which].values()):
+        if attribute.name in row and attribute.name not in ("q_type", *NOT_OF_OBJECTS):
+            texts[attribute.mqsc] = attribute.write(attribute.read(row[attribute.name], row["name"]))
+    for begin, key in (("CR", "created_ms"), ("ALT", "altered_ms")):
+        if row.get(key):
+            texts |= _times(begin, int(row[key]))
+    return texts
+
+
+def status_texts(row: Row) -> dict[str, str]:
+    """DISPLAY QSTATUS TYPE(QUEUE) of a local queue's row. Nothing monitors queues here, so what that tells is blank."""
+    known = {a.mqsc: str(row.get(a.name, 0)) for a in STATUS.values()}
+    said = {word: known.get(word, "") for word in STATUS_WORDS}
+    return said | {"MONQ": "OFF", "QTIME": " , ", "UNCOM": "NO" if said["UNCOM"] == "0" else said["UNCOM"]}
+
+
+def handle_texts(row: Row) -> dict[str, str]:
+    """DISPLAY QSTATUS TYPE(HANDLE): who has a queue open, and how."""
+    yes_or_no = {word: "YES" if row[word.lower()] else "NO" for word in ("BROWSE", "INQUIRE", "OUTPUT", "SET")}
+    return yes_or_no | {
+        "APPLTAG": str(row["application"]),
+        "APPLTYPE": "USER",
+        "ASTATE": "NONE",
+        "INPUT": {"exclusive": "EXCL"}.get(row["input"], str(row["input"]).upper()),
+        "PID": str(row["pid"]),
+        "USERID": str(row["user"]),
+    }
+
+
+def texts_of(row: Row, noun: str, q_type: str) -> dict[str, str]:
+    """What a DISPLAY of this noun may show of a row."""
+    if noun != "QSTATUS":
+        return object_texts(row)
+    return handle_texts(row) if q_type == "HANDLE" else status_texts(row)
+
+
+def _times(begin: str, ms: int) -> dict[str, str]:
+    day, clock = date_and_time(ms)
+    return {
+        f"{begin}DATE": f"{day[:4]}-{day[4:6]}-{day[6:]}",
+        f"{begin}TIME": f"{clock[:2]}.{clock[2:4]}.{clock[4:6]}",
+    }

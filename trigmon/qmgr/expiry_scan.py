@@ -1,0 +1,72 @@
+"""Looking through queues for expired messages: at a start, each EXPRYINT, and at REFRESH QMGR TYPE(EXPIRY).
+
+Beside it, as work of the same kind: the rows that reservations are done with, a slice of one reservation a turn.
+
+What is to be looked through stands in a list, each queue once. A slice meets SLICE expired messages at most, on that
+many queues, so nobody waits long behind it; a queue without expired messages costs one look-up.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from trigmon.mq.calls import Call, Disconnect
+from trigmon.mq.replies import Counted
+from trigmon.qmgr.sessions import Session
+from trigmon.rules.model.decision import ToScan, ToSweep
+from trigmon.rules.model.errands import Expire, Sweep
+from trigmon.rules.model.facts import SLICE
+
+if TYPE_CHECKING:
+    from trigmon.qmgr.manager import Answer, QueueManager
+
+
+class Scan:
+    """The queues still to be looked through. ``interval_ms`` is EXPRYINT, 0 for off."""
+
+    def __init__(self) -> None:
+        self.interval_ms = 0
+        self._queues: dict[str, None] = {}
+        self._reservations: dict[int, None] = {}
+        self._began_ms = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether any queue is left, or any reservation."""
+        return bool(self._queues or self._reservations)
+
+    def add(self, told: ToScan | ToSweep) -> None:
+        """These queues are to be looked through, or these reservations have rows that are to go."""
+        if isinstance(told, ToSweep):
+            self._reservations.update(dict.fromkeys(told.reservations))
+        else:
+            self._queues.update(dict.fromkeys(told.q_names))
+
+    def began(self, now: int) -> None:
+        """A look through all queues begins; the next is due an interval later."""
+        self._began_ms = now
+
+    def is_due(self, now: int) -> bool:
+        """Whether the interval has passed, and the look before is over. One that is late is due as well."""
+        if not self.interval_ms or self._queues or now - self._began_ms < self.interval_ms:
+            return False
+        self.began(now)
+        return True
+
+    def go_on(self, manager: QueueManager, session: Session) -> list[Answer]:
+        """One slice in one turn; what it woke is answered. The queues share its room, so that one sync does for all."""
+        q_names = list(islice(self._queues, SLICE))
+        looks: list[Call] = [Expire(q_name=q_name, limit=SLICE // len(q_names)) for q_name in q_names]
+        if self._reservations:
+            number = next(iter(self._reservations))
+            del self._reservations[number]  # it is added again where more is left
+            looks.append(Sweep(reservation=number))
+        answers: list[Answer] = []
+        numbered = [(session, number, look) for number, look in enumerate(looks, 1)]
+        for answer in manager.turn([*numbered, (session, 0, Disconnect())]):
+            if answer.session is not session:
+                answers.append(answer)
+            elif answer.sequence <= len(q_names) and not (isinstance(answer.reply, Counted) and answer.reply.more):
+                del self._queues[q_names[answer.sequence - 1]]
+        return answers

@@ -1,0 +1,116 @@
+"""The last verdict for each kind of thing that happened to each queue, for ``explain --why-not``.
+
+Kept in memory by the manager, one for a queue and a kind of happening, and forgotten at its end. A put pays for it
+with a look-up and a comparison; sentences are made when somebody asks.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.mq.calls import Call
+from trigmon.mq.explanation import Looked
+from trigmon.mq.replies import Reply, WasPut
+from trigmon.qmgr.sessions import Identity
+from trigmon.rules.model.decision import Decision, Dropped, Judged
+from trigmon.rules.model.errands import DeadLetter
+from trigmon.rules.model.situation import Happened
+from trigmon.rules.triggers.wording import explanations
+
+
+class _Look(msgspec.Struct):
+    """The newest of a row of equal verdicts, the moment of the first and how many they are.
+
+    ``number`` counts all that was ever judged: the clock may not tell two calls of one turn apart.
+    """
+
+    judged: Judged
+    held: list[bool]
+    who: Identity
+    call: type[Call]
+    reply: Reply
+    since_ms: int
+    number: int
+    times: int = 1
+    fate: str = ""
+
+
+class Looks:
+    """What was judged last, by queue and happening."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, dict[Happened, _Look]] = {}
+        self._number = 0
+
+    def note(self, decision: Decision, who: Identity, call: Call) -> None:
+        """Keeps what a performed decision judged. ``call`` is the one that was made, of which it may be an errand."""
+        for judged in decision.judged:
+            situation = judged.situation
+            self._number += 1
+            of_queue = self._looks.setdefault(situation.queue.definition.name, {})
+            last = of_queue.get(situation.happened)
+            # The occasion follows from what holds; what was counted may differ.
+            held = [finding.holds for finding in judged.verdict.findings]
+            if last is not None and last.held == held:
+                last.judged, last.who, last.call, last.reply = judged, who, type(call), decision.reply
+                last.number, last.fate = self._number, ""
+                last.times += 1
+            else:
+                look = _Look(judged, held, who, type(call), decision.reply, situation.now, self._number)
+                of_queue[situation.happened] = look
+        for errand in decision.errands:
+            if isinstance(errand, DeadLetter):
+                why = f"{errand.initiation_q} did not take it ({errand.reason.mq_name})"
+                self._befell(errand.q_name, f"{why} and it went to the dead-letter queue")
+        for told in decision.told:
+            if isinstance(told, Dropped):
+                self._befell(told.q_name, f"it was dropped: {told.why}")
+
+    def _befell(self, q_name: str, fate: str) -> None:
+        """What became of the trigger message that the newest verdict of a queue wrote."""
+        looks = self._looks.get(q_name, {}).values()
+        if looks:
+            max(looks, key=lambda look: look.number).fate = fate
+
+    def forget(self, q_name: str) -> None:
+        """The queue is deleted; one defined later by its name begins anew."""
+        self._looks.pop(q_name, None)
+
+    def fired(self, q_name: str, occasion: str) -> tuple[str, ...]:
+        """What held when a queue last fired on this occasion, a line a condition; nothing where that is not known."""
+        looks = [look for look in self._looks.get(q_name, {}).values() if look.judged.verdict.occasion == occasion]
+        if not looks or not occasion:
+            return ()
+        judged = max(looks, key=lambda look: look.number).judged
+        told = explanations(judged.situation, judged.verdict)
+        return tuple(f"{each.number} {each.fact}: {each.seen}" for each in told if each.holds == "yes" and each.seen)
+
+    def of(self, q_name: str) -> list[Looked]:
+        """What is known of a queue, newest first."""
+        looks = self._looks.get(q_name, {}).values()
+        return [_told(look) for look in sorted(looks, key=lambda look: -look.number)]
+
+
+def _told(look: _Look) -> Looked:
+    situation, verdict = look.judged.situation, look.judged.verdict
+    is_put = situation.happened is Happened.PUT
+    conditions = explanations(situation, verdict)
+    fails = verdict.fails if is_put else [c.number for c in conditions if c.holds == "NO"]
+    return Looked(
+        happened=situation.happened.name.lower(),
+        at_ms=situation.now,
+        since_ms=look.since_ms,
+        times=look.times,
+        call=str(look.call.__struct_config__.tag or look.call.__name__.lower()),
+        application=look.who.application,
+        pid=look.who.pid,
+        user=look.who.user,
+        run_id=look.who.run_id,
+        fires=verdict.fires,
+        occasion=verdict.occasion,
+        fails=[] if verdict.fires else fails,
+        conditions=conditions,
+        msg_id=look.reply.msg_id if is_put and isinstance(look.reply, WasPut) else b"",
+        priority=situation.put_priority if is_put else -1,
+        fate=look.fate,
+    )

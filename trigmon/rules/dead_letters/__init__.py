@@ -1,0 +1,1 @@
+"""Dead letters, messages that no queue takes, and messages that were backed out too often."""

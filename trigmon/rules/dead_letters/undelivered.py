@@ -1,0 +1,74 @@
+"""What the queue manager sends by itself: a report to ReplyToQ, and what nobody takes to the dead-letter queue.
+
+Such a message is put like any other: it may trigger, and it counts. One that even the dead-letter queue does not take
+is dropped and told to the log, so the call that gave rise to it succeeds whatever happens here.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.enums import ReportOption
+from trigmon.mq.errors import MQError, SyncpointLimitReached
+from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.messages.expiry import capped
+from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
+from trigmon.rules.model.decision import Decision, Ids, Lost
+from trigmon.rules.model.errands import Deliver, Report, Undelivered
+from trigmon.rules.model.facts import Facts, Found
+from trigmon.rules.model.resolve_name import base_queue
+
+
+def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Delivers a report as any message is put; where it cannot be, it goes the way of the undelivered.
+
+    A full unit of work is the caller's affair: SyncpointLimitReached (2024) refuses the put or get itself.
+    """
+    descriptor = call.descriptor
+    if descriptor.msg_id == NO_ID:
+        descriptor = replace(descriptor, msg_id=ids.msg_id(ids.message()))
+    try:
+        queue, _ = base_queue(call.q_name, facts)
+        check_puts_allowed(facts, queue)
+        lasting = capped(descriptor, queue, facts)
+        is_capped = lasting.expiry != descriptor.expiry
+        delivery = Deliver(
+            q_name=call.q_name,
+            descriptor=lasting,
+            data=call.data,
+            expires_ms=now + lasting.expiry * 100 if is_capped else call.expires_ms,
+            unit_id=call.unit_id,
+        )
+        return decide_deliver(delivery, facts, found, now, ids)
+    except SyncpointLimitReached:
+        raise
+    except MQError as error:
+        undelivered = Undelivered(report=replace(call, descriptor=descriptor), reason=int(error.reason))
+        return Decision(errands=[undelivered])
+
+
+def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Behind an MQDLH onto DEADQ, with the time it has left; one that inherited MQRO_DISCARD_MSG is dropped rather."""
+    report, name = call.report, facts.q_mgr.dead_letter_q_name
+    original = report.descriptor
+    refused = f"{report.q_name} refused it (reason {call.reason})"
+    if original.report & ReportOption.DISCARD_MSG:
+        return Decision(told=(Lost(report.q_name, f"{refused}, and it asks to be discarded then"),))
+    data = header(call.reason, report.q_name, original, facts.q_mgr.name, now, report.q_mgr_name) + report.data
+    hindered = why_not(facts, len(data))
+    if not hindered:
+        delivery = Deliver(
+            q_name=name,
+            descriptor=dead_descriptor(original),
+            data=data,
+            expires_ms=report.expires_ms,
+            unit_id=report.unit_id,
+        )
+        try:
+            return ends_here(decide_deliver(delivery, facts, found, now, ids), name)
+        except SyncpointLimitReached:
+            raise
+        except MQError as error:
+            hindered = str(error)
+    return Decision(told=(Lost(report.q_name, f"{refused} and the dead-letter queue: {hindered}"),))

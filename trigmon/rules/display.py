@@ -1,0 +1,162 @@
+"""DISPLAY and status: verbs that read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import nsmallest
+from operator import itemgetter
+from typing import Any
+
+from trigmon.mq.attributes import QUEUE_KINDS, Definition
+from trigmon.mq.calls import Display, DisplayHandles, Ping, Status
+from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.names import matches
+from trigmon.mq.replies import Done, Listing, Values
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
+from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.objects.inquire_set import shown
+from trigmon.rules.reservations.reserve import rows as reserved_rows
+from trigmon.rules.runs.pause import paused
+from trigmon.rules.runs.pause import rows as pause_rows
+
+
+def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Objects by generic name, in the order of their names, a slice at a time."""
+    world = _world(facts)
+    wanted = QUEUE_KINDS if call.object_type == "queue" else (object_type_of(call.object_type),)
+    objects = (
+        each
+        for each in _objects(world, facts.q_mgr)
+        if each[1] in wanted
+        and each[0] > call.after
+        and (each[1] is ObjectType.QMGR or matches(each[0], call.name))  # there is one
+    )
+    limit = max(1, min(call.limit, SLICE))
+    behind = nsmallest(limit + 1, objects, key=itemgetter(0))
+    rows = [
+        {**shown(kind, definition, queue), **_paused(kind, definition, facts)}
+        for _, kind, definition, queue in behind[:limit]
+    ]
+    return Decision(Listing(rows=rows, more=len(behind) > limit))
+
+
+_Object = tuple[str, ObjectType, Definition, QueueFacts | None]
+
+
+def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
+    yield from ((queue.definition.name, ObjectType.QLOCAL, queue.definition, queue) for queue in world.queues)
+    for kind, definitions in (
+        (ObjectType.QALIAS, world.aliases),
+        (ObjectType.QREMOTE, world.remotes),
+        (ObjectType.QMODEL, world.models),
+        (ObjectType.PROCESS, world.processes),
+        (ObjectType.QMGR, (q_mgr,)),
+    ):
+        yield from ((definition.name, kind, definition, None) for definition in definitions)
+
+
+def _paused(kind: ObjectType, definition: Any, facts: Facts) -> dict[str, str]:
+    """Whether what this queue triggers, or this process, would be started: who paused it, else blank."""
+    if kind is ObjectType.QLOCAL:
+        return {"paused": paused(facts, definition.name, definition.process_name)}
+    return {"paused": paused(facts, None, definition.name)} if kind is ObjectType.PROCESS else {}
+
+
+def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Who has a queue open, and how."""
+    world = _world(facts)
+    people = {connection.connection: connection for connection in world.connections}
+    rows = []
+    for handle in world.handles:
+        name = handle.q_name or handle.object_name
+        if not matches(name, call.q_name) or handle.object_type not in QUEUE_KINDS:
+            continue
+        connection = people[handle.connection]
+        rows.append(
+            {
+                "name": name,
+                "application": connection.application,
+                "pid": connection.pid,
+                "user": connection.user,
+                "run_id": connection.run_id,
+                "input": _input(handle),
+                "browse": bool(handle.options & OpenOption.BROWSE),
+                "output": bool(handle.options & OpenOption.OUTPUT),
+                "inquire": bool(handle.options & OpenOption.INQUIRE),
+                "set": bool(handle.options & OpenOption.SET),
+            }
+        )
+    return Decision(Listing(rows=rows))
+
+
+def _input(handle: HandleFacts) -> str:
+    if handle.options & OpenOption.INPUT_EXCLUSIVE:
+        return "exclusive"
+    return "shared" if handle.options & OpenOption.INPUT_SHARED else "no"
+
+
+def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The queue manager at a glance; the manager adds what only it knows."""
+    world = _world(facts)
+    values: dict[str, Any] = {
+        **shown(ObjectType.QMGR, facts.q_mgr),
+        "q_mgr_name": facts.q_mgr.name,
+        **({"group": facts.group} if facts.group else {}),
+        "now_ms": now,
+        "connections": len(world.connections),
+        "queues": len(world.queues),
+        "aliases": len(world.aliases),
+        "remotes": len(world.remotes),
+        "models": len(world.models),
+        "processes": len(world.processes),
+        "messages": sum(q.depth for q in world.queues),
+        "open_units": len(world.units),
+        "reservations": sum(1 for reservation in world.reservations if reservation.left),
+        "reserved": [{**row, "age_ms": now - row["since_ms"]} for row in reserved_rows(world.reservations)],
+        "pauses": pause_rows(facts.pauses),
+        "runs_under_way": len(facts.serves),
+        "initiation_queues": _initiation_queues(world),
+    }
+    return Decision(Values(values=values))
+
+
+def _initiation_queues(world: World) -> list[dict[str, Any]]:
+    """Those that queues name, or from which runs are held: who reads each, and what waits there."""
+    named = Counter(queue.definition.initiation_q_name for queue in world.queues)
+    there = {queue.definition.name: queue for queue in world.queues}
+    return [
+        {
+            "name": name,
+            "monitors": there[name].open_input_count if name in there else 0,
+            "current_q_depth": there[name].depth if name in there else 0,
+            "queues": named[name],
+            "runs_held": world.held.get(name, 0),
+        }
+        for name in sorted((named.keys() & there.keys()) | world.held.keys())
+    ]
+
+
+def decide_ping(call: Ping, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Nothing but an answer."""
+    return Decision(Done())
+
+
+def _world(facts: Facts) -> World:
+    if facts.world is None:
+        raise AssertionError("this verb wants everything")
+    return facts.world
+
+
+def outcome_of(recorded: dict[int, UnitOutcome], unit: int) -> UnitOutcome:
+    """What became of a client's unit, from the last outcomes on record for that client.
+
+    Only the last two are kept. A unit just above the last one on record ended without a word: it was cut off and
+    backed out, since a commit is on record before it is answered, also that of a unit in which nothing was done.
+    """
+    if unit in recorded:
+        return recorded[unit]
+    if recorded and unit == max(recorded) + 1:
+        return UnitOutcome.BACKED_OUT
+    return UnitOutcome.UNKNOWN

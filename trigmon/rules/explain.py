@@ -1,0 +1,82 @@
+"""Explain: the verdict a put would meet now, by the same judging that a put goes through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.calls import Explain
+from trigmon.mq.errors import PriorityError
+from trigmon.mq.replies import Explained
+from trigmon.rules.messages.put import put_situation
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.facts import Facts, Found, Selection
+from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.reservations.reserve import rows as reservation_rows
+from trigmon.rules.runs.pause import pauses_of, rows
+from trigmon.rules.triggers.sharing import in_group
+from trigmon.rules.triggers.table import judge
+from trigmon.rules.triggers.wording import explanations, what_time_will_bring
+
+MOST_EXPIRED = 1000
+"""Expired messages are counted up to so many, so that a question costs no more than a few puts."""
+
+
+def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
+    """How many of the queue's messages have expired, and which has waited longest where MAXWAIT asks."""
+    if facts.queue is None:
+        return None
+    definition = facts.queue.definition
+    oldest_from = definition.trigger_msg_priority if definition.max_wait_s else None
+    return Selection(definition.name, now, counts_expired=MOST_EXPIRED, oldest_from=oldest_from)
+
+
+def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What a put of a message of this priority would meet; nothing changes."""
+    queue, _ = base_queue(call.q_name, facts)
+    opened = facts.alias or facts.remote or queue.definition
+    if call.priority < -1:
+        raise PriorityError(f"priority {call.priority}: 0 to 9, or -1 for the queue's own")
+    priority = opened.def_priority if call.priority < 0 else min(call.priority, facts.q_mgr.max_priority)
+    situation = in_group(put_situation(facts, queue, priority, now))
+    verdict = judge(situation)
+    definition, applied = queue.definition, situation.queue.definition
+    expired = min(found.expired_count if found is not None else 0, queue.depth)
+    spoken_for = sum(reservation.left for reservation in facts.reservations if not reservation.behind)
+    oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
+    values: dict[str, Any] = {
+        "priority": priority,
+        "counted_priority": situation.priority,
+        "current_q_depth": queue.depth,
+        "available_msgs": max(0, queue.depth - queue.unseen - expired - spoken_for),
+        "expired_msgs": expired,
+        "expired_is_capped": expired >= MOST_EXPIRED,
+        "qualifying_depth": queue.waiting(applied.trigger_msg_priority),
+        "trigger_msg_priority": applied.trigger_msg_priority,
+        "uncommitted_puts": queue.uncommitted_puts,
+        "uncommitted_gets": queue.uncommitted_gets,
+        "reservations": reservation_rows(facts.reservations),
+        "open_input_count": queue.open_input_count,
+        "trigger_stamp_ms": queue.trigger_stamp_ms,
+        "process_name": definition.process_name,
+        "initiation_q_name": definition.initiation_q_name,
+        "pauses": rows(pauses_of(facts, definition.name, definition.process_name)),
+    }
+    if queue.shared is not None:
+        values["group"] = facts.group
+        values["readers"] = [
+            {"q_mgr_name": reader.q_mgr_name, "open_input_count": reader.count, "exclusive": reader.is_exclusive}
+            for reader in queue.shared.readers
+        ]
+    later = replace(situation, oldest_ms=oldest_ms, under_way=facts.under_way)
+    return Decision(
+        Explained(
+            q_name=definition.name,
+            fires=verdict.fires,
+            occasion=verdict.occasion,
+            fails=verdict.fails,
+            conditions=explanations(situation, verdict) + what_time_will_bring(later),
+            values=values,
+        )
+    )

@@ -1,0 +1,1 @@
+"""Puts and gets: descriptors, units of work, groups and segments, expiry, reports."""

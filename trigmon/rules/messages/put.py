@@ -1,0 +1,327 @@
+"""MQPUT and MQPUT1: what is checked, what the descriptor becomes, and what is written.
+
+The message is placed and counted at its counted priority: its own, or the queue's DEFPRTY on a FIFO queue.
+Deciding a put judges its triggering in the same breath, so a put that fires writes two messages instead of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import AliasQueue, LocalQueue, RemoteQueue
+from trigmon.mq.calls import Put, PutMany
+from trigmon.mq.descriptors import (
+    CCSID_UTF8,
+    EXPIRY_UNLIMITED,
+    FORMAT_LENGTH,
+    ID_LENGTH,
+    LARGEST_LONG,
+    NO_ID,
+    PRIORITY_AS_Q_DEF,
+    MessageDescriptor,
+)
+from trigmon.mq.enums import (
+    Inhibit,
+    MsgDeliverySequence,
+    MsgType,
+    OpenOption,
+    Persistence,
+    PutOption,
+    Usage,
+)
+from trigmon.mq.errors import (
+    BufferLengthError,
+    ExpiryError,
+    HobjError,
+    MdError,
+    MissingReplyToQ,
+    MsgTooBigForQ,
+    MsgTooBigForQMgr,
+    MsgTypeError,
+    NotOpenForOutput,
+    OptionsError,
+    PersistenceError,
+    PriorityError,
+    PutInhibited,
+    QFull,
+)
+from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Reply, WasPut, WerePut
+from trigmon.rules.messages.context import context_for
+from trigmon.rules.messages.expiry import capped
+from trigmon.rules.messages.logical_put import LOGICAL_ORDER, check_flags, put_in_order
+from trigmon.rules.messages.reports import arrival_reports, check_report
+from trigmon.rules.messages.segmentation import piece_length, segments
+from trigmon.rules.messages.transmission import as_it_lies, head_length
+from trigmon.rules.messages.units_of_work import check_limit, joined_unit
+from trigmon.rules.model.changes import AddMessage, AnyChange
+from trigmon.rules.model.decision import DONE, Decision, Ids
+from trigmon.rules.model.errands import Deliver
+from trigmon.rules.model.facts import Facts, Found, QueueFacts, Route
+from trigmon.rules.model.resolve_name import base_queue, check_alive
+from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
+
+MOST_BODIES = 4096
+"""What one PutMany carries at most: all of it is one step, during which nobody else is served."""
+
+KNOWN_OPTIONS = sum(PutOption)
+_OUTPUT = OpenOption.OUTPUT.value
+_NEW_MSG_ID = PutOption.NEW_MSG_ID.value
+_NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
+_DATAGRAM = MsgType.DATAGRAM.value
+_LENGTHS = {
+    "reply_to_q": 48,
+    "reply_to_q_mgr": 48,
+    "accounting_token": 32,
+    "appl_identity_data": 32,
+    "appl_origin_data": 4,
+}
+_LONGS = ("feedback", "encoding", "coded_char_set_id", "original_length")
+_free = attrgetter(*_LENGTHS, *_LONGS)
+_COMMON = (_free(MessageDescriptor()), _free(MessageDescriptor(coded_char_set_id=CCSID_UTF8)))
+
+
+def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """MQPUT through a handle, or MQPUT1 by name."""
+    queue, opened, route = _destination(call, facts)
+    if call.options & ~KNOWN_OPTIONS:
+        raise OptionsError(f"put options {call.options:#x}")
+    given, handle = call.descriptor, facts.handle
+    _check_descriptor(given)
+    warned = check_report(given, route is not None)
+    unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
+    number = ids.message()
+    descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
+    if given.msg_flags or call.options & LOGICAL_ORDER or (handle is not None and handle.put_place is not None):
+        check_flags(given.msg_flags, is_transmitted=queue.definition.usage is Usage.TRANSMISSION)
+        ordered = put_in_order(call, handle, descriptor, unit_id, ids)
+        descriptor, warning = ordered.descriptor, max(warning, ordered.warning)
+        changes += ordered.changes
+    length, head = len(call.data), head_length(descriptor) if route is not None else 0
+    piece = piece_length(descriptor, length, head, queue, facts, unit_id) if given.msg_flags else 0
+    # What is put straight onto a transmission queue is held against its header as the application made it.
+    lasting = descriptor if route is None else capped(descriptor, queue, facts)
+    further: Sequence[tuple[MessageDescriptor, bytes]] = ()
+    if piece:
+        pieces = segments(lasting, call.data, piece)
+        _check_room(queue, head + piece, facts, len(pieces))
+        lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
+        (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
+    else:
+        _check_room(queue, head + length, facts)
+        placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
+        placed = capped(placed, queue, facts)
+    reply = WasPut(
+        msg_id=descriptor.msg_id,
+        correl_id=descriptor.correl_id,
+        priority=descriptor.priority,
+        persistence=descriptor.persistence,
+        put_ms=now,
+        warning=warning or warned,
+        group_id=descriptor.group_id,
+        msg_seq_number=descriptor.msg_seq_number,
+        offset=descriptor.offset,
+    )
+    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply, further=further)
+    if not placed.report:
+        return decision
+    return replace(decision, errands=[*decision.errands, *arrival_reports(decision.changes, queue, facts, now)])
+
+
+def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A message moved here by an operator, or the queue manager's own: its descriptor stays as it is."""
+    queue, route = base_queue(call.q_name, facts)
+    descriptor, number = call.descriptor, ids.message()
+    _check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
+    if route is not None and call.expires_ms:
+        descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
+    descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
+    return _placed(facts, queue, descriptor, data, number, now, ids, call.unit_id, expires_ms=call.expires_ms)
+
+
+def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Puts one after the other in one frame; the refusal of one refuses all."""
+    if len(call.bodies) > MOST_BODIES:
+        raise BufferLengthError(f"bodies: {len(call.bodies)} in one put_many, at most {MOST_BODIES}")
+    puts = [
+        Put(
+            handle=call.handle,
+            q_name=call.q_name,
+            descriptor=call.descriptor,
+            data=body,
+            options=call.options,
+            unit=call.unit,
+        )
+        for body in call.bodies
+    ]
+
+    def gather(replies: list[Reply]) -> Reply:
+        warning = max((reply.warning for reply in replies), default=0)
+        return WerePut(msg_ids=[r.msg_id for r in replies if isinstance(r, WasPut)], warning=warning)
+
+    return Decision(errands=list(puts), gather=gather)
+
+
+def counted_priority(definition: LocalQueue, priority: int) -> int:
+    """Where a message is placed and as what it counts (condition 14)."""
+    return definition.def_priority if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO else priority
+
+
+def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int, arriving: int = 1) -> Situation:
+    """The situation a put of this priority meets; ``explain`` asks with the same one."""
+    return Situation(
+        Happened.PUT,
+        queue,
+        facts.process,
+        facts.initiation,
+        facts.q_mgr.trigger_interval,
+        now,
+        counted_priority(queue.definition, priority),
+        priority,
+        arriving,
+    )
+
+
+Named = LocalQueue | AliasQueue | RemoteQueue
+
+
+def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | None]:
+    """The local queue, the definition that was named, and where messages go from there if it is a remote queue's.
+
+    The definition named lends its defaults; every one on the way has its PUT switch.
+    """
+    if call.handle:
+        handle = facts.handle
+        if handle is None:
+            raise HobjError(f"handle {call.handle}")
+        if not handle.options & _OUTPUT:
+            raise NotOpenForOutput(handle.object_name)
+        queue = facts.queue
+        if queue is None:
+            raise HobjError(f"handle {call.handle}")
+        check_alive(queue)
+        route = handle.route
+    else:
+        queue, route = base_queue(call.q_name, facts)
+    check_puts_allowed(facts, queue)
+    return queue, facts.alias or facts.remote or queue.definition, route
+
+
+def check_puts_allowed(facts: Facts, queue: QueueFacts) -> None:
+    """Raises PutInhibited (2051): every definition on the way to the queue has its PUT switch."""
+    for definition in (facts.alias, facts.remote, queue.definition):
+        if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
+            raise PutInhibited(definition.name)
+
+
+def _check_descriptor(descriptor: MessageDescriptor) -> None:
+    if not PRIORITY_AS_Q_DEF <= descriptor.priority <= LARGEST_LONG:
+        raise PriorityError(f"priority {descriptor.priority}: 0 to 9, or -1 as the queue defines")
+    if not 0 <= descriptor.persistence <= 2:
+        raise PersistenceError(f"persistence {descriptor.persistence}")
+    if descriptor.expiry != EXPIRY_UNLIMITED and not 0 < descriptor.expiry <= LARGEST_LONG:
+        raise ExpiryError(f"expiry {descriptor.expiry}: tenths of a second above 0, or -1 for none")
+    kind = descriptor.msg_type
+    if kind != _DATAGRAM and kind not in (1, 2, 4) and not 65_536 <= kind <= 999_999_999:
+        raise MsgTypeError(f"msg_type {kind}")
+    if kind == MsgType.REQUEST and not descriptor.reply_to_q:
+        raise MissingReplyToQ("msg_type request needs reply_to_q")
+    if len(descriptor.msg_id) != ID_LENGTH or len(descriptor.correl_id) != ID_LENGTH:
+        raise MdError(f"msg_id and correl_id have {ID_LENGTH} bytes")
+    if len(descriptor.format) > FORMAT_LENGTH:
+        raise MdError(f"format has at most {FORMAT_LENGTH} characters")
+    if _free(descriptor) not in _COMMON:
+        _check_free(descriptor)
+
+
+def _check_free(descriptor: MessageDescriptor) -> None:
+    """What the sender may say freely has to fit into its MQMD field; what the queue manager writes is not looked at."""
+    for name, length in _LENGTHS.items():
+        if len(getattr(descriptor, name)) > length:
+            raise MdError(f"{name} has at most {length} bytes or characters")
+    for name in _LONGS:
+        if not -LARGEST_LONG <= getattr(descriptor, name) <= LARGEST_LONG:
+            raise MdError(f"{name} is beyond 32 bits")
+
+
+def _check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1) -> None:
+    definition = queue.definition
+    if length > definition.max_msg_length:
+        raise MsgTooBigForQ(f"{definition.name}: {length} bytes, MAXMSGL({definition.max_msg_length})")
+    if length > facts.q_mgr.max_msg_length:
+        raise MsgTooBigForQMgr(f"{length} bytes, the queue manager's MAXMSGL({facts.q_mgr.max_msg_length})")
+    if queue.lying + arriving > definition.max_q_depth:
+        raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
+
+
+def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
+    """The descriptor as stored: defaults from the definition that was named, ids and context filled in."""
+    given = call.descriptor
+    warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
+    keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
+    descriptor = replace(
+        given,
+        priority=opened.def_priority if given.priority < 0 else given.priority,
+        persistence=int(opened.def_persistence if given.persistence == Persistence.AS_Q_DEF else given.persistence),
+        msg_id=given.msg_id if keeps_msg_id else msg_id,
+        correl_id=msg_id if call.options & _NEW_CORREL_ID else given.correl_id,
+        reply_to_q_mgr=given.reply_to_q_mgr or (facts.q_mgr.name if given.reply_to_q else ""),
+        group_id=NO_ID,
+        msg_seq_number=1,
+        offset=0,
+        backout_count=0,
+        **context_for(call, facts, now),
+    )
+    return descriptor, int(warning)
+
+
+def _placed(
+    facts: Facts,
+    queue: QueueFacts,
+    descriptor: MessageDescriptor,
+    data: bytes,
+    number: int,
+    now: int,
+    ids: Ids,
+    unit_id: int = 0,
+    begins: list[AnyChange] | None = None,
+    reply: Reply = DONE,
+    expires_ms: int | None = None,
+    further: Sequence[tuple[MessageDescriptor, bytes]] = (),
+) -> Decision:
+    """The message on the queue, and what its arrival triggers. ``further`` are its segments but the first.
+
+    All of them are there before the put is judged, once (seed 001, note 2), and MAXUMSGS counts them as one.
+    """
+    priority = min(descriptor.priority, facts.q_mgr.max_priority)
+    situation = put_situation(facts, queue, priority, now, 1 + len(further))
+    if expires_ms is None:
+        expires_ms = now + descriptor.expiry * 100 if descriptor.expiry > 0 else 0
+    added = AddMessage(
+        queue.definition.name,
+        number,
+        situation.priority,
+        descriptor.persistence == Persistence.PERSISTENT,
+        descriptor,
+        data,
+        expires_ms,
+        unit_id,
+    )
+    rest = (
+        [
+            replace(added, number=ids.message(), descriptor=segment, data=body, is_further=True)
+            for segment, body in further
+        ]
+        if further
+        else ()
+    )
+    # A shared queue is judged when what was put is committed, by each member behind the call that does it.
+    effects = trigger(situation, facts.q_mgr.name, ids, unit_id) if queue.shared is None else NO_EFFECTS
+    if unit_id:
+        check_limit(facts, 1 + effects.in_unit)
+    changes = [*(begins or ()), added, *rest, *effects.changes]
+    return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)

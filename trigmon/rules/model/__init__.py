@@ -1,0 +1,1 @@
+"""Values that a decision reads and makes: facts, changes, errands, state and its transitions."""

@@ -1,0 +1,247 @@
+"""Calls that only rules make: they travel the same road as an application's, after the call that made them."""
+
+from __future__ import annotations
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.calls import Call, Caps, Get, GetMany
+from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.reasons import Reason
+from trigmon.rules.model.changes import SetPlace
+from trigmon.rules.model.facts import Moved, StoredMessage
+
+
+class Deliver(Call, frozen=True, kw_only=True):
+    """A message with its context as it is, onto a queue: moved there by an operator, or the queue manager's own."""
+
+    q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Report(Call, frozen=True, kw_only=True):
+    """A report, to the queue and the queue manager (blank: this one) that its sender named."""
+
+    q_name: str
+    q_mgr_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0
+    unit_id: int = 0
+
+
+class Undelivered(Call, frozen=True, kw_only=True):
+    """A report that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
+
+    report: Report
+    reason: int
+
+
+class LookThrough(Call, frozen=True, kw_only=True):
+    """Every queue is to be looked through for expired messages; ``shared``: those of the group as well.
+
+    Answered by Counted.
+    """
+
+    shared: bool = True
+
+
+class Expire(Call, frozen=True, kw_only=True):
+    """A look through a queue for messages that have expired, at most so many. Answered by Counted."""
+
+    q_name: str
+    limit: int
+
+
+class DeadLetter(Call, frozen=True, kw_only=True):
+    """A trigger message that its initiation queue did not take, onto the dead-letter queue, else dropped."""
+
+    q_name: str
+    initiation_q: str
+    reason: Reason
+    message: TriggerMessage
+    occasion: str
+    unit_id: int = 0
+    on_backout: bool = False
+
+
+class PutAside(Call, frozen=True, kw_only=True):
+    """Messages backed out too often, from their queue onto another, all or none; blank: onto the dead-letter queue.
+
+    ``messages`` are what the ``get`` met: one, or the segments of one. ``leaves`` is how its handle stands when they
+    have gone, and ``why`` what hindered the way tried before this one.
+    """
+
+    messages: tuple[StoredMessage, ...]
+    get: Get | GetMany
+    to_q_name: str
+    leaves: SetPlace | None = None
+    why: str = ""
+
+
+class PutPart(Call, frozen=True, kw_only=True):
+    """One of several messages that go together, onto the queue that was found to have room for all."""
+
+    message: StoredMessage
+    to_q_name: str
+    why: str
+
+
+class HandOut(Call, frozen=True, kw_only=True):
+    """A get whose message could not be put aside: it is given out as MQ would. ``number`` is the message's."""
+
+    get: Get | GetMany
+    number: int
+
+
+class SendBack(Call, frozen=True, kw_only=True):
+    """A dead letter, as it was before it became one, to a queue. Answered by Done, or Refused where it stays."""
+
+    message: StoredMessage
+    to_q_name: str
+    descriptor: MessageDescriptor
+    data: bytes
+
+
+class MakeQueue(Call, frozen=True, kw_only=True):
+    """The dynamic queue that opening a model queue makes, and the open of it. Answered by Opened."""
+
+    definition: LocalQueue
+    options: int
+
+
+class Heed(Call, frozen=True, kw_only=True):
+    """Something has moved in the group: this member copies what it is to have, and looks at each shared queue.
+
+    ``acted``: it did so itself, just now.
+    """
+
+    moved: Moved
+    acted: bool = False
+
+
+class TakeCopy(Call, frozen=True, kw_only=True):
+    """A definition of the group is new, altered or gone: so is this member's copy of it."""
+
+    object_type: str
+    name: str
+
+
+class JudgeShared(Call, frozen=True, kw_only=True):
+    """What happened to one shared queue since this member judged it last, as a queue and as an initiation queue."""
+
+    q_name: str
+    acted: bool = False
+
+
+class Heeded(Call, frozen=True, kw_only=True):
+    """All that happened to these shared queues has been judged."""
+
+    q_names: tuple[str, ...]
+
+
+class Reap(Call, frozen=True, kw_only=True):
+    """A unit of work has ended: a queue that was deleted goes for good when nobody uses it any more."""
+
+    q_name: str
+
+
+class Abandon(Call, frozen=True, kw_only=True):
+    """A connection was lost: its unit of work is backed out, a marked message with it (seed 002, note 1)."""
+
+    unit: int
+
+
+class Awake(Call, frozen=True, kw_only=True):
+    """The queue manager has started. Answered by Listing: the queues that are to be tended, by name."""
+
+
+class Rearmed(Call, frozen=True, kw_only=True):
+    """A DEPTH queue that switched its control off is armed again, whether enough messages wait or not."""
+
+    q_name: str
+
+
+class Tend(Call, frozen=True, kw_only=True):
+    """Time has passed for a queue with BACKSTOP, MAXWAIT or REARM(AUTO)."""
+
+    q_name: str
+
+
+class Attend(Call, frozen=True, kw_only=True):
+    """The program of a run has opened the queue it was started for, or closed it with nothing left."""
+
+    run_id: str
+    state: str
+
+
+class StartRun(Call, frozen=True, kw_only=True):
+    """A held run becomes due, where nothing hinders it. Answered by ToStart."""
+
+    run_id: str
+    monitor: str
+    caps: Caps
+
+
+class JudgeRun(Call, frozen=True, kw_only=True):
+    """A run has ended, and its last connection."""
+
+    run_id: str
+
+
+class Prune(Call, frozen=True, kw_only=True):
+    """A slice of the oldest ended runs leaves the ledger: those beyond ``keep_count``, and those that ended before.
+
+    Answered by Counted.
+    """
+
+    keep_count: int
+    ended_before_ms: int
+
+
+class TakeIn(Call, frozen=True, kw_only=True):
+    """What a reservation is extended by: these messages or, of a group, all of it; nothing once it has ``until``."""
+
+    reservation: int
+    messages: tuple[StoredMessage, ...]
+    handle: int
+    until: int
+
+
+class Seal(Call, frozen=True, kw_only=True):
+    """A slice of a reservation is made. Answered by Reserved. ``is_all``: there was no more to look at."""
+
+    reservation: int
+    is_all: bool
+    until: int
+
+
+class PutOff(Call, frozen=True, kw_only=True):
+    """A message onto the backout queue, else onto the dead-letter queue (blank); ``otherwise`` where neither takes it.
+
+    One with an ordinal is of this reservation, and leaves it. ``why`` is what hindered the way tried before this one,
+    or what the application said of it.
+    """
+
+    message: StoredMessage
+    to_q_name: str
+    otherwise: Call | None = None
+    reservation: int = 0
+    why: str = ""
+
+
+class Sweep(Call, frozen=True, kw_only=True):
+    """A slice of the rows that a reservation is done with. Answered by Counted."""
+
+    reservation: int
+
+
+class LetGo(Call, frozen=True, kw_only=True):
+    """The connection no longer stands behind a reservation."""
+
+    reservation: int
+
+
+class Forget(Call, frozen=True, kw_only=True):
+    """The last errand of a connection's end: it is struck off."""

@@ -1,0 +1,110 @@
+"""Whose word it is what a run executes: the queue manager's own trigger message, or a definition; never a writer's.
+
+A monitor writes the ledger, and programs of its user can do what it can. With RUNAS the ledger would make them any
+user that a definition names. So a run that may start is recorded only as a trigger message says that the same unit of
+work has got: one that the queue manager wrote, in every field; one that an application put, as far as it names a queue
+and the process of that queue, and the rest is the definition's. What is executed never changes behind that.
+An administrator may define processes, and so may write any record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import Process
+from trigmon.mq.descriptors import FORMAT_TRIGGER, TM_LENGTH, MessageDescriptor, TriggerMessage, unpack_tm
+from trigmon.mq.enums import ApplType, MsgType
+from trigmon.mq.errors import NotAuthorized, TmError
+from trigmon.rules.model.facts import Facts, StoredMessage
+from trigmon.rules.model.run_record import has_ended
+
+FIXED = (
+    *(*TriggerMessage.__struct_fields__, "process", "initiation_q", "occasion", "verdict", "recorded_ms"),
+    *("repeats", "attempt", "retries", "joins", "cancelled_by", "cancelled_ms", "cancel_reason"),
+)
+"""What a monitor does not change in a record."""
+
+_Record = dict[str, Any]
+
+
+def is_the_queue_managers(descriptor: MessageDescriptor) -> bool:
+    """Whether the queue manager wrote this trigger message.
+
+    It overwrites the type in a client's put and in a context that a client passes on
+    (:mod:`trigmon.rules.messages.context`). A report is the queue manager's as well, but what it carries is the
+    sender's.
+    """
+    return descriptor.put_appl_type == ApplType.QMGR and descriptor.msg_type == MsgType.DATAGRAM
+
+
+def as_defined(trigger: TriggerMessage, process: Process) -> TriggerMessage:
+    """A trigger message with what the process definition of today executes."""
+    return replace(
+        trigger,
+        appl_type=int(process.appl_type),
+        appl_id=process.appl_id,
+        env_data=process.env_data,
+        user_data=process.user_data,
+    )
+
+
+def not_of_its_queue(trigger: TriggerMessage, facts: Facts) -> str:
+    """Why a trigger message that is not the queue manager's starts nothing; "" where its queue names its process."""
+    if facts.process is None:
+        return f"process {trigger.process_name} is not defined" if trigger.process_name else "it names no process"
+    queue = facts.queue
+    if queue is None or queue.is_deleted:
+        return f"QLOCAL({trigger.q_name}) is not defined"
+    named = queue.definition.process_name
+    return "" if named == trigger.process_name else f"QLOCAL({trigger.q_name}) names process {named or 'none'}"
+
+
+def with_known_program(run_id: str, record: _Record, facts: Facts) -> _Record:
+    """The record of a new run, where it came from as the queue manager knows it.
+
+    Raises NotAuthorized where the run could start and no trigger message got in this unit of work says so.
+    """
+    if has_ended(record) or facts.connection.is_administrator:
+        return record
+    try:
+        said = msgspec.convert({name: record.get(name) for name in TriggerMessage.__struct_fields__}, TriggerMessage)
+    except msgspec.ValidationError:
+        raise NotAuthorized(f"RUN({run_id}): its record says no trigger message") from None
+    for message in facts.unit.triggers if facts.unit is not None else ():
+        if _says(message, said, facts):
+            is_own = is_the_queue_managers(message.descriptor)
+            occasion = message.descriptor.appl_origin_data.strip() if is_own else ""
+            return {**record, "initiation_q": message.q_name, "occasion": occasion}
+    raise NotAuthorized(
+        f"RUN({run_id}): no trigger message got in this unit of work starts {said.process_name or 'it'} for "
+        f"{said.q_name or 'a queue'} so: what a run executes is the queue manager's word, or its definition's"
+    )
+
+
+def check_unchanged(run_id: str, before: _Record, fields: _Record, facts: Facts) -> None:
+    """Raises NotAuthorized for a change of what a run executes, or of why it is there."""
+    if facts.connection.is_administrator:
+        return
+    if changed := [name for name in FIXED if name in fields and fields[name] != before.get(name)]:
+        raise NotAuthorized(f"RUN({run_id}): {', '.join(changed)}: a monitor does not change this in a record")
+
+
+def is_trigger(message: StoredMessage) -> bool:
+    """Whether a message may be a trigger message, whoever put it."""
+    return message.descriptor.format == FORMAT_TRIGGER and len(message.data) == TM_LENGTH
+
+
+def _says(message: StoredMessage, said: TriggerMessage, facts: Facts) -> bool:
+    """Whether a run that executes this may follow from that message."""
+    try:
+        came = unpack_tm(message.data)
+    except TmError:
+        return False
+    if is_the_queue_managers(message.descriptor):
+        return came == said
+    if facts.process is None or not_of_its_queue(came, facts):
+        return False
+    return as_defined(came, facts.process) == said

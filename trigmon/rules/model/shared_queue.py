@@ -1,0 +1,134 @@
+"""A shared queue as its group holds it, and how changes move it: the one copy of that arithmetic for every store.
+
+Each member sees it in its own way: its own handles, and the readers of the others. Only committed messages are counted
+(seed 001, condition 3, note b), and those got under a unit of work do not wait any more, as on a private queue (12,
+note b). What moved since a member last looked is told by counters, so a member that is told late, or once for several
+changes, still knows what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import OpenOption, TriggerControl, TriggerType
+from trigmon.rules.model.facts import NO_DEPTH, HandleFacts, QueueFacts, Reader, Shared
+from trigmon.rules.model.group_members import Use
+
+_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
+
+
+_NO_USE = Use()
+
+
+class SharedQueue(msgspec.Struct, frozen=True):
+    """What stands of a shared queue in its group. Its counters: :class:`trigmon.rules.model.facts.Shared`."""
+
+    definition: LocalQueue
+    depths: tuple[int, ...] = NO_DEPTH
+    uses: dict[str, Use] = {}
+    put_totals: tuple[int, ...] = NO_DEPTH
+    rises: tuple[int, ...] = NO_DEPTH
+    crossings: int = 0
+    triggers: int = 0
+    disarms: int = 0
+
+    def seen_by(self, member: str, trigger_stamp_ms: int | None) -> QueueFacts:
+        """The queue as one member sees it, with the stamp that is that member's own."""
+        own = self.uses.get(member, _NO_USE)
+        all_of_them = self.uses.values()
+        readers = tuple(
+            Reader(name, use.inputs, use.is_exclusive)
+            for name, use in sorted(self.uses.items())
+            if use.inputs and name != member
+        )
+        return QueueFacts(
+            self.definition,
+            self.depths,
+            own.inputs,
+            any(use.is_exclusive for use in all_of_them),
+            own.outputs,
+            sum(use.opens for use in all_of_them),
+            sum(use.puts for use in all_of_them),
+            sum(use.gets for use in all_of_them),
+            trigger_stamp_ms,
+            shared=Shared(readers, self.put_totals, self.rises, self.crossings, self.triggers, self.disarms),
+        )
+
+
+def came(queue: SharedQueue, counts: Sequence[int]) -> SharedQueue:
+    """Messages that were put became available, so many of each priority: outside syncpoint, or by their commit."""
+    if not any(counts):
+        return queue
+    after = _sum(queue.depths, counts)
+    rises = tuple(
+        times + (not sum(queue.depths[priority:]) and sum(counts[priority:]) > 0)
+        for priority, times in enumerate(queue.rises)
+    )
+    definition = queue.definition
+    lowest, depth = definition.trigger_msg_priority, definition.trigger_depth
+    has_crossed = definition.trigger_type is TriggerType.DEPTH and (
+        sum(queue.depths[lowest:]) < depth <= sum(after[lowest:])
+    )
+    return replace(
+        queue,
+        depths=after,
+        put_totals=_sum(queue.put_totals, counts),
+        rises=rises,
+        crossings=queue.crossings + has_crossed,
+    )
+
+
+def lies(queue: SharedQueue, counts: Sequence[int]) -> SharedQueue:
+    """So many more, or fewer, of each priority wait, and no application has put them: no occasion of a put."""
+    return replace(queue, depths=_sum(queue.depths, counts)) if any(counts) else queue
+
+
+def at_work(queue: SharedQueue, member: str, puts: int = 0, gets: int = 0) -> SharedQueue:
+    """So many more, or fewer, of a member's puts and gets are uncommitted."""
+    use = queue.uses.get(member, _NO_USE)
+    return _with_use(queue, member, replace(use, puts=use.puts + puts, gets=use.gets + gets))
+
+
+def opened(queue: SharedQueue, member: str, handle: HandleFacts, by: int) -> SharedQueue:
+    """A member opens it by one handle more (1), or closes one (-1)."""
+    use, options = queue.uses.get(member, _NO_USE), handle.options
+    changed = replace(
+        use,
+        opens=use.opens + by,
+        inputs=use.inputs + (by if options & _INPUT else 0),
+        is_exclusive=(by > 0) if options & OpenOption.INPUT_EXCLUSIVE else use.is_exclusive,
+        outputs=use.outputs + (by if options & OpenOption.OUTPUT else 0),
+    )
+    return _with_use(queue, member, changed)
+
+
+def left(queue: SharedQueue, member: str) -> SharedQueue:
+    """A member has gone: nothing is open or uncommitted any more through it."""
+    return _with_use(queue, member, _NO_USE)
+
+
+def has_fired(queue: SharedQueue, *, is_for_group: bool, is_disarmed: bool) -> SharedQueue:
+    """A member wrote its trigger message, or that of the whole group; the first to fire DEPTH switches control off."""
+    is_first = is_disarmed and queue.definition.trigger_control is TriggerControl.ON
+    return replace(queue, triggers=queue.triggers + is_for_group, disarms=queue.disarms + is_first)
+
+
+def counts_of(priorities: Sequence[int]) -> tuple[int, ...]:
+    """How many there are of each priority."""
+    counts = [0] * len(NO_DEPTH)
+    for priority in priorities:
+        counts[priority] += 1
+    return tuple(counts)
+
+
+def _with_use(queue: SharedQueue, member: str, use: Use) -> SharedQueue:
+    uses = {name: each for name, each in queue.uses.items() if name != member}
+    return replace(queue, uses=uses if use == _NO_USE else {**uses, member: use})
+
+
+def _sum(counts: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
+    return tuple(count + by for count, by in zip(counts, more, strict=True))

@@ -1,0 +1,364 @@
+"""What stands between calls, one copy for every store; how changes move it is told in ``following``.
+
+Held here is what costs the same at any depth: definitions, counts by priority, handles, connections, open units.
+Messages themselves are the store's. Each change is noted, so that :meth:`Standing.undo` takes a call back whole.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import setitem
+from typing import Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import (
+    OBJECT_TYPES,
+    AliasQueue,
+    AnyDefinition,
+    LocalQueue,
+    ModelQueue,
+    Process,
+    QueueManagerDefinition,
+    RemoteQueue,
+)
+from trigmon.mq.enums import ObjectType
+from trigmon.mq.run_states import HELD
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import (
+    Cause,
+    ConnectionFacts,
+    Facts,
+    HandleFacts,
+    Line,
+    Neighbour,
+    Paused,
+    QueueFacts,
+    Serving,
+    Transmission,
+    UnitFacts,
+    Wants,
+    World,
+    recovers_all,
+)
+from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_record import line_of
+from trigmon.rules.model.transitions import FOLLOW
+
+_GONE = object()
+
+
+class Standing:
+    """The standing state of one queue manager."""
+
+    def __init__(self, q_mgr_name: str) -> None:
+        self.q_mgr = {"": QueueManagerDefinition(name=q_mgr_name)}
+        self.queues: dict[str, QueueFacts] = {}
+        self.aliases: dict[str, AliasQueue] = {}
+        self.remotes: dict[str, RemoteQueue] = {}
+        self.models: dict[str, ModelQueue] = {}
+        self.processes: dict[str, Process] = {}
+        self.handles: dict[int, HandleFacts] = {}
+        self.connections: dict[int, ConnectionFacts] = {}
+        self.units: dict[int, UnitFacts] = {}
+        self.deleted: dict[str, None] = {}
+        self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
+        self.pauses: dict[tuple[str, str], Paused] = {}
+        self.cancelling: dict[str, str] = {}  # runs that are to be ended, and whose monitors they are
+        self.running: dict[str, Serving] = {}  # runs that are due or have programs
+        self.causes: dict[tuple[str, str], Cause] = {}  # by slot and queue, where the last run did not end well
+        self.held: dict[tuple[str, str, str], int] = {}  # how many runs are held, by line
+        self.connected: dict[str, int] = {}  # how many connections a run has
+        self.reservations: dict[int, Reservation] = {}
+        self.group = ""
+        self.of_group: dict[tuple[ObjectType, str], AnyDefinition] = {}  # what each member has a copy of
+        self.judged: dict[str, QueueFacts] = {}  # shared queues as this member judged them last
+        self.ambiguous: frozenset[str] = frozenset()  # names of shared queues that are also its own objects'
+        self._notes: list[tuple[dict[Any, Any], Hashable, object]] = []
+        # Which queues name which initiation queue; None when definitions have changed since it was looked up.
+        self.serving: dict[str, list[str]] | None = None
+        # How many dynamic queues each user has made that are there; None when that has to be counted anew.
+        self.dynamic: Counter[str] | None = None
+
+    # -- taking back ------------------------------------------------------------------------------------
+
+    def mark(self) -> None:
+        """From here on :meth:`undo` takes back."""
+        self._notes.clear()
+
+    def undo(self) -> None:
+        """Puts everything back to the last mark."""
+        self.serving = self.dynamic = None
+        for table, key, before in reversed(self._notes):
+            if before is _GONE:
+                del table[key]
+            else:
+                table[key] = before
+        self._notes.clear()
+
+    def write(self, table: dict[Any, Any], key: Hashable, value: object) -> None:
+        """Sets a key of one of the tables."""
+        self._notes.append((table, key, table.get(key, _GONE)))
+        table[key] = value
+
+    def drop(self, table: dict[Any, Any], key: Hashable) -> None:
+        """Takes a key out of one of the tables."""
+        self._notes.append((table, key, table[key]))
+        del table[key]
+
+    # -- reading ----------------------------------------------------------------------------------------
+
+    def facts(self, wants: Wants) -> Facts:
+        """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved to what it means."""
+        connection = self.connections[wants.connection]
+        handle = self._own(wants.handle, wants.connection)
+        queue = alias = process = initiation = remote = model = transmission = None
+        target_exists = False
+        name = self.q_mgr[""].dead_letter_q_name if wants.dead_letter else wants.object_name
+        reservation = self.reservations.get(wants.reservation) if wants.reservation else None
+        if reservation is not None:
+            name = name or ("" if wants.dead_letter else reservation.q_name)
+        if handle is not None:
+            queue = self.queues.get(handle.q_name)
+            if handle.object_name != handle.q_name:
+                alias = self.aliases.get(handle.object_name)
+                if handle.route is not None:
+                    remote = self.remotes.get(handle.route.definition)
+        elif wants.q_mgr_name not in ("", self.q_mgr[""].name):
+            remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=wants.q_mgr_name)
+            transmission = self._transmission(remote)
+            queue = self.queues.get(transmission.q_name)
+        elif name:
+            queue = self.queues.get(name)
+            if queue is None:
+                alias = self.aliases.get(name)
+                if alias is not None:
+                    name = alias.base_q_name
+                    queue = self.queues.get(name)
+                    target_exists = queue is None and (name in self.aliases or name in self.models)
+                else:
+                    model = self.models.get(name)
+                remote = self.remotes.get(name)
+                if remote is not None:
+                    transmission = self._transmission(remote)
+                    queue = self.queues.get(transmission.q_name)
+        if queue is not None:
+            process = self.processes.get(queue.definition.process_name)
+            initiation = self.queues.get(queue.definition.initiation_q_name)
+        unit = self.units.get(connection.unit_id) if connection.unit_id else None
+        is_shared = queue is not None and queue.shared is not None
+        return Facts(
+            self.q_mgr[""],
+            connection,
+            handle,
+            queue,
+            alias,
+            process,
+            initiation,
+            unit,
+            target_exists,
+            remote,
+            model,
+            transmission,
+            tuple(self.deleted) if self.deleted else (),
+            context=self._own(wants.context, wants.connection) if wants.context else None,
+            serving=self.running.get(connection.run_id) if connection.run_id else None,
+            connected=self.connected.get(connection.run_id, 0) if connection.run_id else 0,
+            reservation=reservation,
+            group=self.group,
+            judged=self.judged.get(queue.definition.name) if is_shared and queue is not None else None,
+            is_ambiguous=bool(self.ambiguous) and not self.ambiguous.isdisjoint((wants.object_name, name)),
+        )
+
+    def _own(self, number: int, connection: int) -> HandleFacts | None:
+        """A connection's handle; another's is none."""
+        handle = self.handles.get(number)
+        return handle if handle is not None and handle.connection == connection else None
+
+    def _transmission(self, remote: RemoteQueue) -> Transmission:
+        """The queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
+        for name in (remote.xmit_q_name, remote.remote_q_mgr_name):
+            exists = self._is_queue(name)
+            if exists or (name and name == remote.xmit_q_name):
+                return Transmission(name, False, exists)
+        name = self.q_mgr[""].def_xmit_q_name
+        return Transmission(name, True, self._is_queue(name))
+
+    def _is_queue(self, name: str) -> bool:
+        return any(name in table for table in (self.queues, self.aliases, self.remotes, self.models))
+
+    def wider(self, facts: Facts, wants: Wants) -> Facts:
+        """The same, with what only commands, opens and changes of attributes ask for."""
+        object_type = wants.object_type
+        name = wants.object_name
+        if facts.handle is not None:
+            # An alias is inquired of and set itself, whatever it was opened for besides.
+            object_type, name = facts.handle.object_type, facts.handle.object_name
+        return replace(
+            facts,
+            named=self.definition(object_type, name) if object_type is not None else None,
+            of_group=self.of_group.get((object_type, name)) if object_type is not None else None,
+            like=self.definition(object_type, wants.like) if object_type is not None and wants.like else None,
+            target_exists=self._is_queue(wants.target) if wants.target else facts.target_exists,
+            target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,
+            served=self._served(facts.queue.definition.name if facts.queue is not None else name),
+            world=self.world() if wants.everything else None,
+            pauses=tuple(self.pauses.values()),
+            cancelling=tuple(self.cancelling.items()),
+            causes=tuple(self.causes.values()) if wants.everything else (),
+            serves=tuple(self.running.values()) if wants.everything else (),
+            reservations=self._reservations_of(facts.queue) if self.reservations else (),
+            handles_of_user=self._handles_of(facts.connection),
+            dynamic_of_user=self._dynamic_of(facts.connection),
+            under_way=self._under_way(facts.queue) if facts.queue is not None else 0,
+        )
+
+    def _handles_of(self, connection: ConnectionFacts) -> int:
+        if not connection.max_handles:
+            return 0
+        return sum(len(each.handles) for each in self.connections.values() if each.user == connection.user)
+
+    def _dynamic_of(self, connection: ConnectionFacts) -> int:
+        if not connection.max_dynamic_queues:
+            return 0
+        if self.dynamic is None:
+            self.dynamic = Counter(q.definition.made_by for q in self.queues.values() if q.definition.is_dynamic)
+        return self.dynamic[connection.user]
+
+    def count_dynamic(self, definition: LocalQueue, by: int) -> None:
+        """A queue came or went."""
+        if self.dynamic is not None and definition.is_dynamic:
+            self.dynamic[definition.made_by] += by
+
+    def about_run(self, facts: Facts, run: dict[str, object] | None, wants: Wants) -> Facts:
+        """The same, with what concerns a run: one on record, or one that is to be written."""
+        about = run or wants.run_of or {}
+        _, slot, q_name = line_of(about)
+        return replace(
+            facts,
+            run=run,
+            queue=self.queues.get(q_name),
+            process=self.processes.get(str(about.get("process_name", ""))),
+            itself=self.running.get(wants.run_id),
+            serves=tuple(self.running.values()),
+            cause=self.causes.get((slot, q_name)),
+            connected=self.connected.get(wants.run_id, 0),
+        )
+
+    def line(self, initiation_q: str, slot: str, q_name: str, run_ids: Sequence[str]) -> Line:
+        """Held runs with what decides whether the first of them may start."""
+        count = self.held[initiation_q, slot, q_name]
+        queue, process = self.queues.get(q_name), self.processes.get(slot)
+        return Line(initiation_q, slot, q_name, count, tuple(run_ids), queue, process, self.causes.get((slot, q_name)))
+
+    def unread(self, runs: Iterable[dict[str, object]]) -> tuple[str, ...]:
+        """The initiation queues of held runs that nobody has open for input: no monitor asks for those runs."""
+        names = {line_of(run)[0] for run in runs if run.get("state") == HELD}
+        queues = {name: self.queues.get(name) for name in names}
+        return tuple(name for name, queue in queues.items() if queue is None or not queue.open_input_count)
+
+    def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
+        """The definition of this name, whatever kind of queue it is when a queue is asked for."""
+        if object_type is ObjectType.QMGR:
+            return self.q_mgr[""]
+        if object_type is ObjectType.PROCESS:
+            return self.processes.get(name)
+        queue = self.queues.get(name)
+        if queue is not None:
+            return queue.definition
+        return self.aliases.get(name) or self.remotes.get(name) or self.models.get(name)
+
+    def _served(self, initiation_q: str) -> tuple[Neighbour, ...]:
+        """Every queue that names this initiation queue, by name (conditions 13a and 13c ask for all of them).
+
+        A name may be that of a queue which is just being made. A queue that is logically deleted triggers nothing.
+        The order is that of the names, so that a restart does not change in which order they are triggered.
+        """
+        if not initiation_q:
+            return ()
+        if self.serving is None:
+            self.serving = {}
+            for name in sorted(self.queues):
+                self.serving.setdefault(self.queues[name].definition.initiation_q_name, []).append(name)
+        initiation = self.queues.get(initiation_q)
+        queues = [self.queues[name] for name in self.serving.get(initiation_q, ())]
+        return tuple(
+            Neighbour(
+                queue,
+                self.processes.get(queue.definition.process_name),
+                initiation,
+                self.judged.get(queue.definition.name) if queue.shared is not None else None,
+                self._under_way(queue),
+            )
+            for queue in queues
+            if not queue.is_deleted
+        )
+
+    def serve(self, q_name: str, before: str | None, initiation_q: str | None) -> None:
+        """A queue names another initiation queue than before; None where it is new, or goes."""
+        if self.serving is None:
+            return
+        if before is not None:
+            self.serving[before].remove(q_name)
+        if initiation_q is not None:
+            insort(self.serving.setdefault(initiation_q, []), q_name)
+
+    def _under_way(self, queue: QueueFacts) -> int:
+        """See :class:`Neighbour`."""
+        if not recovers_all(queue, self.processes.get(queue.definition.process_name)):
+            return 0
+        name = queue.definition.name
+        held = sum(count for (_, _, q_name), count in self.held.items() if q_name == name)
+        begun = [each for each in self.running.values() if each.q_name == name and not each.is_over]
+        hidden = [each.message for unit in self.units.values() for each in unit.held if each.message is not None]
+        return (
+            held
+            + sum(each.taken <= each.backed_out for each in begun)
+            + sum(message.q_name == name for message in hidden)
+        )
+
+    def _reservations_of(self, queue: QueueFacts | None) -> tuple[Reservation, ...]:
+        name = queue.definition.name if queue is not None else ""
+        return tuple(reservation for reservation in self.reservations.values() if reservation.q_name == name)
+
+    def world(self) -> World:
+        """Everything that stands, for the verbs that list."""
+        held: Counter[str] = Counter()
+        for (initiation_q, _, _), count in self.held.items():
+            held[initiation_q] += count
+        return World(
+            tuple(self.queues.values()),
+            tuple(self.aliases.values()),
+            tuple(self.processes.values()),
+            tuple(self.handles.values()),
+            tuple(self.connections.values()),
+            tuple(self.units.values()),
+            tuple(self.remotes.values()),
+            tuple(self.models.values()),
+            tuple(self.reservations.values()),
+            dict(held),
+        )
+
+    # -- moving -------------------------------------------------------------------------------------------
+
+    def follow(self, change: c.AnyChange) -> None:
+        """Moves what stands by one change."""
+        FOLLOW[type(change)](self, change)
+
+    def define(self, definition: AnyDefinition, write: Callable[[dict[Any, Any], str, Any], None] = setitem) -> None:
+        """Any definition but a local queue's, into its table; a store that starts needs no note of it."""
+        table = self.tables()[OBJECT_TYPES[type(definition)]]
+        write(table, "" if table is self.q_mgr else definition.name, definition)
+
+    def tables(self) -> dict[ObjectType, dict[str, Any]]:
+        """The table of each kind of object."""
+        return {
+            ObjectType.QLOCAL: self.queues,
+            ObjectType.QALIAS: self.aliases,
+            ObjectType.QREMOTE: self.remotes,
+            ObjectType.QMODEL: self.models,
+            ObjectType.PROCESS: self.processes,
+            ObjectType.QMGR: self.q_mgr,
+        }

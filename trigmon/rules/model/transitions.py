@@ -1,0 +1,493 @@
+"""What stands after a change: one function a kind of change, the one copy of the arithmetic for every store.
+
+Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so that a call can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.run_states import HELD
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import (
+    ConnectionFacts,
+    HandleFacts,
+    HeldTrigger,
+    QueueFacts,
+    Serving,
+    StoredMessage,
+    UnitFacts,
+    with_place,
+)
+from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_program import is_trigger
+from trigmon.rules.model.run_record import is_being_cancelled, line_of
+
+if TYPE_CHECKING:
+    from trigmon.rules.model.state import Standing
+
+_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
+_EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
+_OUTPUT = OpenOption.OUTPUT.value
+_MOST_TRIGGERS = 256
+"""So many trigger messages a unit of work remembers, many more than a monitor takes at a time."""
+
+
+def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 0, gets: int = 0) -> None:
+    queue = standing.queues[q_name]
+    depths = list(queue.depths)
+    depths[priority] += by
+    standing.write(
+        standing.queues,
+        q_name,
+        QueueFacts(
+            queue.definition,
+            tuple(depths),
+            queue.open_input_count,
+            queue.open_exclusive,
+            queue.open_output_count,
+            queue.open_count,
+            queue.uncommitted_puts + puts,
+            queue.uncommitted_gets + gets,
+            queue.trigger_stamp_ms,
+            queue.is_deleted,
+            queue.reserved,
+            queue.shared,
+        ),
+    )
+
+
+def _add_message(standing: Standing, change: c.AddMessage) -> None:
+    in_unit = change.unit_id != 0
+    _count(standing, change.q_name, change.priority, 1, puts=int(in_unit))
+    if in_unit:
+        unit = standing.units[change.unit_id]
+        key = (change.q_name, change.priority)
+        held = unit.held
+        if change.is_held:
+            held = (*held, HeldTrigger(change.q_name, change.priority, change.trigger, change.on_backout))
+        standing.write(
+            standing.units,
+            unit.unit_id,
+            replace(
+                unit,
+                count=unit.count + (not change.is_further),
+                is_durable=unit.is_durable or change.is_persistent,
+                puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
+                held=held,
+            ),
+        )
+
+
+def _take_message(standing: Standing, change: c.TakeMessage) -> None:
+    message = change.message
+    _count(standing, message.q_name, message.priority, -1, gets=1)
+    _forget_lock(standing, message.number)
+    unit = standing.units[change.unit_id]
+    key = (message.q_name, message.priority)
+    standing.write(
+        standing.units,
+        unit.unit_id,
+        replace(
+            unit,
+            count=unit.count + 1,
+            is_durable=unit.is_durable or message.is_persistent,
+            gets={**unit.gets, key: unit.gets.get(key, 0) + 1},
+            marked=change.marked or unit.marked,
+            triggers=(*unit.triggers, message) if _is_remembered(message, unit) else unit.triggers,
+        ),
+    )
+
+
+def _is_remembered(message: StoredMessage, unit: UnitFacts) -> bool:
+    return is_trigger(message) and len(unit.triggers) < _MOST_TRIGGERS
+
+
+def _remove_message(standing: Standing, change: c.RemoveMessage | c.SetAside) -> None:
+    _count(standing, change.message.q_name, change.message.priority, -1)
+    _forget_lock(standing, change.message.number)
+
+
+def _begin_unit(standing: Standing, change: c.BeginUnit) -> None:
+    unit = UnitFacts(change.unit_id, change.number, change.connection, change.client_id)
+    if change.carried is not None:
+        first = {(change.carried.q_name, change.carried.priority): 1}
+        unit = replace(unit, count=1, is_durable=change.carried.is_persistent, gets=first)
+    standing.write(standing.units, change.unit_id, unit)
+    connection = standing.connections[change.connection]
+    standing.write(
+        standing.connections,
+        change.connection,
+        replace(connection, unit_id=change.unit_id, unit_number=change.number),
+    )
+
+
+def _carry_over(standing: Standing, change: c.CarryOver) -> None:
+    """A row's business: the end of the one unit and the beginning of the other say what stands."""
+
+
+def _skip_unit(standing: Standing, change: c.SkipUnit) -> None:
+    connection = standing.connections[change.connection]
+    standing.write(standing.connections, change.connection, replace(connection, unit_number=change.number))
+
+
+def _note_refused(standing: Standing, change: c.NoteRefused) -> None:
+    connection = standing.connections.get(change.connection)
+    if connection is not None:
+        standing.write(standing.connections, change.connection, replace(connection, refused_unit=change.number))
+
+
+def _end_unit(standing: Standing, change: c.EndUnit) -> None:
+    unit = change.unit
+    committed = change.outcome is UnitOutcome.COMMITTED
+    kept: dict[tuple[str, int], int] = {}
+    for held in unit.held:
+        if held.on_backout:
+            key = (held.q_name, held.priority)
+            kept[key] = kept.get(key, 0) + 1
+    for (q_name, priority), count in unit.puts.items():
+        gone = 0 if committed else count - kept.get((q_name, priority), 0)
+        _count(standing, q_name, priority, -gone, puts=-count)
+    for (q_name, priority), count in unit.gets.items():
+        _count(standing, q_name, priority, 0 if committed else count, gets=-count)
+    for (number, side), place in () if committed else unit.places.items():
+        handle = standing.handles.get(number)
+        if handle is not None:
+            standing.write(standing.handles, number, with_place(handle, side, place))
+    standing.drop(standing.units, unit.unit_id)
+    connection = standing.connections.get(unit.connection)
+    if connection is not None:
+        standing.write(standing.connections, connection.connection, replace(connection, unit_id=0))
+
+
+def _open_handle(standing: Standing, change: c.OpenHandle) -> None:
+    handle = change.handle
+    standing.write(standing.handles, handle.handle, handle)
+    connection = standing.connections[handle.connection]
+    standing.write(
+        standing.connections,
+        handle.connection,
+        replace(connection, handles=(*connection.handles, handle.handle)),
+    )
+    _opened(standing, handle, 1)
+
+
+def _close_handle(standing: Standing, change: c.CloseHandle) -> None:
+    handle = standing.handles[change.handle]
+    standing.drop(standing.handles, change.handle)
+    connection = standing.connections[handle.connection]
+    left = tuple(h for h in connection.handles if h != change.handle)
+    standing.write(standing.connections, handle.connection, replace(connection, handles=left))
+    _opened(standing, handle, -1)
+
+
+def _opened(standing: Standing, handle: HandleFacts, by: int) -> None:
+    queue = standing.queues.get(handle.q_name)
+    if queue is None:
+        return
+    options = handle.options
+    opened = replace(
+        queue,
+        open_input_count=queue.open_input_count + (by if options & _INPUT else 0),
+        open_exclusive=(by > 0) if options & _EXCLUSIVE else queue.open_exclusive,
+        open_output_count=queue.open_output_count + (by if options & _OUTPUT else 0),
+        open_count=queue.open_count + by,
+    )
+    standing.write(standing.queues, handle.q_name, opened)
+
+
+def _move_cursor(standing: Standing, change: c.MoveCursor) -> None:
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], cursor=change.cursor))
+
+
+def _lock_message(standing: Standing, change: c.LockMessage) -> None:
+    for number in change.numbers:
+        standing.write(standing.locks, number, change.handle)
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], locked=change.numbers))
+
+
+def _unlock_message(standing: Standing, change: c.UnlockMessage) -> None:
+    for number in standing.handles[change.handle].locked:
+        _forget_lock(standing, number)
+
+
+def _forget_lock(standing: Standing, number: int) -> None:
+    handle = standing.locks.get(number)
+    if handle is not None:
+        standing.drop(standing.locks, number)
+        left = tuple(each for each in standing.handles[handle].locked if each != number)
+        standing.write(standing.handles, handle, replace(standing.handles[handle], locked=left))
+
+
+def _set_place(standing: Standing, change: c.SetPlace) -> None:
+    handle = standing.handles[change.handle]
+    if change.unit_id:
+        unit = standing.units[change.unit_id]
+        key = (change.handle, change.side)
+        if key not in unit.places:
+            before = {**unit.places, key: handle.place(change.side)}
+            standing.write(standing.units, unit.unit_id, replace(unit, places=before))
+    standing.write(standing.handles, change.handle, with_place(handle, change.side, change.place))
+
+
+def _save_context(standing: Standing, change: c.SaveContext) -> None:
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], context=change.context))
+
+
+def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
+    definition = change.definition
+    if isinstance(definition, LocalQueue):
+        queue = standing.queues.get(definition.name)
+        facts = QueueFacts(definition) if queue is None else replace(queue, definition=definition)
+        before = None if queue is None else queue.definition.initiation_q_name
+        if before != definition.initiation_q_name:
+            standing.serve(definition.name, before, definition.initiation_q_name)
+        if queue is not None:
+            standing.count_dynamic(queue.definition, -1)
+        standing.count_dynamic(definition, 1)
+        standing.write(standing.queues, definition.name, facts)
+    else:
+        standing.define(definition, standing.write)
+
+
+def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
+    if change.object_type is ObjectType.QLOCAL:
+        gone = standing.queues[change.name].definition
+        standing.serve(change.name, gone.initiation_q_name, None)
+        standing.count_dynamic(gone, -1)
+    standing.drop(standing.tables()[change.object_type], change.name)
+    if change.object_type is ObjectType.QLOCAL and change.name in standing.deleted:
+        standing.drop(standing.deleted, change.name)
+    pause = pause_of(change)
+    if pause in standing.pauses:
+        standing.drop(standing.pauses, pause)
+    for cause in causes_of(change, standing.causes):
+        standing.drop(standing.causes, cause)
+    for reservation in [r for r in standing.reservations.values() if r.q_name == change.name]:
+        if change.object_type is ObjectType.QLOCAL:
+            _stand_behind(standing, reservation.number, reservation.behind, ())
+            standing.drop(standing.reservations, reservation.number)
+
+
+def _delete_logically(standing: Standing, change: c.DeleteLogically) -> None:
+    standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], is_deleted=True))
+    standing.write(standing.deleted, change.q_name, None)
+
+
+def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
+    standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], trigger_stamp_ms=change.now))
+
+
+def _set_group_definition(standing: Standing, change: c.SetGroupDefinition) -> None:
+    standing.write(standing.of_group, (change.object_type, change.definition.name), change.definition)
+
+
+def _drop_group_definition(standing: Standing, change: c.DropGroupDefinition) -> None:
+    standing.drop(standing.of_group, (change.object_type, change.name))
+
+
+def _note_triggered(standing: Standing, change: c.NoteTriggered) -> None:
+    """The group's business: what stands of a shared queue is what the group says."""
+
+
+def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
+    queue = standing.queues.get(change.q_name)
+    if queue is not None and queue.shared is not None:
+        standing.write(standing.judged, change.q_name, queue)
+    elif change.q_name in standing.judged:
+        standing.drop(standing.judged, change.q_name)
+
+
+def _connect(standing: Standing, change: c.Connect) -> None:
+    """A connection is its run's program's for as long as it lasts, or never: counts begin with the first of them."""
+    connection = change.connection
+    serving = standing.running.get(connection.run_id)
+    if serving is None or not may_speak_for(connection, serving):
+        connection = replace(connection, run_id="")
+    standing.write(standing.connections, connection.connection, connection)
+    _connected(standing, connection.run_id, 1)
+
+
+def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
+    """Return whether a connection that names a run may be its program's.
+
+    Another user's is not. One without a user came over TCP, where anybody may come from: it is a worker of a cluster.
+    """
+    if not connection.user:
+        return serving.is_elsewhere or not serving.user
+    return connection.user in ("root", serving.user) or not serving.user
+
+
+def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
+    run_id = standing.connections[change.connection].run_id
+    standing.drop(standing.connections, change.connection)
+    _connected(standing, run_id, -1)
+
+
+def _connected(standing: Standing, run_id: str, by: int) -> None:
+    if run_id:
+        _add(standing, standing.connected, run_id, by)
+
+
+def _add(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
+    """Counts; what comes to nothing is in no table."""
+    count = table.get(key, 0) + by
+    if count:
+        standing.write(table, key, count)
+    elif key in table:
+        standing.drop(table, key)
+
+
+def _write_run(standing: Standing, change: c.WriteRun) -> None:
+    """Runs are rows of the store; here stands how many are held, and which are to be ended."""
+    for record, by in ((change.before, -1), (change.record, 1)):
+        if record is not None and record.get("state") == HELD:
+            _add(standing, standing.held, line_of(record), by)
+    if is_being_cancelled(change.record):
+        standing.write(standing.cancelling, change.run_id, str(change.record.get("monitor", "")))
+    elif change.run_id in standing.cancelling:
+        standing.drop(standing.cancelling, change.run_id)
+
+
+def _drop_run(standing: Standing, change: c.DropRun) -> None:
+    """One that has ended is in no table."""
+
+
+def after_restart(serving: Serving) -> Serving:
+    """What a program was doing when the queue manager ended: its connections are lost, what was in flight is back."""
+    return replace(serving, opens=0, backed_out=serving.taken - serving.committed)
+
+
+def _serve(standing: Standing, change: c.Serve) -> None:
+    standing.write(standing.running, change.serving.run_id, change.serving)
+
+
+def _unserve(standing: Standing, change: c.Unserve) -> None:
+    standing.drop(standing.running, change.run_id)
+
+
+def _set_cause(standing: Standing, change: c.SetCause) -> None:
+    cause = change.cause
+    key = (cause.slot, cause.q_name)
+    if cause.failed or cause.fruitless:
+        standing.write(standing.causes, key, cause)
+    elif key in standing.causes:
+        standing.drop(standing.causes, key)
+
+
+def _set_pause(standing: Standing, change: c.SetPause) -> None:
+    standing.write(standing.pauses, (change.pause.what, change.pause.name), change.pause)
+
+
+def _drop_pause(standing: Standing, change: c.DropPause) -> None:
+    standing.drop(standing.pauses, (change.what, change.name))
+
+
+def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
+    _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
+    for message in change.messages if standing.locks else ():
+        _forget_lock(standing, message.number)
+
+
+def _return_reserved(standing: Standing, change: c.ReturnReserved) -> None:
+    """They counted as waiting already, as their reservation's; that it no longer says so is the change behind this."""
+    _recount(standing, change.messages[0].q_name, _priorities(change.messages), 0)
+
+
+def _settle_reserved(standing: Standing, change: c.SettleReserved) -> None:
+    """Rows that nobody counted."""
+
+
+def _priorities(messages: tuple[StoredMessage, ...]) -> list[int]:
+    counts = [0] * 10
+    for message in messages:
+        counts[message.priority] += 1
+    return counts
+
+
+def _set_reservation(standing: Standing, change: c.SetReservation) -> None:
+    after = change.reservation
+    before = standing.reservations.get(after.number, Reservation(after.number, after.q_name, after.consumer))
+    more = [new - old for old, new in zip(before.waiting, after.waiting, strict=True)]
+    if any(more) or before.held != after.held:
+        _recount(standing, after.q_name, more, after.held - before.held)
+    _stand_behind(standing, after.number, before.behind, after.behind)
+    if not after.is_over:
+        standing.write(standing.reservations, after.number, after)
+    elif after.number in standing.reservations:
+        standing.drop(standing.reservations, after.number)
+
+
+def _recount(standing: Standing, q_name: str, more: list[int], reserved: int) -> None:
+    queue = standing.queues[q_name]
+    depths = tuple(depth + by for depth, by in zip(queue.depths, more, strict=True))
+    standing.write(standing.queues, q_name, replace(queue, depths=depths, reserved=queue.reserved + reserved))
+
+
+def _stand_behind(standing: Standing, number: int, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    for connection in {*before} ^ {*after}:
+        facts = standing.connections.get(connection)
+        if facts is not None:
+            left = tuple(each for each in facts.reservations if each != number)
+            standing.write(
+                standing.connections,
+                connection,
+                replace(facts, reservations=(*left, number) if connection in after else left),
+            )
+
+
+def pause_of(change: c.DropDefinition) -> tuple[str, str]:
+    """The pause that goes with an object, if there is one: what is defined by its name later begins anew."""
+    return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
+
+
+def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was counted for slots and queues and goes with an object, for the same reason."""
+    what, name = pause_of(change)
+    return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
+
+
+FOLLOW: dict[type[c.Change], Any] = {
+    c.AddMessage: _add_message,
+    c.TakeMessage: _take_message,
+    c.RemoveMessage: _remove_message,
+    c.SetAside: _remove_message,
+    c.BeginUnit: _begin_unit,
+    c.CarryOver: _carry_over,
+    c.SkipUnit: _skip_unit,
+    c.NoteRefused: _note_refused,
+    c.EndUnit: _end_unit,
+    c.OpenHandle: _open_handle,
+    c.CloseHandle: _close_handle,
+    c.MoveCursor: _move_cursor,
+    c.LockMessage: _lock_message,
+    c.UnlockMessage: _unlock_message,
+    c.SetPlace: _set_place,
+    c.SaveContext: _save_context,
+    c.SetDefinition: _set_definition,
+    c.DropDefinition: _drop_definition,
+    c.DeleteLogically: _delete_logically,
+    c.StampTrigger: _stamp_trigger,
+    c.SetGroupDefinition: _set_group_definition,
+    c.DropGroupDefinition: _drop_group_definition,
+    c.NoteTriggered: _note_triggered,
+    c.NoteJudged: _note_judged,
+    c.Connect: _connect,
+    c.DropConnection: _drop_connection,
+    c.WriteRun: _write_run,
+    c.DropRun: _drop_run,
+    c.Serve: _serve,
+    c.Unserve: _unserve,
+    c.SetCause: _set_cause,
+    c.SetPause: _set_pause,
+    c.DropPause: _drop_pause,
+    c.ReserveMessages: _reserve_messages,
+    c.SetReservation: _set_reservation,
+    c.SettleReserved: _settle_reserved,
+    c.ReturnReserved: _return_reserved,
+}

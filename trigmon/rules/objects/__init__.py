@@ -1,0 +1,1 @@
+"""Opens, closes, defines, alters and inquires objects."""

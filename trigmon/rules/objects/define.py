@@ -1,0 +1,256 @@
+"""DEFINE, ALTER, DELETE, CLEAR and MOVE: the commands that change objects and what lies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, read_attributes
+from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Move
+from trigmon.mq.enums import DefinitionType, ObjectType, QsgDisp
+from trigmon.mq.errors import (
+    LikeObjectWrongType,
+    MQError,
+    ObjectAlreadyExists,
+    ObjectInUse,
+    ObjectNameError,
+    ObjectTypeError,
+    ObjectWrongType,
+    QNotEmpty,
+    QWrongType,
+    UnknownObjectName,
+)
+from trigmon.mq.names import is_object_name
+from trigmon.mq.replies import Counted, Done
+from trigmon.rules.messages.reports import expiration_reports
+from trigmon.rules.model.changes import (
+    AnyChange,
+    DropDefinition,
+    DropGroupDefinition,
+    RemoveMessage,
+    SetDefinition,
+    SetGroupDefinition,
+    met_on_the_way,
+)
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.errands import Deliver, TakeCopy
+from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
+from trigmon.rules.model.resolve_name import check_alive, object_type_of
+from trigmon.rules.objects.alter import altered
+from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, whose
+from trigmon.rules.runs.check_program import check_process
+
+DEFAULT_OBJECTS = {
+    ObjectType.QLOCAL: "SYSTEM.DEFAULT.LOCAL.QUEUE",
+    ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    ObjectType.QREMOTE: "SYSTEM.DEFAULT.REMOTE.QUEUE",
+    ObjectType.QMODEL: "SYSTEM.DEFAULT.MODEL.QUEUE",
+    ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
+}
+
+_CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {ObjectType.PROCESS: check_process}
+"""What a definition as a whole must fulfil, given the attributes that the command named; raises AttrValueError."""
+
+
+def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """DEFINE: a new object, or with ``replace`` an old one with every attribute not named set back to its default."""
+    object_type = object_type_of(call.object_type)
+    where = f"{object_type.name}({call.name})"
+    if object_type is ObjectType.QMGR:
+        raise ObjectTypeError("the queue manager exists already; ALTER QMGR changes it")
+    if not is_object_name(call.name):
+        raise ObjectNameError(f"{where}: 1 to 48 of the characters A-Z a-z 0-9 . / _ %")
+    values = read_attributes(object_type, call.name, call.attributes)
+    check_defined(where, values, facts.named, facts)
+    existing = facts.of_group if values.get("qsg_disp") is QsgDisp.GROUP else facts.named
+    if existing is not None:
+        if type(existing) is not KINDS[object_type]:
+            raise ObjectWrongType(f"{where}: another type of object has this name")
+        if not call.replace:
+            raise ObjectAlreadyExists(f"{where}; REPLACE would replace it")
+    kind = KINDS[object_type]
+    base: Any = kind(name=call.name)
+    if call.like and facts.like is None:
+        raise UnknownObjectName(f"{where} LIKE({call.like})")
+    if facts.like is not None:
+        if not isinstance(facts.like, kind):
+            raise LikeObjectWrongType(f"{where} LIKE({call.like})")
+        base = facts.like
+        if "qsg_disp" in ATTRIBUTES[object_type]:
+            values.setdefault("qsg_disp", QsgDisp.Q_MGR)  # whose it is, is not copied
+    values |= {"name": call.name, "created_ms": existing.created_ms if existing is not None else now, "altered_ms": now}
+    if kind is LocalQueue:
+        # How a queue came to be is nothing that a definition, or the one it is made like, could say.
+        values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
+    definition = replace(base, **values)
+    if object_type in _CHECKS:
+        _CHECKS[object_type](definition, ATTRIBUTES[object_type])
+    return _set(facts, object_type, definition, now, ids)
+
+
+def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """ALTER: only what is named changes."""
+    object_type = object_type_of(call.object_type)
+    values = read_attributes(object_type, call.name, call.attributes)
+    definition = _meant(object_type, call.name, values.get("qsg_disp") is QsgDisp.GROUP, facts)
+    check_altered(f"{object_type.name}({call.name})", values, definition)
+    if isinstance(definition, LocalQueue) and "trigger_control" in values:
+        values["is_disarmed"] = False  # whoever says on or off means it
+    changed = replace(definition, **{**values, "altered_ms": now})
+    if object_type in _CHECKS:
+        _CHECKS[object_type](changed, values)
+    return _set(facts, object_type, changed, now, ids)
+
+
+def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
+    object_type = object_type_of(call.object_type)
+    where = f"{object_type.name}({call.name})"
+    definition = _meant(object_type, call.name, call.qsg_disp == "group", facts)
+    check_meant(where, call.qsg_disp, definition)
+    if whose(definition) is QsgDisp.GROUP:
+        return Decision(Done(), [DropGroupDefinition(object_type, call.name)])
+    if isinstance(definition, LocalQueue) and facts.queue is not None:
+        check_alive(facts.queue)
+        _check_closed(facts.queue, where)
+        if facts.queue.uncommitted_puts or facts.queue.uncommitted_gets or facts.queue.reserved:
+            raise QNotEmpty(f"{where} has uncommitted or reserved messages")
+        if facts.queue.depth and not call.purge:
+            raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
+    elif object_type is ObjectType.QMGR:
+        raise ObjectTypeError("a queue manager cannot be deleted by a command")
+    elif facts.world is not None and any(_uses(handle, object_type, call.name) for handle in facts.world.handles):
+        raise ObjectInUse(f"{where} is open")
+    is_temporary = getattr(definition, "definition_type", None) is DefinitionType.TEMPORARY_DYNAMIC
+    return Decision(Done(), [DropDefinition(object_type, call.name, is_temporary)])
+
+
+def decide_take_copy(call: TakeCopy, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The member's copy of a definition of the group, as DEFINE REPLACE QSGDISP(COPY) makes it, or its end.
+
+    A name that is otherwise taken here stays what it is; a copy that is in use or holds messages stays as well.
+    """
+    object_type, there, original = object_type_of(call.object_type), facts.named, facts.of_group
+    if there is not None and (whose(there) is not QsgDisp.COPY or type(there) is not KINDS[object_type]):
+        return Decision()
+    if original is None:
+        try:
+            delete = Delete(object_type=call.object_type, name=call.name)
+            return decide_delete(delete, facts, found, now, ids) if there is not None else Decision()
+        except MQError:
+            return Decision()
+    created_ms = there.created_ms if there is not None else now
+    values: dict[str, Any] = {"qsg_disp": QsgDisp.COPY, "created_ms": created_ms, "altered_ms": now}
+    return _set(facts, object_type, replace(original, **values), now, ids)
+
+
+def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
+    """Whether a handle is one of this process, or was opened by this alias or remote queue, or the alias of one."""
+    if ObjectType.PROCESS in (handle.object_type, object_type):
+        return handle.object_type is object_type and handle.object_name == name
+    return handle.object_name == name or (handle.route is not None and handle.route.definition == name)
+
+
+def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
+    """The next slice of a queue that is to be emptied; expired messages go with the others."""
+    queue = _local(call.q_name, facts)
+    check_meant(f"QLOCAL({call.q_name})", call.qsg_disp, queue.definition)
+    _check_closed(queue, f"QLOCAL({call.q_name})")
+    if queue.uncommitted_puts or queue.uncommitted_gets:
+        raise QNotEmpty(f"QLOCAL({call.q_name}) has uncommitted messages")
+    for reservation in facts.reservations:
+        if reservation.left:
+            raise QNotEmpty(f"QLOCAL({call.q_name}) has messages reserved for {reservation.consumer}: release them")
+    return Selection(q_name=call.q_name, now=now, limit=SLICE)
+
+
+def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """CLEAR QLOCAL, a slice at a time."""
+    if found is None:
+        return Decision(Counted(count=0))
+    changes = [*map(RemoveMessage, found.messages), *met_on_the_way(found)]
+    more = facts.queue is not None and facts.queue.depth > len(changes)
+    return Decision(Counted(count=len(changes), more=more), changes, expiration_reports(found.expired, facts, now))
+
+
+def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
+    """The next slice of messages to move, in get order."""
+    _local(call.q_name, facts)
+    if not facts.target_exists:
+        raise UnknownObjectName(call.to_q_name)
+    if call.q_name in (call.to_q_name, facts.target_q_name):
+        raise ObjectNameError(f"{call.q_name} cannot be moved onto itself")
+    return Selection(q_name=call.q_name, now=now, limit=max(1, min(call.count, SLICE)))
+
+
+def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Messages leave one queue and are delivered to another in one step; expired ones are discarded on the way."""
+    moved = found.messages if found is not None else ()
+    discarded = met_on_the_way(found) if found is not None else []
+    changes: list[AnyChange] = [*discarded, *map(RemoveMessage, moved)]
+    errands: list[Call] = [
+        Deliver(
+            q_name=call.to_q_name,
+            descriptor=message.descriptor,
+            data=message.data,
+            expires_ms=message.expires_ms,
+        )
+        for message in moved
+    ]
+    more = facts.queue is not None and facts.queue.depth > len(changes)
+    reply = Counted(count=len(moved), more=more and bool(changes))
+    errands += expiration_reports(found.expired, facts, now) if found is not None else []
+    return Decision(reply, changes, errands)
+
+
+def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
+    """The definition written; an existing local queue's change may be an occasion. A group's is copied behind it."""
+    if whose(definition) is QsgDisp.GROUP:
+        return Decision(Done(), [SetGroupDefinition(object_type, definition)])
+    if isinstance(definition, LocalQueue) and facts.queue is not None:
+        check_alive(facts.queue)
+        return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
+    return Decision(Done(), [SetDefinition(object_type, definition)])
+
+
+def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: Facts) -> Neighbour:
+    """The queue with the process and the initiation queue that its new definition names."""
+    world = facts.world
+    if world is None:
+        raise AssertionError("a definition wants everything")
+    process = next((p for p in world.processes if p.name == definition.process_name), None)
+    initiation = next((q for q in world.queues if q.definition.name == definition.initiation_q_name), None)
+    return Neighbour(queue, process, initiation)
+
+
+def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
+    if facts.named is None:
+        raise UnknownObjectName(f"{object_type.name}({name})")
+    if type(facts.named) is not KINDS[object_type]:
+        raise ObjectWrongType(f"{object_type.name}({name}): another type of object has this name")
+    return facts.named
+
+
+def _meant(object_type: ObjectType, name: str, is_of_group: bool, facts: Facts) -> Any:
+    """The object that is meant: the group's definition where that is said, else what has this name here."""
+    if not is_of_group:
+        return _existing(object_type, name, facts)
+    if facts.of_group is None:
+        raise UnknownObjectName(f"{object_type.name}({name}) QSGDISP(GROUP)")
+    return facts.of_group
+
+
+def _local(name: str, facts: Facts) -> QueueFacts:
+    is_other = facts.alias is not None or facts.remote is not None or facts.model is not None
+    if facts.queue is None or is_other:
+        kind: type[MQError] = QWrongType if is_other else UnknownObjectName
+        raise kind(f"QLOCAL({name})")
+    check_alive(facts.queue)
+    return facts.queue
+
+
+def _check_closed(queue: QueueFacts, where: str) -> None:
+    if queue.open_count:
+        raise ObjectInUse(f"{where} is open ({queue.open_count} handles)")

@@ -1,1 +1,0 @@
-"""Logical order: groups of logical messages, logical messages of segments, and where a handle stands in them."""

@@ -1,0 +1,1 @@
+"""Reservations: a fixed batch of messages for one consumer."""

@@ -1,0 +1,182 @@
+"""How many programs may run, and when the next may start: what keeps a run held, or starts one that was.
+
+Counted over all monitors, in the turn in which a run is written down, so that two that ask in one instant cannot both
+be let through.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import Process
+from trigmon.mq.calls import Call, Caps, StartRuns
+from trigmon.mq.enums import TriggerType
+from trigmon.mq.explanation import moment
+from trigmon.mq.replies import Reply, ToStart
+from trigmon.mq.run_states import DUE, HELD
+from trigmon.rules.model.changes import Serve, WriteRun
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.errands import StartRun
+from trigmon.rules.model.facts import Cause, Facts, Found, Line, QueueFacts, Serving
+from trigmon.rules.model.run_record import slot_of
+from trigmon.rules.runs.pause import paused
+from trigmon.rules.runs.spark_ports import is_of_this_machine
+
+MOST_AT_ONCE = 64
+LONGEST_PAUSE_S = 60
+_ONE_PROGRAM = (TriggerType.FIRST, TriggerType.DEPTH)
+_NOT_KEPT = ("name", "description", "appl_type", "appl_id", "env_data", "user_data", "created_ms", "altered_ms")
+
+
+class Applicant(NamedTuple):
+    """A run that would start: for which queue, of which process or program, by which monitor."""
+
+    run_id: str
+    slot: str
+    q_name: str
+    process_name: str
+    monitor: str
+    queue: QueueFacts | None
+    process: Process | None
+    cause: Cause | None
+
+
+def applicant(record: dict[str, Any], facts: Facts) -> Applicant:
+    """The run of a record, whose queue, process and cause the facts are about."""
+    return Applicant(
+        run_id=str(record.get("run_id", "")),
+        slot=slot_of(record),
+        q_name=str(record.get("q_name", "")),
+        process_name=str(record.get("process_name", "")),
+        monitor=str(record.get("monitor", "")),
+        queue=facts.queue,
+        process=facts.process,
+        cause=facts.cause,
+    )
+
+
+def as_recorded(process: Process | None) -> dict[str, Any] | None:
+    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
+    if process is None:
+        return None
+    kept: dict[str, Any] = msgspec.to_builtins(process)
+    return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
+
+
+def process_of(record: dict[str, Any], facts: Facts) -> dict[str, Any] | None:
+    """What its record says of a run's process; of one written before records said it, the definition of today."""
+    known: dict[str, Any] | None = record["process"] if "process" in record else as_recorded(facts.process)
+    return known
+
+
+def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
+    """Why a run may not start now, for a person; "" when it may."""
+    if why := paused(facts, who.q_name, who.process_name):
+        return why
+    if why := pause_of(who.cause, now):
+        return why
+    running = [each for each in facts.serves if not each.is_over and each.run_id != who.run_id]
+    if why := _tried_by_another(who, facts):
+        return why
+    cap = (who.process.instances if who.process is not None else 0) or caps.instances
+    of_slot = [each for each in running if each.slot == who.slot]
+    if 0 < cap <= len(of_slot):
+        return f"{len(of_slot)} of {who.slot} run{_elsewhere(of_slot, who.monitor)}, and {cap} may run at a time"
+    of_monitor = sum(each.monitor == who.monitor for each in running)
+    if 0 < caps.runs <= of_monitor:
+        return f"{of_monitor} programs of this monitor run, and {caps.runs} may run at a time (monitor.max_runs)"
+    return _not_opened(who, running)
+
+
+def pause_of(cause: Cause | None, now: int) -> str:
+    """How long the failures before it keep a run back, for a person; "" where they do not."""
+    if cause is None or cause.until_ms <= now:
+        return ""
+    return f"failed {_times(cause)} in a row; not started before {moment(cause.until_ms)}"
+
+
+def pause_ms(failed: int, retry_wait_s: int) -> int:
+    """How long the next run waits behind failures: RETRYWAIT, then twice that and so on up to 60 s, or RETRYWAIT."""
+    return 1000 * min(retry_wait_s << min(failed - 1, 20), max(LONGEST_PAUSE_S, retry_wait_s))
+
+
+def _elsewhere(running: list[Serving], monitor: str) -> str:
+    others = [f"run {each.run_id} of {each.monitor}" for each in running if each.monitor != monitor]
+    return f", {len(others)} of them under other monitors ({', '.join(others)})" if others else ""
+
+
+def _tried_by_another(who: Applicant, facts: Facts) -> str:
+    """After a failure one at a time tries again: a close's trigger message can come before the end of its run."""
+    if who.cause is None or not who.cause.failed or not is_for_one(who.queue):
+        return ""
+    others = [run_id for run_id in under_way(facts, who.slot, who.q_name) if run_id != who.run_id]
+    return f"failed {_times(who.cause)} in a row; the end of run {others[0]} decides" if others else ""
+
+
+def under_way(facts: Facts, slot: str, q_name: str) -> list[str]:
+    """The runs of a process for a queue that have, or may have, a program."""
+    return [each.run_id for each in facts.serves if not each.is_over and (each.slot, each.q_name) == (slot, q_name)]
+
+
+def _times(cause: Cause) -> str:
+    return f"{cause.failed} time{'s' if cause.failed > 1 else ''}"
+
+
+def is_for_one(queue: QueueFacts | None) -> bool:
+    """Whether a queue wants one program at a time, whose end can bring the next one's start."""
+    return queue is not None and queue.definition.trigger_type in _ONE_PROGRAM
+
+
+def _not_opened(who: Applicant, running: list[Serving]) -> str:
+    """A queue of FIRST or DEPTH wants one program at a time, until that has begun to read."""
+    if not is_for_one(who.queue):
+        return ""
+    coming = next((each for each in running if each.q_name == who.q_name and not each.first_open_ms), None)
+    return f"run {coming.run_id} was started for {who.q_name} and has not opened it yet" if coming is not None else ""
+
+
+def decide_start_runs(call: StartRuns, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """The oldest held runs whose lines nothing hinders; whether each may, with those before it, is asked once more."""
+    waiting = sum(line.count for line in facts.lines)
+    free = [line for line in facts.lines if not hindrance(_first(line, call.monitor), facts, call.caps, now)]
+    chosen = heapq.nsmallest(max(1, min(call.limit, MOST_AT_ONCE)), (r for line in free for r in line.run_ids))
+    pauses = [line.cause.until_ms for line in facts.lines if line.cause is not None and line.cause.until_ms > now]
+    errands: list[Call] = [StartRun(run_id=run_id, monitor=call.monitor, caps=call.caps) for run_id in chosen]
+    answer = ToStart(records=[], waiting=waiting, again_ms=min(pauses, default=0), now_ms=now)
+
+    def gathered(replies: list[Reply]) -> Reply:
+        due = [record for reply in replies if isinstance(reply, ToStart) for record in reply.records]
+        return replace(answer, records=due, waiting=waiting - len(due))
+
+    return Decision(answer, errands=errands, gather=gathered)
+
+
+def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """A held run becomes due, unless one before it has taken the place."""
+    record = facts.run
+    if record is None or record.get("state") != HELD:
+        return Decision(ToStart(records=[]))
+    if hindrance(applicant({**record, "monitor": call.monitor}, facts), facts, call.caps, now):
+        return Decision(ToStart(records=[]))
+    due = {**record, "state": DUE, "monitor": call.monitor, "why": "", "process": process_of(record, facts)}
+    return Decision(ToStart(records=[due]), [WriteRun(call.run_id, due, before=record), Serve(served_run(due, facts))])
+
+
+def served_run(record: dict[str, Any], facts: Facts) -> Serving:
+    """A run that has, or may have, a program from now on: as its definition's user, or the asking monitor's."""
+    return Serving(
+        run_id=str(record["run_id"]),
+        q_name=str(record.get("q_name", "")),
+        slot=slot_of(record),
+        monitor=str(record.get("monitor", "")),
+        user=(facts.process.run_as if facts.process is not None else "") or facts.connection.user,
+        is_elsewhere=facts.process is not None and not is_of_this_machine(facts.process),
+    )
+
+
+def _first(line: Line, monitor: str) -> Applicant:
+    return Applicant("", line.slot, line.q_name, line.slot, monitor, line.queue, line.process, line.cause)

@@ -1,0 +1,191 @@
+"""A run is over, and so are its connections: whether it did its work, whether it is tried again, or the queue is held.
+
+A program that fails and leaves messages is started again after a pause that grows, without waiting for TRIGINT. On a
+queue of FIRST or DEPTH, whose close triggers again what is left, programs that remove nothing would be started without
+end (seed 004 calls it the most famous loop): after so many the breaker holds the queue, and says why.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import Process
+from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.enums import BackoutRequeue, Coalesce, UnknownEnd
+from trigmon.mq.replies import Done
+from trigmon.mq.run_states import EXITED, HELD, UNKNOWN
+from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
+from trigmon.rules.model.decision import Decision, Ids, QueueHeld, Told
+from trigmon.rules.model.errands import JudgeRun
+from trigmon.rules.model.facts import (
+    BREAKER,
+    Cause,
+    Facts,
+    Found,
+    Paused,
+    QueueFacts,
+    Selection,
+    Serving,
+    StoredMessage,
+)
+from trigmon.rules.model.run_record import written
+from trigmon.rules.runs.admission import is_for_one, pause_ms, process_of, under_way
+from trigmon.rules.runs.program_tracking import counts
+
+_ON_ITS_OWN = Process(name="")
+_KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
+_BLANK = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0, "exit_status": None}
+_BLANK |= {"signal": None, "stderr_tail": "", "repeats": ""}
+_Record = dict[str, Any]
+
+
+def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
+    """The message that the next program would get, where the breaker may open: the diagnosis names it."""
+    queue = facts.queue
+    if queue is None or not is_for_one(queue) or not _is_left(facts):
+        return None
+    return Selection(queue.definition.name, now)
+
+
+def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What follows from a run's end: nothing, a further try, or the breaker."""
+    serving = facts.itself
+    if serving is None:
+        return Decision(Done())
+    changes: list[AnyChange] = [Unserve(call.run_id)]
+    record = facts.run
+    if record is None:
+        return Decision(Done(), changes)
+    record = {**record, **counts(serving)}
+    changes.append(written(record, now, facts.run))
+    if facts.queue is None or not _tells_something(record):
+        return Decision(Done(), changes)
+    cause = _judged(record, serving, facts, now)
+    changes.append(SetCause(cause))
+    told: tuple[Told, ...] = ()
+    process = facts.process or _ON_ITS_OWN
+    opens = _opens_breaker(cause, process, record, facts)
+    if opens and ("queue", cause.q_name) not in {(pause.what, pause.name) for pause in facts.pauses}:
+        why = _diagnosis(cause, record, facts, found)
+        changes.append(SetPause(Paused("queue", cause.q_name, BREAKER, now, why)))
+        told = (QueueHeld(cause.q_name, why),)
+    tries = opens or (has_failed(record, process) and _tries_again(cause, process, record, facts))
+    if tries and not _is_waited_for(process, facts) and _is_left(facts):
+        changes.append(_next_try(record, process, serving, facts, now, ids))
+    return Decision(Done(), changes, told=told)
+
+
+def has_failed(record: _Record, process: Process) -> bool:
+    """Whether a program ended otherwise than by itself with status 0; UNKNOWN says what an end counts nobody knows."""
+    if record.get("state") == UNKNOWN:
+        return process.unknown is UnknownEnd.RETRY
+    return record.get("exit_status") != 0
+
+
+def _is_waited_for(process: Process, facts: Facts) -> bool:
+    """Whether a run that waits already does what a further try would: each trigger message of EVERY has its own."""
+    return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)
+
+
+def _tells_something(record: _Record) -> bool:
+    """Whether the end says anything of the program: not where it was ended by a person or its monitor's stop."""
+    return record.get("state") in (EXITED, UNKNOWN) and not record.get("was_stopped")
+
+
+def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
+    """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left.
+
+    A success that was never seen on the queue tells neither: its connections may not have named the run. Programs of
+    EVERY that ran side by side and failed have failed once: who waits for a further try waits for no other's failure.
+    """
+    before = facts.cause or Cause(serving.slot, serving.q_name)
+    is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside
+    fruitless = before.fruitless + 1 if is_fruitless else 0
+    process = facts.process or _ON_ITS_OWN
+    if not has_failed(record, process):
+        if record.get("state") == UNKNOWN:
+            return replace(before, fruitless=fruitless)
+        is_unseen = is_fruitless and not serving.first_open_ms
+        return replace(before, failed=0, fruitless=before.fruitless if is_unseen else fruitless, until_ms=0)
+    if before.until_ms > now and not is_for_one(facts.queue):
+        return replace(before, fruitless=fruitless)
+    failed = before.failed + 1
+    return replace(before, failed=failed, fruitless=fruitless, until_ms=now + pause_ms(failed, process.retry_wait_s))
+
+
+def _is_left(facts: Facts) -> bool:
+    """Whether messages wait that the program was started for."""
+    queue = facts.queue
+    return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.unseen
+
+
+def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
+    """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
+    if not process.breaker or not is_for_one(facts.queue):
+        return False
+    return cause.fruitless >= process.breaker or (has_failed(record, process) and cause.fruitless > process.retry)
+
+
+def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
+    """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed.
+
+    On a queue that wants one program, the failed one's own close may have started another: then that is the try.
+    """
+    if is_for_one(facts.queue) and under_way(facts, cause.slot, cause.q_name):
+        return False
+    if not cause.fruitless:
+        return process.retry > 0
+    tries = min(_attempt(record), cause.fruitless) if is_for_one(facts.queue) else _attempt(record)
+    return tries <= process.retry
+
+
+def _attempt(record: _Record) -> int:
+    said = record.get("attempt")
+    return said if isinstance(said, int) else 1
+
+
+def _next_try(record: _Record, process: Process, serving: Serving, facts: Facts, now: int, ids: Ids) -> WriteRun:
+    """The further run of the same trigger message, held until its pause is over."""
+    run_id = f"{now:011x}{ids.message() & 0xFFFFF:05x}"
+    attempt = 1 if serving.committed else _attempt(record) + 1
+    why = f"try {attempt} for the trigger message of run {record['run_id']}, which {record.get('why') or 'ended'}"
+    again = {name: record[name] for name in _KEPT if name in record} | {
+        **_BLANK,
+        "run_id": run_id,
+        "state": HELD,
+        "why": why,
+        "retries": record["run_id"],
+        "attempt": attempt,
+        "recorded_ms": now,
+        "process": process_of(record, facts),
+    }
+    return WriteRun(run_id, again, is_news=True)
+
+
+def _diagnosis(cause: Cause, record: _Record, facts: Facts, found: Found | None) -> str:
+    """Why the queue is held, for a person: what the runs did, what they met, and what would help."""
+    runs = f"{cause.fruitless} run{'s' if cause.fruitless > 1 else ''} of {cause.slot} in a row"
+    said = f"{runs} removed no message, the last {record.get('why') or 'ended'}"
+    if not record.get("first_open_ms"):
+        said += " without having opened the queue"
+    queue = facts.queue
+    message = found.messages[0] if found is not None and found.messages else None
+    if queue is None or message is None:
+        return said
+    return f"{said}; {_met(queue, message)}"
+
+
+def _met(queue: QueueFacts, message: StoredMessage) -> str:
+    definition, count = queue.definition, message.descriptor.backout_count
+    threshold, by = definition.backout_threshold, definition.backout_requeue
+    wait = "1 message waits, and it" if queue.depth == 1 else f"{queue.depth} messages wait, and the first"
+    said = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {count} time{'s' if count != 1 else ''}"
+    if not count:
+        return said
+    if not threshold:
+        return f"{said}, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"
+    if by is not BackoutRequeue.QMGR:
+        return f"{said}; BOTHRESH({threshold}) is the program's to heed: BOREQ(QMGR) would put it aside"
+    return f"{said} of BOTHRESH({threshold})"

@@ -1,0 +1,121 @@
+"""Pausing and resuming what triggering starts: a queue, a process, or everything.
+
+The law of triggering knows nothing of it: a paused queue takes and gives messages, and its trigger messages are
+written. What a pause keeps back is a program: the ledger lets no run become due that a pause concerns
+(:mod:`trigmon.rules.runs.run_ledger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from trigmon.mq.calls import Pause, Pauses, Resume
+from trigmon.mq.errors import AttrValueError, CommandFailed, ObjectTypeError, UnknownObjectName
+from trigmon.mq.replies import Done, Listing
+from trigmon.rules.model.changes import AnyChange, DropPause, SetCause, SetPause
+from trigmon.rules.model.decision import Asked, Decision, Ids
+from trigmon.rules.model.facts import Cause, ConnectionFacts, Facts, Found, Paused, Wants
+from trigmon.rules.model.resolve_name import base_queue
+
+QUEUE, PROCESS, EVERYTHING = "queue", "process", "everything"
+LONGEST_REASON = 256
+
+
+def wants_pause(call: Pause | Resume, connection: int) -> Wants:
+    """A queue's name is resolved, so an alias pauses its base queue; any other name is none of a queue."""
+    return Wants(connection, call.name if call.what == QUEUE else "", everything=True)
+
+
+def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Starting is paused from now on. Whoever paused before has said who and why: that is not overwritten."""
+    what, name = _subject(call, facts)
+    processes = facts.world.processes if facts.world is not None else ()
+    if what == PROCESS and all(process.name != name for process in processes):
+        raise UnknownObjectName(f"PROCESS({name})")
+    reason = checked_reason(call.reason)
+    before = _pause_of(what, name, facts)
+    if before is not None:
+        raise CommandFailed(f"{before}; resume it first")
+    pause = Paused(what, name, who(facts.connection), now, reason)
+    return Decision(Done(), [SetPause(pause)], told=(Asked("starting paused", {**_told(pause), "reason": reason}),))
+
+
+def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Starting goes on, as far as no other pause concerns it."""
+    what, name = _subject(call, facts)
+    before = _pause_of(what, name, facts)
+    if before is None:
+        raise CommandFailed(f"{what} {name}".rstrip() + " is not paused")
+    told = _told(before) | {"by": who(facts.connection), "paused_by": before.by, "paused_ms": str(before.since_ms)}
+    changes: list[AnyChange] = [DropPause(what, name)]
+    if before.is_breaker:  # what was counted against it begins anew
+        changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
+    return Decision(Done(), changes, told=(Asked("starting resumed", told),))
+
+
+def decide_pauses(call: Pauses, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """What is paused, everything first, the rest by name."""
+    return Decision(Listing(rows=rows(facts.pauses)))
+
+
+def rows(pauses: Iterable[Paused]) -> list[dict[str, Any]]:
+    """Pauses as they are shown."""
+    return [
+        {
+            "what": pause.what,
+            "name": pause.name,
+            "by": pause.by,
+            "since_ms": pause.since_ms,
+            "reason": pause.reason,
+            "paused": str(pause),
+        }
+        for pause in sorted(pauses, key=lambda pause: (pause.what, pause.name))
+    ]
+
+
+def pauses_of(facts: Facts, q_name: object, process_name: object) -> list[Paused]:
+    """Those that keep runs for this queue and of this process from being started."""
+    return [pause for pause in facts.pauses if pause.concerns(q_name, process_name)]
+
+
+def paused(facts: Facts, q_name: object, process_name: object) -> str:
+    """The same for a person; blank where nothing is paused."""
+    return "; ".join(map(str, pauses_of(facts, q_name, process_name)))
+
+
+def checked_reason(reason: str) -> str:
+    """What a person may give as the reason. Raises AttrValueError (4005)."""
+    reason = reason.strip()
+    if len(reason) > LONGEST_REASON or not reason.isprintable():
+        raise AttrValueError(f"a reason is one line of at most {LONGEST_REASON} characters")
+    return reason
+
+
+def who(connection: ConnectionFacts) -> str:
+    """The user as the kernel knows it; a rehearsal's connections have applications only."""
+    return connection.user or connection.application or "nobody"
+
+
+def _subject(call: Pause | Resume, facts: Facts) -> tuple[str, str]:
+    """What is meant, a queue by the name of the local queue behind it."""
+    if call.what == EVERYTHING:
+        if call.name:
+            raise ObjectTypeError(f"everything has no name, and {call.name!r} was said")
+        return EVERYTHING, ""
+    if call.what == PROCESS:
+        return PROCESS, call.name
+    if call.what != QUEUE:
+        raise ObjectTypeError(f"{call.what!r}: known are {QUEUE}, {PROCESS} and {EVERYTHING}")
+    queue, route = base_queue(call.name, facts)
+    if route is not None:
+        raise ObjectTypeError(f"{call.name} is a remote queue: nothing is started for it here")
+    return QUEUE, queue.definition.name
+
+
+def _pause_of(what: str, name: str, facts: Facts) -> Paused | None:
+    return next((pause for pause in facts.pauses if (pause.what, pause.name) == (what, name)), None)
+
+
+def _told(pause: Paused) -> dict[str, str]:
+    return {"what": pause.what, "name": pause.name, "by": pause.by}

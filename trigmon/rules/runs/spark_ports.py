@@ -1,0 +1,115 @@
+"""On which addresses a Spark driver listens, and whether it asks who speaks to it. Pure.
+
+Whoever may speak to a driver's ports runs code as its user: Spark's own RPC and block transfer take what they are sent.
+So every driver that trigmon starts asks for a secret and listens on the loopback interface alone, unless its definition
+says otherwise itself. A driver of a cluster has to be reached by its executors, and the secret is the cluster's, so
+there both are the definition's to say. Source: Spark's documentation of its security, and SecurityManager of Spark 4.3,
+which makes the secret itself for a local master.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from trigmon.mq.attributes import ATTRIBUTES, Process
+from trigmon.mq.enums import ApplType, ObjectType, SparkDeployMode, SparkStart
+from trigmon.rules.runs import check_spark
+
+LOOPBACK = "127.0.0.1"
+AUTHENTICATE = "spark.authenticate"
+ADDRESSES = ("spark.driver.host", "spark.driver.bindAddress")
+PAGE_ADDRESS = "SPARK_LOCAL_IP"
+"""The variable that says where the driver's page listens; no setting does."""
+
+_LOCAL = re.compile(r"local(\[.*\])?")
+
+
+def is_local(master: str) -> bool:
+    """Whether all of Spark with this master is one Java machine; blank is Spark's default, ``local[*]``."""
+    return not master or bool(_LOCAL.fullmatch(master))
+
+
+def closing(master: str, said: Mapping[str, str]) -> dict[str, str]:
+    """The settings that close a driver with this master to others; what is said already stays as it is."""
+    if not is_local(master):
+        return {}
+    return {
+        key: value
+        for key, value in ({AUTHENTICATE: "true"} | dict.fromkeys(ADDRESSES, LOOPBACK)).items()
+        if key not in said
+    }
+
+
+def opened(said: Mapping[str, str]) -> list[str]:
+    """The settings, as ``key=value``, by which a driver listens beyond loopback, or asks nobody who speaks to it."""
+    found = [f"{key}={said[key]}" for key in ADDRESSES if key in said and not is_loopback(said[key])]
+    if said.get(AUTHENTICATE, "true").strip().lower() != "true":
+        found.append(f"{AUTHENTICATE}={said[AUTHENTICATE]}")
+    return found
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only programs of this machine reach it. A name is one only where no resolver is asked for it."""
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def open_to_others(process: Process) -> Iterator[str]:
+    """What of a definition has its driver listen beyond loopback, or take work from anybody; each as it is told."""
+    if process.appl_type != ApplType.SPARK or check_spark.is_warm(process):
+        return  # no driver of its own
+    said, variables = _pairs(process.spark_conf), _pairs(process.spark_environment)
+    if not is_of_this_machine(process):
+        if AUTHENTICATE not in said:
+            yield f"SPKMASTER({_master(process)}) without {AUTHENTICATE}=true"
+        said = {key: value for key, value in said.items() if key == AUTHENTICATE}  # its cluster has to reach it
+    elif (address := variables.get(PAGE_ADDRESS)) and not is_loopback(address):
+        yield f"SPKENV({PAGE_ADDRESS}={address})"
+    yield from (f"SPKCONF({each})" for each in opened(said))
+
+
+def warning(name: str, attributes: Mapping[str, Any]) -> str:
+    """Return the sentence for a person who defines such a process, "" where its driver is closed to others."""
+    table = ATTRIBUTES[ObjectType.PROCESS]
+    known = {key: table[key].read(value, name) for key, value in attributes.items() if key in table}
+    opened = " ".join(open_to_others(Process(name=name, **known)))
+    return f"PROCESS {name} has a Spark driver that strangers may speak to: {opened}" if opened else ""
+
+
+def closed(process: Process) -> tuple[str, str]:
+    """SPKCONF and SPKENV without what opens the driver; for a cluster's, with the setting that closes it."""
+    if not is_of_this_machine(process):
+        kept = _without(process.spark_conf, (AUTHENTICATE,))
+        return f"{kept} {AUTHENTICATE}=true".strip(), process.spark_environment
+    opens = [each.partition("=")[0] for each in opened(_pairs(process.spark_conf))]
+    return _without(process.spark_conf, opens), _without(process.spark_environment, (PAGE_ADDRESS,))
+
+
+def is_of_this_machine(process: Process) -> bool:
+    """Return whether all processes of a run are on the monitor's machine, as far as its definition says."""
+    if process.appl_type != ApplType.SPARK:
+        return True
+    is_here = process.spark_start != SparkStart.REST and process.spark_deploy_mode != SparkDeployMode.CLUSTER
+    return is_here and is_local(_master(process))
+
+
+def _master(process: Process) -> str:
+    return process.spark_master or _pairs(process.spark_conf).get("spark.master", "")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The words ``key=value`` of a text; none where its words are wrong, which is told elsewhere."""
+    try:
+        return {key: value for key, equals, value in (word.partition("=") for word in shlex.split(text)) if equals}
+    except ValueError:
+        return {}
+
+
+def _without(text: str, keys: Collection[str]) -> str:
+    return shlex.join(word for word in shlex.split(text) if word.partition("=")[0] not in keys)

@@ -1,0 +1,175 @@
+"""Who is in, who may come in, and who is told at the door that there is no room.
+
+A connection takes a place from the moment it was accepted. Those who say hello above the number allowed are told 2025;
+of those a few are heard, and when the step is full as well the rest is told without having been asked anything, so
+nobody is left waiting in the kernel. Some places more are kept for root, the daemon's user, administrators and
+monitors: whoever fills the house cannot keep those out who could end it. And nobody but an administrator takes more
+than a user's share of the places, of open objects and of dynamic queues; all who come over TCP are one user there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trigmon.mq.errors import MQError
+from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
+from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.sessions import Identity, Session
+from trigmon.server.connection import Connection
+from trigmon.server.peer_identity import Peer
+from trigmon.settings import ServerSettings
+from trigmon.wire import codec
+
+ON_THE_STEP = 32
+"""Connections that are accepted above the number allowed, only to hear that in answer to their hello."""
+
+KEPT = 8
+"""Places above the number allowed, for root, the daemon's user, administrators and monitors."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What one user may have at most; of ``handles`` and ``dynamic_queues`` 0 is any number. None: see the methods."""
+
+    connections: int | None = None
+    over_tcp: int | None = None
+    handles: int = 0
+    dynamic_queues: int = 0
+
+    @classmethod
+    def of(cls, server: ServerSettings) -> Shares:
+        """As the settings say."""
+        return cls(
+            server.max_connections_per_user,
+            server.max_connections_over_tcp,
+            server.max_handles_per_user,
+            server.max_dynamic_queues_per_user,
+        )
+
+    def places(self, peer: Peer, room: int) -> int:
+        """How many of ``room`` places the user of this peer may take: half of them, and all of TCP a quarter."""
+        if peer.administrator:
+            return room + KEPT
+        said, part = (self.over_tcp, 4) if peer.uid < 0 else (self.connections, 2)
+        return min(room, max(1, room // part) if said is None else said) + (KEPT if peer.monitor else 0)
+
+
+class Guests:
+    """The connections of one queue manager. ``room`` is how many may have said hello, but for administrators."""
+
+    def __init__(self, manager: QueueManager, room: int, version: str, shares: Shares | None = None) -> None:
+        # In the order they came: what is done with all of them is done in an order that can be told again.
+        self.connections: dict[Connection, None] = {}
+        self.room = room
+        self._manager = manager
+        self._version = version
+        self._arriving: set[Connection] = set()
+        # By the id it has said, from then on; None until it has its session.
+        self._by_client_id: dict[str, Session | None] = {}
+        self._shares = shares or Shares()
+        # Of each user, -1 being all who cannot be told: accepted connections, and those that have said hello.
+        self._accepted: Counter[int] = Counter()
+        self._inside: Counter[int] = Counter()
+
+    # -- places -------------------------------------------------------------------------------------------
+
+    def may_enter(self, peer: Peer) -> bool:
+        """Whether an accepted connection of this peer may speak at all."""
+        present = len(self.connections) + len(self._arriving)
+        if present >= self.room + ON_THE_STEP + (KEPT if peer.monitor else 0):
+            return False
+        return self._accepted[peer.uid] < self._shares.places(peer, self.room) + ON_THE_STEP
+
+    def expect(self, connection: Connection) -> None:
+        """Counts a connection that was accepted and has not begun."""
+        self._arriving.add(connection)
+        self._accepted[connection.peer.uid] += 1
+
+    def began(self, connection: Connection) -> None:
+        """Keeps a connection until its last moment."""
+        self._arriving.discard(connection)
+        self.connections[connection] = None
+
+    def gone(self, connection: Connection) -> None:
+        """Gives the place of a connection free; its session may still have to be backed out."""
+        if connection in self._arriving or connection in self.connections:
+            self._accepted[connection.peer.uid] -= 1
+        self._arriving.discard(connection)
+        self.connections.pop(connection, None)
+        if connection.disconnected and connection.session is not None:
+            self.forget([connection.session])
+
+    def forget(self, sessions: Iterable[Session]) -> None:
+        """Lets the client ids of sessions that are over be used again."""
+        for session in sessions:
+            if self._by_client_id.get(session.identity.client_id) is session:
+                del self._by_client_id[session.identity.client_id]
+                self._inside[session.identity.uid] -= 1
+
+    def no_room(self, peer: Peer) -> Refused:
+        """What is said to those for whom there is no place."""
+        about = f"{self.room} connections are open, and this queue manager lets no more in (server.max_connections)"
+        share = self._shares.places(peer, self.room)
+        if max(self._accepted[peer.uid], self._inside[peer.uid]) >= share:
+            who, key = (peer.user, "per_user") if peer.uid >= 0 else ("all who come over TCP together", "over_tcp")
+            about = f"{who} may have {share} connections of {self.room}, and has them (server.max_connections_{key})"
+        return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
+
+    # -- the greeting -------------------------------------------------------------------------------------
+
+    def claim(self, connection: Connection, hello: codec.Hello) -> Identity | Refused:
+        """Who a client is, the kernel said; what it is called, it says itself, and that is its own from now on."""
+        peer = connection.peer
+        if hello.protocol != codec.PROTOCOL_VERSION:
+            return codec.other_version(hello, self._version)
+        is_full = len(self._by_client_id) >= self.room + (KEPT if peer.monitor else 0)
+        if is_full or self._inside[peer.uid] >= self._shares.places(peer, self.room):
+            return self.no_room(peer)
+        if hello.client_id in self._by_client_id:
+            # Outcomes of units of work are kept by it: two at once would settle, and ask for, each other's.
+            about = f"client_id {hello.client_id[:64]!r} is another live connection's: choose one at random for each"
+            return Refused(reason=int(Reason.ALREADY_CONNECTED), about=about)
+        self._by_client_id[hello.client_id] = None
+        self._inside[peer.uid] += 1
+        return Identity(
+            client_id=hello.client_id,
+            application=hello.application,
+            pid=peer.pid if peer.pid > 0 else hello.pid,
+            uid=peer.uid,
+            user=peer.user,
+            run_id=hello.run_id,
+            administrator=peer.administrator,
+            monitor=peer.monitor,
+            setter=peer.setter,
+            max_handles=0 if peer.administrator else self._shares.handles,
+            max_dynamic_queues=0 if peer.administrator else self._shares.dynamic_queues,
+        )
+
+    def enter(self, identity: Identity) -> Session | Refused:
+        """The session of who has a claim. Asks the queue manager, so it is done where that is asked."""
+        try:
+            return self._manager.connect(identity)
+        except MQError as error:
+            return Refused(reason=error.reason, about=error.about)
+
+    def greet(
+        self, connection: Connection, client_id: str, entered: Session | Refused, frame_limit: int
+    ) -> codec.Welcome | Refused:
+        """Gives the connection its session, or its claim up."""
+        if isinstance(entered, Refused):
+            del self._by_client_id[client_id]
+            self._inside[connection.peer.uid] -= 1
+            return entered
+        entered.attachment = connection
+        connection.session = self._by_client_id[client_id] = entered
+        return codec.Welcome(
+            protocol=codec.PROTOCOL_VERSION,
+            q_mgr_name=self._manager.name,
+            server_version=self._version,
+            administrator=connection.peer.administrator,
+            monitor=connection.peer.monitor,
+            frame_limit=frame_limit,
+        )

@@ -1,0 +1,186 @@
+"""What clients may keep in the daemon's memory, all of them together: calls not yet performed, replies not yet read.
+
+A turn's own load is a matter of what its calls may bring, for the length of a message is known only when it was got.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from trigmon.mq.calls import Call, Get, GetMany, PutMany
+from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES
+
+INTAKE_BYTES = 64 * 1024 * 1024
+"""Calls that lie unperformed, and the long frames that have begun, of all connections together."""
+
+UNREAD_BYTES = 256 * 1024 * 1024
+"""Replies that lie unread, of all connections together; above it those are cut that have read nothing for longest."""
+
+TURN_MESSAGES = 256
+TURN_BYTES = 4 * 1024 * 1024
+"""What one turn may hold: longer ones would make everybody wait for their end."""
+
+TURN_REPLIES = 256 * 1024 * 1024
+MOST_OF_ONE = 16 * 1024 * 1024
+"""What the gets of one turn may bring when each message is as long as it can be, and how much of that one get is."""
+
+
+def messages_of(call: Call) -> int:
+    """How many messages a call is about at most; 1 for a call that is about none."""
+    if isinstance(call, PutMany):
+        return max(1, len(call.bodies))
+    if isinstance(call, GetMany):
+        return max(1, min(call.count, MOST_MESSAGES))
+    return 1
+
+
+def longest_reply(call: Get | GetMany, longest_message: int) -> int:
+    """How many bytes the reply to a get can have."""
+    if isinstance(call, GetMany):
+        return max(MOST_BYTES, longest_message)
+    return longest_message if call.max_length < 0 else min(call.max_length, longest_message)
+
+
+class Room:
+    """What is left of a turn; it is passed by one call at most."""
+
+    __slots__ = ("messages", "replies", "size")
+
+    def __init__(self) -> None:
+        self.messages = TURN_MESSAGES
+        self.size = TURN_BYTES
+        self.replies = TURN_REPLIES
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another call goes in."""
+        return self.messages > 0 and self.size > 0 and self.replies > 0
+
+
+class Sender(Protocol):
+    """A connection, as one that brings bytes."""
+
+    @property
+    def user(self) -> int:
+        """The number of its user, by whom memory is shared out."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether what it brings would be performed as soon as it is there."""
+
+    def go_on(self) -> bool:
+        """It may try again; whether it was given what it asked for."""
+
+
+class Intake:
+    """The budget of what came in and was not yet performed.
+
+    One half is anybody's. The other is for long frames of those who have nothing else in hand: such a frame ends or is
+    cut for being late, and then is performed, so this half becomes free again whatever clients do. One such frame
+    finds room always. What is on its way of one user's frames is half of the budget at most, so that a user who sends
+    long frames slowly keeps no other user's waiting.
+    """
+
+    def __init__(self, longest_frame: int) -> None:
+        self.held = 0
+        self._promised: Counter[int] = Counter()  # by user; who has none is not in it
+        self._waiting: dict[Sender, int] = {}  # and how much each asks for
+        self.suit(longest_frame)
+
+    def suit(self, longest_frame: int) -> None:
+        """Suits the budget to the longest frame there may be."""
+        self.budget = max(INTAKE_BYTES, 4 * longest_frame)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether clients are to send ahead as little as possible."""
+        return self.held > self.budget // 2
+
+    def keep(self, size: int) -> None:
+        """Counts what is there already."""
+        self.held += size
+
+    def admit(self, sender: Sender, size: int) -> bool:
+        """Counts what is about to come; without room the sender waits its turn and is told to go on."""
+        if not self._has_room(sender, size):
+            self._waiting[sender] = size
+            return False
+        self._waiting.pop(sender, None)
+        self._promised[sender.user] += size
+        self.held += size
+        return True
+
+    def _has_room(self, sender: Sender, size: int) -> bool:
+        if self._is_over_share(sender.user, size):
+            return False
+        if not sender.is_idle:
+            return self.held + size <= self.budget // 2
+        return self.held + size <= self.budget or not self._promised
+
+    def _is_over_share(self, user: int, size: int) -> bool:
+        promised = self._promised.get(user, 0)
+        return promised > 0 and promised + size > self.budget // 2
+
+    def came(self, sender: Sender, size: int) -> None:
+        """What was admitted has come and is counted as kept, or never will."""
+        self._promised[sender.user] -= size
+        if not self._promised[sender.user]:
+            del self._promised[sender.user]
+        self.give_back(size)
+
+    def give_back(self, size: int) -> None:
+        """What was performed, or never will be; whoever waits for room may go on, the first first."""
+        self.held -= size
+        for sender, wanted in list(self._waiting.items()):
+            if sender not in self._waiting or self._is_over_share(sender.user, wanted):
+                continue
+            if not sender.go_on() and sender.is_idle:
+                return
+
+    def forget(self, sender: Sender) -> None:
+        """It waits no longer."""
+        self._waiting.pop(sender, None)
+
+
+class Reader(Protocol):
+    """A connection, as one that is owed replies."""
+
+    @property
+    def user(self) -> int:
+        """The number of its user, by whom memory is shared out."""
+
+    @property
+    def unread_since(self) -> float:
+        """Since when it has read nothing, on the loop's clock."""
+
+    @property
+    def unread_bytes(self) -> int:
+        """How much it has not read."""
+
+
+R = TypeVar("R", bound=Reader)
+
+
+def to_be_cut(readers: Iterable[R], most_bytes: int = UNREAD_BYTES) -> list[R]:
+    """Of those who do not keep up: who must go so that no more than ``most_bytes`` lie unread.
+
+    It is always the slowest of the user for whom most lies unread.
+    """
+    slowest: dict[int, deque[R]] = {}
+    unread: Counter[int] = Counter()
+    for reader in sorted(readers, key=lambda reader: reader.unread_since):
+        slowest.setdefault(reader.user, deque()).append(reader)
+        unread[reader.user] += reader.unread_bytes
+    over = unread.total() - most_bytes
+    cut = []
+    while over > 0 and slowest:
+        user = max(slowest, key=lambda user: unread[user])
+        reader = slowest[user].popleft()
+        cut.append(reader)
+        over -= reader.unread_bytes
+        unread[user] -= reader.unread_bytes
+        if not slowest[user]:
+            del slowest[user]
+    return cut

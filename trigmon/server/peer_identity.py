@@ -1,0 +1,148 @@
+"""Who a peer is, whether it may administer, and whether it may be a trigger monitor.
+
+On the Unix socket the kernel says who is there (SO_PEERCRED, unix(7)), whatever the peer says of itself; who may be
+there at all is the socket's mode. Putting and getting is for all who come in. Defining, altering, deleting, clearing
+and moving is for root, for the daemon's own user, and for those the settings name; so are pausing, resuming, and
+ending or repeating runs, giving back what a connected job has reserved, and setting a message's context, by which it
+seems another's. MQSET, which can switch triggering off, is for those too, and for those whom the settings name for it
+(MQ's authority ``+set``, which ``+put +get`` does not include). A monitor runs programs by what the ledger of runs
+says, so writing there is for administrators, and for the accounts the settings name as monitors'. Over TCP nobody
+proves who he is, so nobody there is an administrator, a monitor, or has MQSET.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import socket
+import struct
+from dataclasses import dataclass
+
+from trigmon.server.exit_status import CannotStart
+
+_CREDENTIALS = struct.Struct("3i")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The other end of a connection: process and user as the kernel knows them, -1 and "" where it does not."""
+
+    pid: int = -1
+    uid: int = -1
+    gid: int = -1
+    user: str = ""
+    administrator: bool = False
+    monitor: bool = False
+    setter: bool = False
+    address: str = ""
+
+    def __str__(self) -> str:
+        return self.address or f"pid {self.pid} of {self.user}"
+
+
+class Named:
+    """Who a setting names: users' names, users' numbers, and ``%group`` names."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._users = {name for name in names if not name.startswith("%")}
+        self._groups = {name[1:] for name in names if name.startswith("%")}
+
+    def has(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user is one of them."""
+        if user in self._users or str(uid) in self._users:
+            return True
+        return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
+
+
+class Authority:
+    """The rule for administrators and monitors; see :class:`Named` for what their lists hold.
+
+    Raises CannotStart for an administrator or a setter that this machine does not have. A monitor's account may come
+    later.
+    """
+
+    def __init__(
+        self, administrators: list[str], monitors: list[str] | None = None, setters: list[str] | None = None
+    ) -> None:
+        for key, names in (("administrators", administrators), ("setters", setters or [])):
+            for name in names:
+                _check_known(f"server.{key}", name)
+        self._administrators = Named(administrators)
+        self._monitors = Named(monitors or [])
+        self._setters = Named(setters or [])
+
+    def peer(self, connection: socket.socket) -> Peer:
+        """Who is at the other end of an accepted connection."""
+        if connection.family != socket.AF_UNIX:
+            host, port = connection.getpeername()[:2]
+            return Peer(address=f"{host}:{port}")
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, uid, gid = _CREDENTIALS.unpack(raw)
+        if uid == -1:
+            # The peer's user has no number in our user namespace: a stranger, whoever it is.
+            return Peer(pid=pid)
+        user = user_name(uid)
+        return Peer(
+            pid,
+            uid,
+            gid,
+            user,
+            administrator=self.administers(uid, gid, user),
+            monitor=self.monitors(uid, gid, user),
+            setter=self.sets(uid, gid, user),
+        )
+
+    def administers(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user may change objects."""
+        return uid in (0, os.geteuid()) or self._administrators.has(uid, gid, user)
+
+    def monitors(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user may write the run ledger."""
+        return self.administers(uid, gid, user) or self._monitors.has(uid, gid, user)
+
+    def sets(self, uid: int, gid: int, user: str) -> bool:
+        """Whether this user may set attributes by MQSET."""
+        return self.administers(uid, gid, user) or self._setters.has(uid, gid, user)
+
+
+def _check_known(key: str, name: str) -> None:
+    """Raises CannotStart. A user's number needs no name: in a container many have none."""
+    try:
+        if name.startswith("%"):
+            grp.getgrnam(name[1:])
+        elif not name.isdecimal():
+            pwd.getpwnam(name)
+    except KeyError:
+        what = f"group {name[1:]!r}" if name.startswith("%") else f"user {name!r}"
+        raise CannotStart(f"{key}: there is no {what} on this machine") from None
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or its number where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def group_names(user: str, gid: int) -> set[str]:
+    """The groups of a user: the one of its process, and those the system's database puts it in."""
+    try:
+        numbers = os.getgrouplist(user, gid)
+    except OSError:
+        numbers = [gid]
+    return {name for number in numbers if (name := group_name(number))}
+
+
+def group_name(gid: int) -> str:
+    """The name of a group, empty where it has none."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return ""
+
+
+def group_number(name: str) -> int:
+    """The number of a group named by name or number. Raises KeyError when there is none of this name."""
+    return int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid

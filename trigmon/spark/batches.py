@@ -1,0 +1,399 @@
+"""A queue in batches, for a job without streaming: each a reservation, a DataFrame, and settled behind its block.
+
+>>> with batches(spark, "ORDERS") as waiting:  # doctest: +SKIP
+...     for batch in waiting:
+...         with batch:  # settled at its end; what fails in it is tried again, then halved
+...             write_batch(batch.frame, "/data/orders", batch.id)
+
+What is promised: a batch is written at least once, and comes again, the very same and by the same ``id``, where the job
+died between the sink's commit and the settling. It is in the sink exactly once when the sink takes a batch of one id
+once. :func:`~trigmon.spark.file_table.write_batch` does; a Delta table does with ``txnAppId`` and
+``txnVersion=batch.number``; a database does with the id in the transaction. A sink that fails must have nothing of the
+batch: what is halved then comes again in other batches.
+
+A message that kills the job that reads it is found too (:mod:`trigmon.spark.poison_search.crash_search`), where the
+sink can be asked to ``refuse`` a batch, as :func:`~trigmon.spark.file_table.refuse_batch` does: the messages of a batch
+that jobs died over are then written in parts, under other ids and all with the same ``number``. Without it the batch
+comes as it is, ever again, until the breaker holds the queue.
+
+The driver holds one connection for all of it: it stands behind the reservation, and the queue is open for input from
+the first batch to the last, so it is closed once, and empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trigmon.client.address import connect, default_address
+from trigmon.client.connection import Connection
+from trigmon.client.queue import Queue
+from trigmon.client.reservation import Reservation
+from trigmon.client.triggered import triggered
+from trigmon.mq.calls import Display, Reject
+from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Listing, Settled
+from trigmon.rules.model.reservation import Ordinals, cut
+from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
+from trigmon.spark.poison_search import bisect
+from trigmon.spark.poison_search.bisect import Search, Step
+from trigmon.spark.poison_search.crash_search import is_bad
+from trigmon.spark.poison_search.parts import Parting, Refuse, batch_id, units_of, why_bad
+from trigmon.spark.progress import Line
+from trigmon.spark.retry import IN_USE_S, when_free
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Rejected(NamedTuple):
+    """A message that was set aside: onto the backout queue, or the dead-letter queue where there is none."""
+
+    msg_id: bytes
+    why: str
+
+
+@contextmanager
+def batches(
+    spark: SparkSession,
+    queue: str | None = None,
+    *,
+    qmgr: str | None = None,
+    consumer: str | None = None,
+    max_rows: int = MAX_ROWS,
+    max_bytes: int = MAX_BYTES,
+    groups: bool = False,
+    attempts: int = 2,
+    refuse: Refuse | None = None,
+    wait_interval_ms: int = 0,
+    options: dict[str, Any] | None = None,
+    schema: str | None = None,
+    shows_progress: bool = True,
+) -> Iterator[Batches]:
+    """The batches of a queue until it is found empty; without a name, of the queue whose trigger started this job.
+
+    ``consumer`` is the name by which the job finds again what an earlier run reserved and did not settle (default: the
+    process's name, else the program's): two jobs at a time need two. ``wait_interval_ms`` is how long to wait for a
+    message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
+    ``refuse(id)`` says of a batch that the sink has it already (False) or never takes it from now on (True).
+    ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
+    ``shows_progress``: on a terminal, a line tells how far it is.
+    Raises MQError: ObjectInUse where another job has the consumer's name.
+    """
+    cause = triggered()
+    name = queue or (cause.q_name if cause else "")
+    if not name:
+        raise UnknownObjectName("no queue was named, and no trigger started this job")
+    who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
+    where = concrete(qmgr or default_address())
+    with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
+        source = Source(spark, where, opened.q_name, options or {}, schema)
+        search = Search(max_rows, attempts)
+        parting = Parting(connection, whole_groups=groups, refuse=refuse)
+        line = Line(opened.q_name, is_wanted=shows_progress)
+        try:
+            yield Batches(connection, opened, source, who, search, parting, max_bytes, groups, wait_interval_ms, line)
+        finally:
+            line.end()
+
+
+class Source(NamedTuple):
+    """How the messages of a queue become DataFrames."""
+
+    spark: SparkSession
+    address: str
+    queue: str
+    options: dict[str, Any]
+    schema: str | None
+
+    def reader(self, of: Any, **more: Any) -> Any:
+        """``spark.read`` or ``spark.readStream`` with all that is to be said to the data source."""
+        register(self.spark)
+        reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
+        if run := os.environ.get("TRIGMON_RUN"):
+            reader = reader.option("run", run)
+        for name, value in {**self.options, **more}.items():
+            reader = reader.option(name, value)
+        return reader.schema(self.schema) if self.schema else reader
+
+
+class Batches:
+    """An iterator of batches. ``settled`` and ``rows`` are how many batches and messages were settled so far.
+
+    ``rejected`` are the messages that were set aside on the way.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        queue: Queue,
+        source: Source,
+        consumer: str,
+        search: Search,
+        parting: Parting,
+        max_bytes: int,
+        groups: bool,
+        wait_interval_ms: int,
+        line: Line,
+    ) -> None:
+        self.settled = self.rows = 0
+        self.rejected: list[Rejected] = []
+        self.source = source
+        self.consumer = consumer
+        self.groups = groups
+        self.search = search
+        self._parting = parting
+        self._before: str | None = None
+        self._connection = connection
+        self._queue = queue
+        self._max_bytes = max_bytes
+        self._wait_ms = wait_interval_ms
+        self.line = line
+        self._at_work: Batch | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        while (batch := self.next()) is not None:
+            yield batch
+
+    def next(self) -> Batch | None:
+        """The next batch, or the one that failed once more, or None when the queue is empty."""
+        if self._at_work is not None and not self._at_work.ended:
+            raise RuntimeError("the batch before was not worked off: say 'with batch:' around its work")
+        self._at_work = None
+        try:
+            while (batch := self._begun()) is None:
+                pass
+        except NoMsgAvailable:
+            self.tell()
+            return None
+        self._at_work = batch
+        self.tell(batch.number, batch.count)
+        return batch
+
+    def _begun(self) -> Batch | None:
+        """A batch to work on, or None where something else was to be done with what is reserved, and was."""
+        if self._before is None:
+            self._before = next((row["by"] for row in self.reservations()), "")
+        made = self._reserved()
+        if not self._parting.is_due(made):
+            return Batch(self, made)
+        there = self._parting.written(made)
+        if there is not None:
+            left = made.left
+            made.settle(there[0], there[1] - there[0])
+            self.done(left - made.left, is_part=True)
+            return None
+        part = self._parting.next(made)
+        if is_bad(part, made.settled, self._threshold()):
+            cause = triggered()
+            process_name = cause.process_name if cause else ""
+            why = why_bad(self._connection, part, self._queue.q_name, process_name, self._before)
+            self._tell_of(made.number, part.end - part.first, f"set aside: {why}")
+            for ordinal in range(part.first, part.end):
+                self._reject(made.number, ordinal, why)
+            return None
+        made.attempt(part.first, part.end - part.first)
+        return Batch(self, made, (part.first, part.end))
+
+    def done(self, rows: int, *, is_part: bool = False) -> None:
+        """A batch of so many rows was settled; how large a part was says nothing of how large the next may be."""
+        self.search.succeeded(self.search.max_rows if is_part else rows)
+        self.settled, self.rows = self.settled + 1, self.rows + rows
+
+    def interrupted(self, made: Reservation, part: Ordinals) -> bool:
+        """Who ends a part from outside says nothing of what it worked on; returns whether the sink has it.
+
+        Then it is settled. Else the sink never takes it any more, and it goes back to the queue, to come again in a
+        batch of another id. Where that fails too, it is left to the next job, as if this one had died over it.
+        """
+        with suppress(Exception):  # what is to be told is the interrupt
+            left = made.left
+            if self._parting.is_there(made, part):
+                made.settle(part[0], part[1] - part[0])
+                self.done(left - made.left, is_part=True)
+                return True
+            made.release(part[0], part[1] - part[0], counts=False)
+        return False
+
+    def tell(self, reservation: int = 0, reserved: int = 0) -> None:
+        """On a terminal, how far it is, and what is reserved now."""
+        if self.line.is_shown:
+            self.line.show(self.settled, self.rows, self._row()["current_q_depth"], reservation, reserved)
+
+    def _reserved(self) -> Reservation:
+        try:
+            return when_free(self._reserve, IN_USE_S)
+        except NoMsgAvailable:
+            if not self._wait_ms:
+                raise
+        self._queue.get(browse_first=True, wait_interval_ms=self._wait_ms)
+        return when_free(self._reserve, IN_USE_S)
+
+    def _reserve(self) -> Reservation:
+        return self._queue.reserve(
+            self.consumer,
+            max_messages=self.search.limit,
+            max_bytes=self._max_bytes,
+            whole_groups=self.groups,
+            token=new_id(),
+        )
+
+    def stream(self) -> DataFrame:
+        """A streaming frame of the queue, whose first batch is as large as the search for what fails allows."""
+        limit = self.search.limit
+        more = {"consumer": self.consumer, "groups": self.groups, "maxBytes": self._max_bytes}
+        rows = {"maxRows": max(limit, self.search.max_rows), "firstRows": limit}
+        return self.source.reader(self.source.spark.readStream, **more, **rows).load()
+
+    def unheld(self) -> int | None:
+        """The number of what is reserved, as soon as the process that held it is gone; None where nothing is."""
+        until = time.monotonic() + IN_USE_S
+        while (found := self.reservations()) and found[0]["held"] and time.monotonic() < until:
+            time.sleep(0.05)
+        return int(found[0]["reservation"]) if found else None
+
+    def reservations(self) -> list[dict[str, Any]]:
+        """What the consumer has reserved of the queue: one reservation, or none."""
+        return [r for r in self._connection.reservations(self._queue.q_name) if r["consumer"] == self.consumer]
+
+    def failed(self, number: int, error: BaseException, part: Ordinals | None = None) -> bool:
+        """Decides what becomes of a batch, or a part of one, that failed; False: the error must be told.
+
+        Where Spark is gone, this job has died over it as one that is killed: it is left to the next.
+        """
+        if not answers(self.source.spark, error):
+            return False
+        row = next((r for r in self.reservations() if r["reservation"] == number), None)
+        if row is None:
+            return True  # an operator gave it back, or all of it has been settled
+        begin, behind = part or (0, row["count"])
+        found = cut(row["left_ordinals"], begin, behind)
+        if not found:
+            return True
+        if part is not None:
+            self._parting.failed(part)
+        units = units_of(self._connection, number, found, self.groups)
+        is_lone = len(units) == 1
+        threshold = self._threshold() if is_lone else 0
+        is_over = bool(threshold) and _backouts(self._connection, number, units[0]) >= threshold
+        step = self.search.failed(len(units), is_over_threshold=is_over)
+        why = bisect.why(error)
+        self._tell_of(number, sum(b - a for a, b in found), f"{step.name}: {why}")
+        if step is Step.REJECT:
+            for ordinal in range(*units[0]):
+                self._reject(number, ordinal, why)
+        elif step is Step.KEEP_FIRST:
+            half = units[len(units) // 2][0]
+            self._connection.release(number, half, behind - half, counts=False)
+        elif step is Step.KEEP_LAST:
+            self._connection.release(number, begin, units[-1][0] - begin, counts=False)
+        elif step is Step.PUT_BACK:
+            self._connection.release(number, begin, behind - begin, counts=False)
+        elif step is Step.GIVE_UP:
+            # Where it is the only one, its count tells the next run of it, as a program's backout would.
+            self._connection.release(number, begin, behind - begin, counts=row["count"] == 1)
+        return step is not Step.GIVE_UP
+
+    def _tell_of(self, number: int, count: int, what: str) -> None:
+        self.line.clear()
+        _tell(f"batch {number} of {self._queue.q_name}, {count} messages: {what}")
+
+    def _reject(self, number: int, ordinal: int, why: str) -> None:
+        for at, message in self._connection.read_reserved(number, ordinal, 1):
+            self._connection.ask(Reject(reservation=number, ordinal=at, why=why), Settled)
+            self.rejected.append(Rejected(message.msg_id, why))
+
+    def _threshold(self) -> int:
+        return int(self._row()["backout_threshold"])
+
+    def _row(self) -> dict[str, Any]:
+        return self._connection.ask(Display(object_type="QLOCAL", name=self._queue.q_name), Listing).rows[0]
+
+
+class Batch:
+    """A fixed batch of messages. Its block settles it at its end; what fails in it does not leave the block at once.
+
+    An Exception in the block is kept back while something can be done about it: the batch comes again, or a half of it,
+    under the same ``id``, or a message is set aside. It is raised when nothing can. ``id`` is no other batch's, and fit
+    for a file's name; ``number`` rises from batch to batch of one queue manager. ``count`` messages are in it, and
+    ``again`` says that an earlier run had it and did not settle it. Where it is ``part`` of one that jobs died
+    over, these are its ordinals there, and other parts have the same ``number``.
+    """
+
+    def __init__(self, of: Batches, made: Reservation, part: Ordinals | None = None) -> None:
+        self.id = batch_id(made, part)
+        self.number = made.number
+        self.part = part
+        self.count = made.left if part is None else part[1] - part[0]
+        self.again = made.again
+        self.ended = self.settled = False
+        self._of = of
+        self._made = made
+
+    @property
+    def frame(self) -> DataFrame:
+        """The messages as rows; every action reads the same ones, until the block ends."""
+        source = self._of.source
+        of = {} if self.part is None else {"ordinals": f"{self.part[0]}-{self.part[1]}"}
+        return source.reader(source.spark.read, reservation=self.number, **of).load()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.ended = True
+        if error is None:
+            first, end = self.part or (0, self._made.count)
+            self._made.settle(first, end - first)
+            self.settled = True
+            self._of.done(self.count, is_part=self.part is not None)
+            return False
+        if isinstance(error, KeyboardInterrupt) and self.part is not None and self._made.connection.alive:
+            self.settled = self._of.interrupted(self._made, self.part)
+        is_ours = isinstance(error, Exception) and self._made.connection.alive
+        return is_ours and self._of.failed(self.number, error, self.part)
+
+
+# -- parts of the above -------------------------------------------------------------------------------------
+
+
+def new_id() -> str:
+    """A name that no two batches have, in the order of their times."""
+    return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
+
+
+def _backouts(connection: Connection, number: int, unit: tuple[int, int]) -> int:
+    counts = [m.backout_count for _, m in connection.read_reserved(number, unit[0], unit[1] - unit[0])]
+    return max(counts, default=0)
+
+
+def answers(spark: SparkSession, error: BaseException) -> bool:
+    """Whether there is still a Spark behind the session: its Java may have died under the job."""
+    context = getattr(spark, "_sc", None)
+    if context is None:  # a session of a server, which whoever asks it anew would wait for once more
+        return "StatusCode.UNAVAILABLE" not in str(error)
+    try:
+        return not context._jsc.sc().isStopped()
+    except Exception:
+        return False
+
+
+def register(spark: SparkSession) -> None:
+    """Makes ``format("trigmon")`` known where Spark does not find it by itself: in a checkout that is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pyspark_trigmon") is None:
+        from trigmon.spark.source import DefaultSource
+
+        spark.dataSource.register(DefaultSource)
+
+
+def _tell(text: str) -> None:
+    print(f"trigmon: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a job's stderr is its log

@@ -1,0 +1,145 @@
+"""``trigmon.spark.drain``: one call for the usual job, which takes a queue's messages to a sink until it is empty."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trigmon.spark.batches import Batch, Batches, Rejected, batches
+from trigmon.spark.file_table import refuse_batch, write_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_REMEMBERED = "spark.sql.streaming.numRecentProgressUpdates"
+_LOOK_S = 1
+"""How often it is told on a terminal how far a stream is."""
+
+
+class Drained(NamedTuple):
+    """What a drain did: batches and messages that were settled, messages set aside, and the seconds it took."""
+
+    batches: int
+    rows: int
+    rejected: list[Rejected]
+    seconds: float
+
+
+def drain(
+    spark: SparkSession,
+    each: Callable[[DataFrame, Batch], Any] | None = None,
+    *,
+    table: str | Path | None = None,
+    stream: Callable[[DataFrame], DataStreamWriter] | None = None,
+    checkpoint: str | Path | None = None,
+    transform: Callable[[DataFrame], DataFrame] | None = None,
+    progress: Callable[[Batch], Any] | None = None,
+    **of: Any,
+) -> Drained:
+    """Drains a queue, batch by batch: into a Parquet ``table``, by ``each(frame, batch)``, or by a ``stream``.
+
+    Exactly once into ``table``: a batch is written once wherever the job is killed (:mod:`trigmon.spark.file_table`),
+    in a directory of its own. With ``each`` it is exactly once where what it writes to takes a ``batch.id`` once; it
+    must have written all of the batch when it returns, and nothing when it raises. ``stream`` makes of a streaming
+    frame what is to be started, with a ``checkpoint`` of this query alone: ``lambda rows:
+    rows.writeStream.format("delta")``; it is exactly once where Spark's sink is, as files, Delta and queues are.
+    ``transform`` makes of the messages what is to be written. ``progress`` is called behind each batch, and takes the
+    place of the line that a terminal has. The rest is said as to :func:`~trigmon.spark.batches.batches`: ``queue``,
+    ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``, ``options``,
+    ``schema``.
+
+    Messages that make batches fail are found by halving and set aside on the backout queue; so are those that kill the
+    job, into ``table``, and with ``each`` where ``refuse`` is said (:mod:`trigmon.spark.batches`). Raises what the
+    last attempt raised when nothing succeeds, and MQError.
+    """
+    if sum(way is not None for way in (each, table, stream)) != 1:
+        raise TypeError("drain takes either each, a function, or table, a directory, or stream, a function")
+    if (stream is None) != (checkpoint is None):
+        raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
+    if "refuse" in of and each is None:
+        raise TypeError("refuse is said with each: a table needs it not, and a stream's batches cannot be parted")
+    if table is not None:
+        of["refuse"] = partial(refuse_batch, table)
+    began = time.monotonic()
+    opened: AbstractContextManager[Batches] = batches(spark, **{"shows_progress": progress is None, **of})
+    with opened as waiting:
+        if stream is not None:
+            with _all_progress(spark):
+                _by_stream(waiting, stream, transform, str(checkpoint))
+        else:
+            for batch in waiting:
+                with batch:
+                    frame = transform(batch.frame) if transform else batch.frame
+                    if table is not None:
+                        write_batch(frame, table, batch.id)
+                    elif each is not None:
+                        each(frame, batch)
+                if batch.settled and progress:
+                    progress(batch)
+    return Drained(waiting.settled, waiting.rows, waiting.rejected, time.monotonic() - began)
+
+
+@contextmanager
+def _all_progress(spark: SparkSession) -> Iterator[None]:
+    """Queries that start in the block remember more than their last hundred batches, so that all can be counted."""
+    before = spark.conf.get(_REMEMBERED)
+    spark.conf.set(_REMEMBERED, "100000")
+    try:
+        yield
+    finally:
+        spark.conf.set(_REMEMBERED, before)
+
+
+def _by_stream(
+    waiting: Batches,
+    stream: Callable[[DataFrame], DataStreamWriter],
+    transform: Callable[[DataFrame], DataFrame] | None,
+    checkpoint: str,
+) -> None:
+    """Runs the query to the end of the queue, and again behind each failure of which something can be made.
+
+    The query's own process holds the reservation. It is gone when the query has failed, and the same offset then means
+    what is left of the reservation. The queue stays open for input here.
+    """
+    from pyspark.errors import StreamingQueryException
+
+    while True:
+        frame = waiting.stream()
+        writer = stream(transform(frame) if transform else frame)
+        query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+        try:
+            _follow(query, waiting)
+        except StreamingQueryException as failure:
+            left = waiting.unheld()
+            if left is None or not waiting.failed(left, failure):
+                raise
+        else:
+            return
+
+
+def _follow(query: StreamingQuery, waiting: Batches) -> None:
+    """Waits for the query's end, and counts its batches. Raises StreamingQueryException."""
+    seen = 0
+
+    def count() -> int:
+        progresses = query.recentProgress
+        for progress in progresses[seen:]:
+            if progress["numInputRows"]:
+                waiting.done(progress["numInputRows"])
+        return len(progresses)
+
+    try:
+        while not query.awaitTermination(_LOOK_S):
+            if waiting.line.is_shown:
+                seen = count()
+                held = waiting.reservations() or [{"reservation": 0, "left": 0}]
+                waiting.tell(held[0]["reservation"], held[0]["left"])
+    finally:
+        count()
+    waiting.tell()

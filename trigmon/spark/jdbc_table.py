@@ -1,0 +1,217 @@
+"""A table of a database that takes each batch once, by any JDBC driver that Spark finds.
+
+Beside the rows' own columns it has two: ``mq_batch``, the batch's id, and ``mq_ordinal``, the place in it, with a
+unique index over both. A batch is written by one task in one transaction, so it is in the table whole or not at all.
+Before it is written it is looked for: one that comes again is not written a second time. Where Spark runs a task twice,
+the index refuses the second. So with this sink a drain is exactly once, wherever the job is killed, as far as the
+database keeps what it has committed.
+
+The table is made where there is none. In one that is there the two columns must be; a missing index is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from trigmon.spark.batches import Batch
+
+BATCH, ORDINAL = "mq_batch", "mq_ordinal"
+_KEY = frozenset({BATCH, ORDINAL})
+_KEY_TYPES = f"{BATCH} VARCHAR(64)"  # what a driver makes of any text can often be no part of an index
+_NAME = re.compile(r"""[\w$#."`\[\]-]+""")
+
+
+class DatabaseError(Exception):
+    """The database cannot be worked with as it is. The text says what it said, and the remedy."""
+
+
+class Database:
+    """A table behind a JDBC URL. ``options`` are those of Spark's JDBC: ``user``, ``password``, ``driver``, ..."""
+
+    def __init__(self, spark: SparkSession, url: str, table: str, options: Mapping[str, str] | None = None) -> None:
+        if not _NAME.fullmatch(table):
+            raise DatabaseError(f"{table!r} is no name of a table")
+        self._spark = spark
+        self._table = table
+        self._options = {**(options or {}), "url": url, "dbtable": table}
+        said = {name.lower(): value for name, value in self._options.items()}  # Spark reads them in any case
+        if said.get("isolationlevel", "").upper() == "NONE":
+            raise DatabaseError("with isolationLevel NONE a batch would not be there whole or not at all")
+        self._columns: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Raises DatabaseError unless the database answers, has transactions, and the table is fit where it exists."""
+        with self._connection() as (connection, dialect):
+            if not connection.getMetaData().supportsTransactions():
+                raise DatabaseError("the database has no transactions, so no batch would be there whole or not at all")
+            if _exists(connection, dialect, self._table):
+                self._see(connection, dialect)
+
+    def write(self, frame: DataFrame, batch: Batch) -> bool:
+        """Writes a batch, a row a message, with the column ``mq_ordinal``; False when the table has it already."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        rows = frame.withColumn(BATCH, F.lit(batch.id))
+        if not self._columns:
+            self._prepare(rows)
+        with self._connection() as (connection, _):
+            # What an attempt committed before a part of the batch went back to the queue is written anew, without it.
+            where = f"{self._table} WHERE {self._columns[BATCH]} = ?"
+            there = _ask(connection, f"SELECT COUNT(*) FROM {where}", batch.id)
+            if there == batch.count:
+                return False
+            if there:
+                _do(connection, f"DELETE FROM {where}", batch.id)
+        with _told(f"writing to {self._table}"):
+            self._save(rows.coalesce(1))
+        return True
+
+    def _prepare(self, rows: DataFrame) -> None:
+        with self._connection() as (connection, dialect):
+            if not _exists(connection, dialect, self._table):
+                with _told(f"making {self._table}"):
+                    self._save(self._spark.createDataFrame([], rows.schema))
+            self._see(connection, dialect)
+
+    def _save(self, rows: DataFrame) -> None:
+        types = ", ".join(filter(None, [_KEY_TYPES, self._options.get("createTableColumnTypes", "")]))
+        options = self._options | {"createTableColumnTypes": types}
+        rows.write.format("jdbc").options(**options).mode("append").save()
+
+    def _see(self, connection: Any, dialect: Any) -> None:
+        """Learns how the table writes the two columns, and sees to the index over them."""
+        names = {name.lower(): dialect.quoteIdentifier(name) for name in _columns(connection, self._table)}
+        if missing := [name for name in (BATCH, ORDINAL) if name not in names]:
+            raise DatabaseError(
+                f"table {self._table} has no column {' and no column '.join(missing)}: "
+                f"add {BATCH} VARCHAR(64) and {ORDINAL} BIGINT, or name a table that is not there yet"
+            )
+        if not _has_index(connection, self._table):
+            index = "mq_batches_" + re.sub(r"\W", "_", self._table)
+            self._make_index(connection, f"CREATE UNIQUE INDEX {index} ON {self._table}", names)
+        self._columns = names
+
+    def _make_index(self, connection: Any, statement: str, names: dict[str, str]) -> None:
+        statement = f"{statement} ({names[BATCH]}, {names[ORDINAL]})"
+        try:
+            with _told(""):
+                _do(connection, statement)
+        except DatabaseError as error:
+            raise DatabaseError(
+                f"table {self._table} needs a unique index over {BATCH} and {ORDINAL}, so that no batch is in it "
+                f"twice, and making it failed {error}. Have it made: {statement}"
+            ) from None
+
+    @contextmanager
+    def _connection(self) -> Iterator[tuple[Any, Any]]:
+        """A java.sql.Connection as Spark would make it, and Spark's dialect of this database."""
+        jvm = getattr(self._spark, "_jvm", None)
+        if jvm is None:
+            raise DatabaseError("a database needs Spark in the job's own process: with Spark Connect it cannot be had")
+        sql = jvm.org.apache.spark.sql
+        url = self._options["url"]
+        with _told(f"cannot connect to {_without_secrets(url)}"):
+            said = jvm.PythonUtils.toScalaMap(self._options)
+            options = sql.execution.datasources.jdbc.JDBCOptions(url, self._table, said)
+            dialect = sql.jdbc.JdbcDialects.get(url)
+            connection = dialect.createConnectionFactory(options).apply(-1)
+        try:
+            with _told(self._table):
+                yield connection, dialect
+        finally:
+            with suppress(Exception):
+                connection.close()
+
+
+# -- parts of the above -------------------------------------------------------------------------------------
+
+
+def _exists(connection: Any, dialect: Any, table: str) -> bool:
+    """As Spark finds it out before it appends."""
+    try:
+        _do(connection, dialect.getTableExistsQuery(table))
+    except Exception as error:
+        if _java(error) is None:
+            raise
+        return False
+    return True
+
+
+def _columns(connection: Any, table: str) -> list[str]:
+    statement = connection.createStatement()
+    try:
+        of = statement.executeQuery(f"SELECT * FROM {table} WHERE 1 = 0").getMetaData()
+        return [of.getColumnName(at) for at in range(1, of.getColumnCount() + 1)]
+    finally:
+        statement.close()
+
+
+def _has_index(connection: Any, table: str) -> bool:
+    """Whether a unique index lies over the two columns."""
+    schema, name = (part.strip('"`[]') for part in table.rpartition(".")[::2])
+    for fold in (str, str.upper, str.lower):  # how a database keeps names that were not quoted is its own affair
+        where = (connection.getCatalog(), fold(schema) if schema else connection.getSchema(), fold(name))
+        found = connection.getMetaData().getIndexInfo(*where, True, True)
+        indexes: dict[str, set[str]] = {}
+        while found.next():
+            if column := found.getString("COLUMN_NAME"):
+                indexes.setdefault(found.getString("INDEX_NAME"), set()).add(column.lower())
+        found.close()
+        if any(columns == _KEY for columns in indexes.values()):
+            return True
+    return False
+
+
+def _ask(connection: Any, question: str, value: str) -> int:
+    statement = connection.prepareStatement(question)
+    try:
+        statement.setString(1, value)
+        found = statement.executeQuery()
+        found.next()
+        return int(found.getLong(1))
+    finally:
+        statement.close()
+
+
+def _do(connection: Any, order: str, *values: str) -> None:
+    statement = connection.prepareStatement(order)
+    try:
+        for at, value in enumerate(values, 1):
+            statement.setString(at, value)
+        statement.execute()
+    finally:
+        statement.close()
+
+
+@contextmanager
+def _told(doing: str) -> Iterator[None]:
+    """What Java throws in the block, as one line of what the database said."""
+    try:
+        yield
+    except Exception as error:
+        said = _java(error)
+        if said is None:
+            raise
+        raise DatabaseError(f"{doing}: {said}") from error
+
+
+def _java(error: Exception) -> str | None:
+    """The message of the exception that is behind all others, or None where Java threw none of its own."""
+    thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if thrown is None:
+        return None
+    while (cause := thrown.getCause()) is not None:
+        thrown = cause
+    text = str(thrown.getMessage() or thrown.toString()).strip()
+    return None if "Traceback (most recent" in text else text.splitlines()[0]
+
+
+def _without_secrets(url: str) -> str:
+    """A URL for a message: what stands behind ``?`` or ``;``, or before ``@``, may be a password."""
+    return re.split(r"[?;]", re.sub(r"(//|thin:).*@", r"\1", url))[0]

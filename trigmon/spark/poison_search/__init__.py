@@ -1,0 +1,1 @@
+"""Finds the messages of a batch that make a job fail."""

@@ -1,0 +1,122 @@
+"""A batch that jobs died over: which part of it to work on, as its reservation and its sink say. The rule is in deaths.
+
+Each part is a batch to the sink, with an id of its own. So the ids under which earlier jobs may have written the same
+messages are called in first: the sink says of each that it has that batch, which then is settled, or that it never will
+take it any more. That holds for a job too that was given up and still writes. A part that jobs died over bears their
+number in its id, so that it never comes by one that was called in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from trigmon.client.connection import Connection
+from trigmon.client.reservation import Reservation
+from trigmon.mq.calls import Runs
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Listing
+from trigmon.mq.run_states import OPEN
+from trigmon.rules.model.reservation import Ordinals, cut
+from trigmon.spark.poison_search.crash_search import WHOLE, Part, all_deaths, next_part
+
+Refuse = Callable[[str], bool]
+"""Of a batch's id: True says that the sink never takes it from now on, False that it has it already."""
+
+
+class Parting:
+    """What becomes of the batches of a drain that jobs died over. Without ``refuse`` they come as they are."""
+
+    def __init__(self, connection: Connection, *, whole_groups: bool, refuse: Refuse | None) -> None:
+        self._connection = connection
+        self._whole_groups = whole_groups
+        self._refuse = refuse
+        self._number = 0
+        self._units: list[Ordinals] = []
+        self._refused: set[str] = set()
+        self._failing: Ordinals | None = None
+
+    def is_due(self, made: Reservation) -> bool:
+        """Whether so many jobs died over it that it is worked off in parts."""
+        return self._refuse is not None and made.again and made.offers >= WHOLE
+
+    def written(self, made: Reservation) -> Ordinals | None:
+        """A part that a job had written when it died, or None; then the sink takes none of what was tried before."""
+        assert self._refuse is not None
+        if made.number != self._number:
+            self._begin(made)
+        tried = [(batch_id(made), (0, made.count))]
+        for first, end, times in made.deaths:
+            tried += [(_part_id(made, (first, end), died), (first, end)) for died in range(times)]
+        for name, (first, end) in tried:
+            if name in self._refused or not cut(made.left_ordinals, first, end):
+                continue
+            if not self._refuse(name):
+                return first, end
+            self._refused.add(name)
+        return None
+
+    def is_there(self, made: Reservation, part: Ordinals) -> bool:
+        """Whether the sink has what was tried here of a part; if not, it never takes it from now on."""
+        assert self._refuse is not None
+        return not self._refuse(batch_id(made, part))
+
+    def next(self, made: Reservation) -> Part:
+        """What to work on. A part that has failed comes before all others, as far as it is left."""
+        if self._failing is not None and (left := cut(made.left_ordinals, *self._failing)):
+            return Part(*left[0])
+        self._failing = None
+        units = [part for unit in self._units for part in cut(made.left_ordinals, *unit)]
+        return next_part(units, all_deaths(made.deaths, made.offers, made.count))
+
+    def failed(self, part: Ordinals) -> None:
+        """A part has failed: an error is searched for in it now, as in any batch."""
+        self._failing = part
+
+    def _begin(self, made: Reservation) -> None:
+        self._number, self._failing = made.number, None
+        self._refused = set()
+        self._units = units_of(self._connection, made.number, made.left_ordinals, self._whole_groups)
+
+
+def batch_id(made: Reservation, part: Ordinals | None = None) -> str:
+    """What the sink knows a batch by: no other batch's, fit for a file's name, the same to every job."""
+    if part is None:
+        return made.token or f"reservation-{made.number}"
+    return _part_id(made, part, sum(times for *of, times in made.deaths if tuple(of) == part))
+
+
+def _part_id(made: Reservation, part: Ordinals, died: int) -> str:
+    """A part's id, for the job that comes behind so many that died over the very same part."""
+    plain = f"{batch_id(made)}-{part[0]}-{part[1]}"
+    return f"{plain}-{died}" if died else plain
+
+
+def units_of(connection: Connection, number: int, left: list[Ordinals], whole_groups: bool) -> list[Ordinals]:
+    """What cannot be parted: each message or, where groups come whole, each group, by its ordinals."""
+    if not whole_groups:
+        return [(at, at + 1) for first, end in left for at in range(first, end)]
+    units: list[Ordinals] = []
+    last = NO_ID
+    for at, message in connection.read_reserved(number):
+        if message.group_id != NO_ID and message.group_id == last:
+            units[-1] = units[-1][0], at + 1
+        else:
+            units.append((at, at + 1))
+        last = message.group_id
+    return units
+
+
+def why_bad(connection: Connection, part: Part, q_name: str, process_name: str, before: str) -> str:
+    """What is said of a message that jobs died over; ``before`` is who had it last. How it ended, the ledger says."""
+    how = before
+    if process_name:
+        with suppress(MQError):  # the ledger may be closed to this user
+            where = {"q_name": q_name, "process_name": process_name}
+            runs = connection.ask(Runs(where=where, limit=8), Listing).rows
+            own = os.environ.get("TRIGMON_RUN")
+            ended = (run for run in runs if run["run_id"] != own and run["state"] not in OPEN)
+            how = next((f"run {run['run_id']}, {run['why']}" for run in ended), before)
+    return f"{part.deaths} jobs died while they worked on it alone; the last one was {how}"

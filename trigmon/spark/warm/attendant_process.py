@@ -1,0 +1,244 @@
+"""The attendant: what a monitor has asked of Spark Connect servers, since it has no Spark itself.
+
+``python -m trigmon.spark.warm.attendant_process``: a JSON object a line on its standard input, an answer for each on
+its standard output, in the order in which they are done; it ends with its input.
+
+=======  ===============================================================================================
+wait     ``url``, ``deadline_s``: answered when the server answers
+heat     ``url``, ``directory``, ``queue``, ``address``: asks one query of each kind, a read of that queue among
+         them, and in sessions of their own what jobs usually begin with, again and again; ``missed`` tells
+         which failed, ``took_ms`` how long each took; with ``kinds`` only these
+check    ``url``, ``remote``: one query that needs the server and none of its cores
+release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
+forget   ``url``, ``remote``: the server is gone, or with ``remote`` only this session of it
+=======  ===============================================================================================
+
+Each has an ``id``, which its answer has too, with ``error`` where it failed. ``remote`` is the address of the session
+in which a server elsewhere is asked ("": one of this module's own choice).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import grpc
+from pyspark.sql import DataFrame
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.client.retries import DefaultPolicy
+from pyspark.sql.connect.proto import ReleaseSessionRequest
+from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
+from pyspark.sql.connect.session import SparkSession
+
+USER = "trigmon-attendant"
+_AT_ONCE = 8
+# A check of a server that is mute holds its thread until gRPC has given up, and is repeated meanwhile.
+_CHECKS_AT_ONCE = 64
+# A Java machine runs what it has run often: the first run took four times as long as the tenth.
+_BEGINNINGS = 8
+# A server that has stopped in the middle of a query is given up by gRPC after this.
+_KEEPALIVE = "grpc_keepalive_time_ms=10000;grpc_keepalive_timeout_ms=20000"
+Said = dict[str, Any]
+
+
+class Attendant:
+    """The channels and sessions it has, by the servers' addresses."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, SparkSession] = {}
+        self._channels: dict[str, tuple[DefaultChannelBuilder, grpc.Channel]] = {}
+        self._gone: set[str] = set()
+        self._begun: set[tuple[str, str]] = set()
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def wait(self, asked: Said) -> Said:
+        """See the module."""
+        by = time.monotonic() + asked["deadline_s"]
+        while True:
+            try:
+                return self.check(asked)
+            except Exception:
+                if time.monotonic() >= by or asked["url"] in self._gone:
+                    raise
+                self._drop(asked["url"])
+                time.sleep(0.1)
+
+    def heat(self, asked: Said) -> Said:
+        """See the module."""
+        answer = heat(self._session(asked["url"]), asked)
+        if not asked.get("kinds"):
+            began = time.monotonic()
+            try:
+                for _ in range(_BEGINNINGS):
+                    self._begin(asked["url"])
+            except Exception as error:
+                answer["missed"].append(f"beginnings: {_said(error)}")
+            answer["took_ms"]["beginnings"] = round(1000 * (time.monotonic() - began))
+        return answer
+
+    def _begin(self, url: str) -> None:
+        session_id = str(uuid.uuid4())
+        with self._lock:
+            if self._is_over:
+                return
+            self._begun.add((url, session_id))
+        begin(url, session_id)
+        self._begun.remove((url, session_id))
+
+    def end(self) -> None:
+        """No session of a beginning is left where its server is: that would keep it until it is an hour old."""
+        with self._lock:
+            self._is_over = True
+        for url, session_id in self._begun:
+            self.release({"url": url, "user_id": USER, "session_id": session_id, "deadline_s": 1})
+
+    def check(self, asked: Said) -> Said:
+        """See the module."""
+        self._session(asked["url"], asked.get("remote", "")).sql("VALUES (1)").collect()
+        return {}
+
+    def release(self, asked: Said) -> Said:
+        """See the module. What is not there is released: then nothing of it was ever there, or it is gone already."""
+        builder, channel = self._channel(asked["url"])
+        request = ReleaseSessionRequest(session_id=asked["session_id"], client_type="trigmon")
+        request.user_context.user_id = asked["user_id"]
+        stub = SparkConnectServiceStub(channel)
+        stub.ReleaseSession(request, timeout=asked["deadline_s"], metadata=list(builder.metadata()))
+        return {}
+
+    def forget(self, asked: Said) -> Said:
+        """See the module."""
+        remote = asked.get("remote", "")
+        if not remote:
+            self._gone.add(asked["url"])
+        self._drop(asked["url"], remote)
+        return {}
+
+    def _drop(self, url: str, remote: str = "") -> None:
+        with self._lock:
+            session = self._sessions.pop(remote or url, None)
+            _, channel = self._channels.pop(url, (None, None))
+        if channel is not None:
+            channel.close()
+        if session is not None:
+            session.client._channel.close()
+
+    def _session(self, url: str, remote: str = "") -> SparkSession:
+        key = remote or url
+        with self._lock:
+            if key not in self._sessions:
+                # The same for every attendant that a server ever has: none is left behind.
+                session_id = uuid.uuid5(uuid.NAMESPACE_URL, url)
+                mine = remote or f"{url.rstrip('/')};user_id={USER};session_id={session_id}"
+                session = SparkSession.builder.remote(f"{mine};{_KEEPALIVE}").create()
+                session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
+                self._sessions[key] = session
+            return self._sessions[key]
+
+    def _channel(self, url: str) -> tuple[DefaultChannelBuilder, grpc.Channel]:
+        with self._lock:
+            if url not in self._channels:
+                builder = DefaultChannelBuilder(url)
+                self._channels[url] = builder, builder.toChannel()
+            return self._channels[url]
+
+
+def heat(spark: SparkSession, asked: Said) -> Said:
+    """One query of each kind, so that no run's is the first; how long each took, which failed, and why."""
+    target = Path(asked["directory"]) / "heat"
+
+    def same(batches: Any) -> Any:
+        yield from batches
+
+    def rows() -> DataFrame:
+        return spark.createDataFrame([(1, "a"), (2, "b")], "a int, b string")
+
+    def file() -> None:
+        spark.range(10).write.mode("overwrite").parquet(f"file:{target}")
+        spark.read.parquet(f"file:{target}").count()
+
+    def read() -> None:
+        spark.read.format("trigmon").option("queue", asked["queue"]).option("address", asked["address"]).load().count()
+
+    kinds: dict[str, Callable[[], Any]] = {
+        "range": lambda: spark.range(10).collect(),
+        "local rows": lambda: rows().groupBy("b").count().collect(),
+        "join": lambda: spark.range(9).join(spark.range(9), "id").count(),
+        "sql": lambda: spark.sql("SELECT count(*), max(id) FROM range(100) GROUP BY id % 3 ORDER BY 1").collect(),
+        "python": lambda: spark.range(4).mapInPandas(same, "id bigint").collect(),
+        "file": file,
+        "queue": read,
+    }
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    answer: Said = {"missed": [], "took_ms": {}}
+    for name in asked.get("kinds") or kinds:
+        query = kinds[name]
+        began = time.monotonic()
+        try:
+            query()
+        except Exception as error:
+            answer["missed"].append(f"{name}: {_said(error)}")
+        answer["took_ms"][name] = round(1000 * (time.monotonic() - began))
+    shutil.rmtree(target, ignore_errors=True)
+    return answer
+
+
+def begin(url: str, session_id: str) -> None:
+    """A session as a run has it, with a setting and queries of its own; and its end."""
+    # Not by its builder: that would make it the session of all of this process.
+    spark = SparkSession(f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}")
+    try:
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=0)])
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        rows = spark.createDataFrame([(n % 7, n) for n in range(1000)], ["k", "n"])
+        rows.groupBy("k").sum("n").collect()
+    finally:
+        spark.stop()
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, in one line: Spark's errors have a Java stack behind them, gRPC's their whole channel."""
+    text = str(error)
+    details = re.search(r'details = "([^"]*)"', text)
+    return (details[1] if details else text.partition("\n")[0] or repr(error))[:300]
+
+
+def main() -> None:
+    """The process."""
+    attendant, lock = Attendant(), threading.Lock()
+    # What is written there by others must not be taken for an answer.
+    answers, sys.stdout = sys.stdout, sys.stderr
+
+    def do(asked: Said) -> None:
+        try:
+            answer = getattr(attendant, asked["do"])(asked)
+        except Exception as error:
+            answer = {"error": _said(error)}
+        with lock:
+            answers.write(json.dumps(answer | {"id": asked["id"]}) + "\n")
+            answers.flush()
+
+    # A check waits for nothing else: late, it would cost a healthy server its life.
+    checks, others = ThreadPoolExecutor(_CHECKS_AT_ONCE), ThreadPoolExecutor(_AT_ONCE)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        (checks if asked["do"] == "check" else others).submit(do, asked)
+    with suppress(Exception):
+        attendant.end()
+    os._exit(0)  # nobody is there to hear the rest, and a client's own end would ask its server once more
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The reference store: messages, definitions and runs in memory."""

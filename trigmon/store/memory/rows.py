@@ -1,0 +1,263 @@
+"""Messages in memory, by queue in get order, found as a selection says; whose units of work hold them is a number.
+
+Dictionaries and sorted lists, no cleverness: the reference for every store, and what a group in memory keeps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.enums import UnitOutcome
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import SLICE, Found, Marked, Selection, StoredMessage, fits, follows
+from trigmon.rules.model.group_completeness import Item, Whole, has_message, reach
+from trigmon.rules.model.group_position import SEGMENT
+
+Key = tuple[int, int]
+
+
+class Row(msgspec.Struct):
+    """A message as it lies here: ``put_by`` and ``taken_by`` are units of work, 0 for none."""
+
+    message: StoredMessage
+    put_by: int = 0
+    taken_by: int = 0
+    is_held: bool = False
+    on_backout: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Get order: highest priority first, then arrival."""
+        return -self.message.priority, self.message.number
+
+
+class Rows:
+    """All messages, by queue in get order. ``locks`` says which handle has locked which of them."""
+
+    def __init__(self, locks: Mapping[int, int]) -> None:
+        self.locks = locks
+        self.of: dict[str, dict[Key, Row]] = {}
+        self.order: dict[str, list[Key]] = {}
+        self.notes: list[tuple[str, Row, Row | None]] = []
+
+    def set(self, row: Row) -> None:
+        """Writes a row, new or changed."""
+        rows = self.of.setdefault(row.message.q_name, {})
+        before = rows.get(row.key)
+        self.notes.append((row.message.q_name, row, before))
+        if before is None:
+            insort(self.order.setdefault(row.message.q_name, []), row.key)
+        rows[row.key] = row
+
+    def drop(self, row: Row) -> None:
+        """Removes a row."""
+        q_name = row.message.q_name
+        self.notes.append((q_name, row, row))
+        del self.of[q_name][row.key]
+        order = self.order[q_name]
+        del order[bisect_right(order, row.key) - 1]
+
+    def undo(self) -> None:
+        """Back to the last time the notes were cleared."""
+        for q_name, row, before in reversed(self.notes):
+            rows = self.of.setdefault(q_name, {})
+            was_there = row.key in rows
+            if before is None:
+                del rows[row.key]
+                self.order[q_name].remove(row.key)
+            else:
+                rows[row.key] = before
+                if not was_there:
+                    insort(self.order.setdefault(q_name, []), row.key)
+        self.notes.clear()
+
+    def all(self) -> Iterator[Row]:
+        """Every row of every queue."""
+        for rows in self.of.values():
+            yield from rows.values()
+
+    def find(self, selection: Selection) -> Found:
+        """See the store's port."""
+        if selection.oldest_from is not None or selection.counts_expired:
+            return Found(self._oldest(selection), expired_count=self._count_expired(selection))
+        if selection.is_expired:
+            return Found(expired=self._expired(selection))
+        if selection.reserved_by:
+            return Found(self._reserved(selection))
+        messages: list[StoredMessage] = []
+        expired: list[StoredMessage] = []
+        size = 0
+        for row in self._chosen(selection):
+            if row.message.expires_ms and row.message.expires_ms <= selection.now:
+                if not row.put_by:
+                    expired.append(row.message)
+                if len(expired) >= SLICE:
+                    break
+                continue
+            messages.append(replace(row.message, is_own=True) if row.put_by else row.message)
+            size += len(row.message.data)
+            if len(messages) >= selection.limit or size >= selection.limit_bytes:
+                break
+        if selection.gathers and messages:
+            messages = self._segments(messages[0], selection)
+        return Found(tuple(messages), tuple(expired))
+
+    def _chosen(self, selection: Selection) -> Iterator[Row]:
+        """What the selection names, in get order, expired or not."""
+        rows = self.of.get(selection.q_name, {})
+        keys = self.order.get(selection.q_name, [])
+        if selection.at is not None:
+            keys = [(-selection.at.priority, selection.at.number)]
+        elif selection.after is not None:
+            keys = keys[bisect_right(keys, (-selection.after.priority, selection.after.number)) :]
+        for key in keys:
+            row = rows.get(key)
+            if row is None or not _is_chosen(row, selection) or self._is_locked(row.message.number, selection):
+                continue
+            if self._is_whole(row.message, selection):
+                yield row
+
+    def _is_locked(self, number: int, selection: Selection) -> bool:
+        return self.locks.get(number, selection.handle) != selection.handle
+
+    def _group(self, message: StoredMessage, selection: Selection, now: int) -> list[StoredMessage]:
+        """What is there of a message's group, in the order of the places."""
+        rows = self.of.get(selection.q_name, {}).values()
+        group = [
+            row.message
+            for row in rows
+            if _is_visible(row, selection)
+            and not self._is_locked(row.message.number, selection)
+            and row.message.descriptor.group_id == message.descriptor.group_id
+            and not 0 < row.message.expires_ms <= now
+        ]
+        return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
+
+    def _is_whole(self, message: StoredMessage, selection: Selection) -> bool:
+        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        if selection.whole is Whole.NOTHING or message.descriptor.group_id == NO_ID:
+            return True
+        has_expired = 0 < message.expires_ms <= selection.now
+        items = [_item(each) for each in self._group(message, selection, 0 if has_expired else selection.now)]
+        if selection.whole is Whole.GROUP:
+            return reach(items)[1] is Whole.GROUP
+        return has_message(items, message.descriptor.msg_seq_number)
+
+    def _segments(self, first: StoredMessage, selection: Selection) -> list[StoredMessage]:
+        """The segments of a logical message in their order, from this one on."""
+        if not first.descriptor.msg_flags & SEGMENT:
+            return [first]
+        segments = [first]
+        for each in self._group(first, selection, selection.now):
+            if follows(segments[-1], each):
+                segments.append(each)
+        return segments
+
+    def _reserved(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        first, end = selection.ordinals
+        rows = self.of.get(selection.q_name, {}).values()
+        of = [row.message for row in rows if row.taken_by == selection.reserved_by]
+        of.sort(key=lambda message: message.ordinal)
+        messages: list[StoredMessage] = []
+        size = 0
+        for message in (message for message in of if first <= message.ordinal < end):
+            messages.append(message)
+            size += len(message.data)
+            if len(messages) >= selection.limit or size >= selection.limit_bytes:
+                break
+        return tuple(messages)
+
+    def _oldest(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        if selection.oldest_from is None:
+            return ()
+        messages = [
+            row.message
+            for row in self.of.get(selection.q_name, {}).values()
+            if _is_chosen(row, selection)
+            and row.message.priority >= selection.oldest_from
+            and not 0 < row.message.expires_ms <= selection.now
+        ]
+        return tuple(sorted(messages, key=lambda message: message.number)[:1])
+
+    def _expired(self, selection: Selection) -> tuple[StoredMessage, ...]:
+        messages = [
+            row.message
+            for row in self.of.get(selection.q_name, {}).values()
+            if 0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by
+        ]
+        messages.sort(key=lambda message: (message.expires_ms, message.number))
+        return tuple(messages[: selection.limit])
+
+    def _count_expired(self, selection: Selection) -> int:
+        return len(self._expired(replace(selection, limit=selection.counts_expired)))
+
+    def add(self, change: c.AddMessage) -> None:
+        """A message arrives."""
+        self.set(Row(change.message, change.unit_id, 0, change.is_held, change.on_backout))
+
+    def take(self, message: StoredMessage, unit_id: int) -> None:
+        """A message is got under a unit of work."""
+        row = self.row(message)
+        self.set(Row(row.message, row.put_by, unit_id, row.is_held, row.on_backout))
+
+    def carry_over(self, marked: Marked, unit_id: int) -> None:
+        """A marked message belongs to another unit of work now."""
+        row = self.row(marked)
+        self.set(Row(row.message, row.put_by, unit_id))
+
+    def row(self, message: StoredMessage | Marked) -> Row:
+        """The row of a message."""
+        return self.of[message.q_name][-message.priority, message.number]
+
+    def of_unit(self, unit_id: int, q_names: Iterable[str]) -> Iterator[Row]:
+        """The rows on these queues that a unit of work put or got."""
+        for q_name in q_names:
+            yield from [row for row in self.of.get(q_name, {}).values() if unit_id in (row.put_by, row.taken_by)]
+
+    def settle(self, row: Row, unit_id: int, outcome: UnitOutcome) -> Row | None:
+        """What a row is when its unit of work has ended; None: it is gone."""
+        committed = outcome is UnitOutcome.COMMITTED
+        left: Row | None = None
+        if committed and row.taken_by == unit_id:
+            pass
+        elif row.put_by == unit_id:
+            if committed or row.on_backout:
+                left = Row(row.message)
+        else:
+            left = Row(once_more(row.message), row.put_by)
+        if left is None:
+            self.drop(row)
+        else:
+            self.set(left)
+        return left
+
+    def drop_all(self, q_name: str) -> None:
+        """Everything on a queue goes."""
+        for row in list(self.of.get(q_name, {}).values()):
+            self.drop(row)
+
+
+def _is_visible(row: Row, selection: Selection) -> bool:
+    return not row.taken_by and not row.is_held and row.put_by in (0, selection.unit_id)
+
+
+def _is_chosen(row: Row, selection: Selection) -> bool:
+    if row.put_by and selection.own_persistent and not row.message.is_persistent:
+        return False
+    return _is_visible(row, selection) and fits(selection, row.message.descriptor)
+
+
+def _item(message: StoredMessage) -> Item:
+    descriptor = message.descriptor
+    return Item(descriptor.msg_seq_number, descriptor.offset, len(message.data), descriptor.msg_flags)
+
+
+def once_more(message: StoredMessage, by: int = 1) -> StoredMessage:
+    """The message backed out: its place as before, its backout count so much higher."""
+    descriptor = message.descriptor
+    return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + by))

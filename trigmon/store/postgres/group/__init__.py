@@ -1,0 +1,1 @@
+"""A queue-sharing group in a schema of PostgreSQL."""

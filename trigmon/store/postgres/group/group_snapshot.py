@@ -1,0 +1,151 @@
+"""What stands in a group, as one member last saw it; within its turn nobody else changes anything, so it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from trigmon.mq.attributes import KINDS, AnyDefinition
+from trigmon.mq.enums import ObjectType
+from trigmon.rules.model.facts import NOTHING_MOVED, Moved
+from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.store.port import StoreBroken
+from trigmon.store.postgres import group_sql as sql
+from trigmon.store.postgres.pipeline import Row
+
+Key = tuple[ObjectType, str]
+_OF_GROUPS = "queue of groups"
+
+
+class Picture:
+    """Shared queues, copied definitions and locks, with what was changed in the turn.
+
+    ``version`` is that of the group, ``next_number`` its next message's. ``numbers`` are the queues' own, also of those
+    that were deleted; ``with_groups`` are those of queues that have, or had, messages of groups.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.next_number = 0
+        self.queues: dict[str, SharedQueue] = {}
+        self.definitions: dict[Key, AnyDefinition] = {}
+        self.locks: dict[int, int] = {}
+        self.numbers: dict[str, int] = {}
+        self.with_groups: set[int] = set()
+        self._locks_version = 0
+        self._moved: dict[str, None] = {}
+        self._copied: dict[Key, None] = {}
+        self._written: dict[str, None] = {}
+        self._defined: dict[Key, None] = {}
+        self._has_locked = False
+        self._notes: list[tuple[dict[Any, Any], object, object]] = []
+
+    # -- what others changed ----------------------------------------------------------------------------
+
+    def take(self, rows: Iterable[Row]) -> list[str]:
+        """Takes in the rows of ``group_sql.LOOK``; returns the queues that stand otherwise than before."""
+        moved = []
+        for kind, name, number, stands in sorted(rows, key=_turn_first):
+            if kind == "turn":
+                if (version := int(name)) > self._locks_version:
+                    self._locks_version = version
+                    self.locks.clear()
+                self.next_number, self.version = number, int(stands)
+            elif kind == "lock":
+                self.locks[number] = int(stands)
+            elif kind in ("queue", _OF_GROUPS):
+                self.numbers[name] = number
+                if kind == _OF_GROUPS:
+                    self.with_groups.add(number)
+                self._put(self.queues, name, None if stands is None else _decoded(stands, SharedQueue, name))
+                self._moved[name] = None
+                moved.append(name)
+            else:
+                key = ObjectType[kind], name
+                definition = None if stands is None else _decoded(stands, KINDS[key[0]], name)
+                self._put(self.definitions, key, definition)
+                self._copied[key] = None
+        return moved
+
+    def _put(self, table: dict[Any, Any], key: object, value: object) -> None:
+        if value is None:
+            table.pop(key, None)
+        else:
+            table[key] = value
+
+    def changed(self) -> Moved:
+        """What moved since this was last asked, by others or by the member's own calls."""
+        if not self._moved and not self._copied:
+            return NOTHING_MOVED
+        moved = Moved(tuple(self._moved), tuple(self._copied))
+        self._moved.clear()
+        self._copied.clear()
+        return moved
+
+    # -- what the member changes ------------------------------------------------------------------------
+
+    def write(self, name: str, queue: SharedQueue | None) -> None:
+        """A queue stands otherwise than before; None: it is gone."""
+        self.set(self.queues, name, queue)
+        self._moved[name] = self._written[name] = None
+
+    def define(self, key: Key, definition: AnyDefinition | None) -> None:
+        """A copied definition stands otherwise than before; None: it is gone."""
+        self.set(self.definitions, key, definition)
+        self._copied[key] = self._defined[key] = None
+
+    def lock(self, message: int, handle: int | None) -> None:
+        """A handle has locked a message; None: nobody has any more."""
+        self.set(self.locks, message, handle)
+        self._has_locked = True
+
+    def set(self, table: dict[Any, Any], key: object, value: object) -> None:
+        """Writes in any table of what stands, so that the call can be taken back; None: the key goes."""
+        self._notes.append((table, key, table.get(key)))
+        self._put(table, key, value)
+
+    def mark(self) -> None:
+        """A call begins: :meth:`undo` goes back to here."""
+        self._notes.clear()
+
+    def undo(self) -> None:
+        """The call is taken back. What it would have changed counts as changed: others only look once more."""
+        for table, key, before in reversed(self._notes):
+            self._put(table, key, before)
+        self._notes.clear()
+
+    def writes(self) -> list[tuple[str, tuple[object, ...]]]:
+        """The statements that write what the turn has changed; none where it has changed nothing."""
+        if not self._written and not self._defined and not self._has_locked:
+            return []
+        self.version += 1
+        if self._has_locked:
+            self._locks_version = self.version
+        made: list[tuple[str, tuple[object, ...]]] = []
+        for name in self._written:
+            if (number := self.numbers.get(name)) is not None:
+                queue = self.queues.get(name)
+                stands = None if queue is None else msgspec.json.encode(queue).decode()
+                made.append((sql.SET_QUEUE, (self.version, int(number in self.with_groups), stands, number)))
+        for kind, name in self._defined:
+            definition = self.definitions.get((kind, name))
+            text = None if definition is None else msgspec.json.encode(definition).decode()
+            made.append((sql.SET_COPIED, (kind.name, name, self.version, text)))
+        made.append((sql.SET_TURN, (self.version, self._locks_version, self.next_number)))
+        self._written.clear()
+        self._defined.clear()
+        self._has_locked = False
+        return made
+
+
+def _turn_first(row: Row) -> bool:
+    return bool(row[0] != "turn")
+
+
+def _decoded(text: str, kind: Any, name: str) -> Any:
+    try:
+        return cast("Any", msgspec.json.decode(text, type=kind))
+    except msgspec.MsgspecError as error:
+        raise StoreBroken(f"what stands of {name} in the group cannot be read: {error}") from error

@@ -1,0 +1,55 @@
+"""How a unit of work settles on shared queues: what its end has to change, and what becomes available by it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.rules.model.facts import UnitFacts
+from trigmon.store.sql import statements as sql
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """What a unit of work did here that no one else remembers: the queues it put to, and which own puts it got."""
+
+    put_to: frozenset[str] = frozenset()
+    own_gets: dict[tuple[str, int], int] = {}
+
+
+NO_UNIT = Unit()
+
+
+def only(unit: UnitFacts, q_names: Sequence[str]) -> UnitFacts:
+    """What a unit of work did on these queues."""
+    return replace(
+        unit,
+        puts={key: count for key, count in unit.puts.items() if key[0] in q_names},
+        gets={key: count for key, count in unit.gets.items() if key[0] in q_names},
+        held=tuple(held for held in unit.held if held.q_name in q_names),
+    )
+
+
+def expected(unit: UnitFacts, known: Unit, *, is_commit: bool) -> dict[str, int]:
+    """How many rows each statement that settles a unit of work has to change."""
+    puts, gets = sum(unit.puts.values()), sum(unit.gets.values())
+    own, kept = sum(known.own_gets.values()), sum(held.on_backout for held in unit.held)
+    if is_commit:
+        return {sql.COMMIT_GETS: gets, sql.COMMIT_PUTS: puts - own}
+    return {sql.BACK_OUT_PUTS: puts - kept, sql.RELEASE_HELD: kept, sql.BACK_OUT_GETS: gets - own}
+
+
+def available(unit: UnitFacts, known: Unit, name: str, *, is_commit: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What becomes available on a queue, by priority: by its puts, and otherwise, as when it was not got after all."""
+    put, back = [0] * 10, [0] * 10
+    for held in unit.held:
+        if held.q_name == name and (is_commit or held.on_backout):
+            back[held.priority] += 1
+        if held.q_name == name and is_commit:
+            put[held.priority] -= 1
+    counts, into = (unit.puts, put) if is_commit else (unit.gets, back)
+    for (q_name, priority), count in counts.items():
+        if q_name == name:
+            into[priority] += count - known.own_gets.get((q_name, priority), 0)
+    return tuple(put), tuple(back)

@@ -1,0 +1,244 @@
+"""What lies first on a queue, kept in memory: the next messages in get order, read a few hundred at a time.
+
+It holds as long as nobody else writes the queue's rows, which the fence promises. All that is available up to the
+window's end is in it, so a get that takes any message asks the database once for many of them, and never walks over
+the dead rows of those that were got before. Only messages outside groups are kept, and of large ones few.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Container, Iterator
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.enums import UnitOutcome
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import Cursor, StoredMessage, UnitFacts
+
+MOST_ROWS = 512
+MOST_BYTES = 1 << 20
+"""Of one window. What a read brings may be more, and is dropped again from its end."""
+MOST_WINDOWS = 64
+MOST_OF_A_UNIT = 32
+MOST_OF_UNITS = 8192
+LARGE = 4096
+"""Bytes of a message that no unit of work is remembered with."""
+
+Key = tuple[int, int]
+_Noted = c.AddMessage | c.TakeMessage
+Read = Callable[[Cursor | None], tuple[list[StoredMessage], bool]]
+"""Reads the next messages behind a place, or from the start; whether these are all."""
+
+
+class Entry(NamedTuple):
+    """A message by its place in get order."""
+
+    key: Key
+    message: StoredMessage
+
+
+class Window:
+    """The first messages of a queue. ``end`` is the place up to which all are here; ``is_all``: there are no others."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.end: Key | None = None
+        self.is_all = False
+        self._bytes = 0
+
+    def add(self, message: StoredMessage) -> None:
+        """A message became available."""
+        entry = Entry((-message.priority, message.number), message)
+        if not self.is_all and (self.end is None or entry.key > self.end):
+            return
+        insort(self.entries, entry, key=_key)
+        self._bytes += len(message.data)
+        self.trim()
+
+    def extend(self, messages: list[StoredMessage], *, is_all: bool) -> None:
+        """What was read behind the end."""
+        self.entries += [Entry((-message.priority, message.number), message) for message in messages]
+        self._bytes += sum(len(message.data) for message in messages)
+        self.is_all = is_all
+        if messages:
+            self.end = self.entries[-1].key
+
+    def remove(self, message: StoredMessage) -> None:
+        """A message is no longer available."""
+        key = -message.priority, message.number
+        place = bisect_left(self.entries, key, key=_key)
+        if place < len(self.entries) and self.entries[place].key == key:
+            self._bytes -= len(self.entries.pop(place).message.data)
+
+    def trim(self) -> None:
+        """Lets go of the last when they have become too many."""
+        if len(self.entries) <= MOST_ROWS and self._bytes <= MOST_BYTES:
+            return
+        while len(self.entries) > MOST_ROWS // 2 or (self._bytes > MOST_BYTES // 2 and len(self.entries) > 1):
+            self._bytes -= len(self.entries.pop().message.data)
+        self.end, self.is_all = self.entries[-1].key, False
+
+
+class Ahead:
+    """The windows of all queues, by name."""
+
+    def __init__(self) -> None:
+        self._windows: dict[str, Window] = {}
+        # What units of work have put and got, as long as it is little: then nothing is read again when they end.
+        self._units: dict[int, list[_Noted] | None] = {}
+        self._noted = 0
+        self._is_changed = False
+        self._of_call: set[int] = set()
+
+    def mark(self) -> None:
+        """A call begins: :meth:`undo` is about what follows."""
+        self._is_changed = False
+        self._of_call.clear()
+
+    def undo(self, units: Container[int]) -> None:
+        """What was followed since is not so; ``units`` are those that are still open."""
+        if self._is_changed:
+            self._windows.clear()
+        for unit_id in self._of_call:
+            self._forget_unit(unit_id)
+            if unit_id not in units:
+                del self._units[unit_id]
+
+    def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
+        """What is available on a queue in get order."""
+        window = self._windows.pop(q_name, None) or Window()
+        window.trim()
+        self._windows[q_name] = window
+        if len(self._windows) > MOST_WINDOWS:
+            del self._windows[next(iter(self._windows))]
+        place = 0
+        while True:
+            while place < len(window.entries):
+                yield window.entries[place].message
+                place += 1
+            if window.is_all:
+                return
+            messages, is_all = read(Cursor(-window.end[0], window.end[1]) if window.end else None)
+            window.extend(messages, is_all=is_all)
+
+    def forget(self, q_name: str) -> None:
+        """What is known of a queue may not be so."""
+        self._windows.pop(q_name, None)
+
+    # -- what changes -------------------------------------------------------------------------------------
+
+    def follow(self, change: c.AnyChange) -> None:
+        """Keeps what is known in step with a change."""
+        follow = _FOLLOW.get(type(change))
+        if follow is not None:
+            self._is_changed = True
+            follow(self, change)
+
+    def _add(self, change: c.AddMessage) -> None:
+        if change.unit_id:
+            self._note(change.unit_id, change)
+        elif change.descriptor.group_id == NO_ID:
+            self._came(change.message)
+
+    def _take(self, change: c.TakeMessage) -> None:
+        self._went(change.message)
+        self._note(change.unit_id, change)
+
+    def _carry_over(self, change: c.CarryOver) -> None:
+        """Neither of the two units says any more what its end makes available."""
+        number = change.message.number
+        had_it = [unit for unit, noted in self._units.items() if any(n.message.number == number for n in noted or ())]
+        for unit_id in (*had_it, change.unit_id):
+            self._forget_unit(unit_id)
+
+    def _note(self, unit_id: int, change: _Noted) -> None:
+        self._of_call.add(unit_id)
+        noted = self._units.setdefault(unit_id, [])
+        if noted is None:
+            return
+        if len(noted) >= MOST_OF_A_UNIT or self._noted >= MOST_OF_UNITS or len(change.message.data) > LARGE:
+            self._forget_unit(unit_id)
+        else:
+            self._noted += 1
+            noted.append(change)
+
+    def _forget_unit(self, unit_id: int) -> None:
+        """What this unit has put and got is not remembered: its end is read from the rows."""
+        self._noted -= len(self._units.get(unit_id) or ())
+        self._units[unit_id] = None
+
+    def _remove(self, change: c.RemoveMessage | c.SetAside) -> None:
+        self._went(change.message)
+
+    def _reserve(self, change: c.ReserveMessages) -> None:
+        for message in change.messages:
+            self._went(message)
+
+    def _return(self, change: c.ReturnReserved) -> None:
+        for message in change.messages:
+            self.forget(message.q_name)
+
+    def _end_unit(self, change: c.EndUnit) -> None:
+        unit = change.unit
+        self._of_call.add(unit.unit_id)  # should this be taken back, what is noted next is not all of it
+        noted = self._units.pop(unit.unit_id, None)
+        self._noted -= len(noted or ())
+        is_commit = change.outcome is UnitOutcome.COMMITTED
+        if noted is None or not _says_all(unit, noted, is_commit=is_commit):
+            for q_name, _ in (*unit.puts, *unit.gets):
+                self.forget(q_name)
+            for held in unit.held:
+                self.forget(held.q_name)
+            return
+        for each in noted:
+            if isinstance(each, c.AddMessage) and is_commit:
+                self._came(each.message)
+            elif isinstance(each, c.TakeMessage) and not is_commit:
+                said = each.message.descriptor
+                back = replace(said, backout_count=said.backout_count + 1)
+                self._came(replace(each.message, descriptor=back))
+
+    def _drop(self, change: c.DropDefinition) -> None:
+        self.forget(change.name)
+
+    def _came(self, message: StoredMessage) -> None:
+        window = self._windows.get(message.q_name)
+        if window is not None:
+            window.add(message)
+
+    def _went(self, message: StoredMessage) -> None:
+        window = self._windows.get(message.q_name)
+        if window is not None:
+            window.remove(message)
+
+
+def _key(entry: Entry) -> Key:
+    return entry.key
+
+
+def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:
+    """Whether what was noted of a unit is all that its end makes available."""
+    if unit.held or unit.marked is not None or any(each.message.descriptor.group_id != NO_ID for each in noted):
+        return False
+    puts = {each.number for each in noted if isinstance(each, c.AddMessage)}
+    if not is_commit:
+        return not puts
+    return len(puts) == sum(unit.puts.values()) and not any(
+        each.message.number in puts for each in noted if isinstance(each, c.TakeMessage)
+    )
+
+
+_FOLLOW: dict[type[c.Change], Callable[[Ahead, Any], None]] = {
+    c.AddMessage: Ahead._add,
+    c.TakeMessage: Ahead._take,
+    c.CarryOver: Ahead._carry_over,
+    c.RemoveMessage: Ahead._remove,
+    c.SetAside: Ahead._remove,
+    c.ReserveMessages: Ahead._reserve,
+    c.ReturnReserved: Ahead._return,
+    c.EndUnit: Ahead._end_unit,
+    c.DropDefinition: Ahead._drop,
+}

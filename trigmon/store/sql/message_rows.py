@@ -1,0 +1,94 @@
+"""Rows of messages: what each change of one writes. Whose a queue is and how it is counted is said elsewhere.
+
+Queues are their numbers here, units of work and handles too, as the store that keeps the rows numbers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from trigmon.mq.descriptors import NO_ID
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import StoredMessage, UnitFacts
+from trigmon.rules.model.group_completeness import START
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.group_progress import Groups
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Messages:
+    """Messages and the groups that they are of. ``execute`` runs a statement and gives its rows."""
+
+    def __init__(self, execute: Callable[..., Iterable[Any]]) -> None:
+        self._execute = execute
+        self.groups = Groups(execute)
+
+    def add(self, change: c.AddMessage, queue: int, number: int, unit: int) -> None:
+        """A message arrives."""
+        descriptor = change.descriptor
+        head = _encode(descriptor)
+        held = (2 if change.on_backout else 1) if change.is_held else 0
+        row = (
+            number,
+            queue,
+            change.priority,
+            int(change.is_persistent),
+            unit or None,
+            held,
+            change.expires_ms,
+            descriptor.backout_count,
+            descriptor.msg_id,
+            None if descriptor.correl_id == NO_ID else descriptor.correl_id,
+            head,
+            change.data,
+            crc32(change.data, crc32(head)),
+        )
+        if descriptor.group_id == NO_ID:
+            self._execute(sql.ADD_MESSAGE, row)
+            return
+        seq, offset = descriptor.msg_seq_number, descriptor.offset
+        item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
+        self._execute(sql.ADD_ITEM, (*row, *item))
+        self.groups.came(queue, descriptor.group_id, (-change.priority, number), (seq, offset), unit)
+
+    def take(self, message: StoredMessage, queue: int, unit: int) -> None:
+        """A message is got under a unit of work."""
+        self._execute(sql.TAKE_MESSAGE, (unit, message.number))
+        self.groups.took(queue, message, unit)
+
+    def carry_over(self, number: int, unit: int) -> None:
+        """A marked message belongs to another unit of work now."""
+        self._execute(sql.TAKE_MESSAGE, (unit, number))
+        self.groups.carried(unit)
+
+    def remove(self, message: StoredMessage, queue: int) -> None:
+        """A message goes."""
+        self._execute(sql.REMOVE_MESSAGE, (message.number,))
+        self.groups.took(queue, message, 0)
+
+    def set_aside(self, message: StoredMessage, queue: int) -> None:
+        """A message that is not what was written leaves its queue; its row stays."""
+        self._execute(sql.SET_ASIDE, (message.number,))
+        self.groups.set_aside(queue, message.number)
+
+    def end_unit(self, unit: UnitFacts, number: int, *, is_commit: bool, leaves: bool = False) -> None:
+        """What a unit of work put and got is settled; ``leaves``: but for what is to go, and what is held."""
+        ends: tuple[str, ...]
+        groups = self.groups.before_end(number, is_commit=is_commit)
+        if is_commit:
+            ends = (sql.COMMIT_GETS if unit.gets and not leaves else "", sql.COMMIT_PUTS if unit.puts else "")
+        else:
+            ends = (
+                sql.BACK_OUT_PUTS if unit.puts and not leaves else "",
+                sql.RELEASE_HELD if unit.held and not leaves else "",
+                sql.BACK_OUT_GETS if unit.gets else "",
+            )
+        for statement in filter(None, ends):
+            self._execute(statement, (number,))
+        for group, place in groups.items():
+            self.groups.changed(group, place, has_new_heads=place == START)

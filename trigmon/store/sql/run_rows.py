@@ -1,0 +1,118 @@
+"""The run ledger's rows: records, the lines of held runs, what programs are doing, how the last runs ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import starmap
+from typing import Any, cast
+
+import msgspec
+
+from trigmon.mq.run_states import HELD
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.facts import SLICE, Cause, Serving
+from trigmon.rules.model.run_record import is_being_cancelled, line_of
+from trigmon.rules.model.state import Standing
+from trigmon.rules.model.transitions import after_restart
+from trigmon.store.sql import statements as sql
+
+BEHIND_ALL = 2**63 - 1
+Execute = Callable[..., Any]
+Rows = Callable[..., list[Any]]
+Scan = Callable[[str, tuple[object, ...]], Iterable[Any]]
+
+
+class Ledger:
+    """The ledger in one database. ``execute`` writes, ``rows`` reads all there is, ``scan`` one row after another."""
+
+    def __init__(self, execute: Execute, rows: Rows, scan: Scan) -> None:
+        self._execute = execute
+        self._rows = rows
+        self._scan = scan
+
+    def load(self, standing: Standing) -> None:
+        """What stands of it at a start."""
+        standing.held.update({(q, slot, name): count for q, slot, name, count in self._rows(sql.HELD_LINES)})
+        standing.running.update(
+            (doing.run_id, doing)
+            for (text,) in self._rows(sql.SERVING)
+            for doing in [after_restart(msgspec.json.decode(text, type=Serving))]
+        )
+        standing.causes.update(((cause.slot, cause.q_name), cause) for cause in starmap(Cause, self._rows(sql.CAUSES)))
+        for run_id, text in self._rows(sql.UNDER_WAY):
+            record = msgspec.json.decode(text)
+            if is_being_cancelled(record):
+                standing.cancelling[run_id] = str(record.get("monitor", ""))
+
+    def run(self, run_id: str) -> dict[str, object] | None:
+        """A run's record."""
+        rows = self._rows(sql.RUN, (run_id,))
+        return cast("dict[str, object]", msgspec.json.decode(rows[0][0])) if rows else None
+
+    def runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+        """See :class:`trigmon.store.base.BaseStore`."""
+        last = self._rows(sql.RUN_NUMBER, (before,))
+        behind = last[0][0] if last else 0 if before else BEHIND_ALL
+        statement: str = sql.RUNS
+        values: tuple[object, ...] = (behind,)
+        for name, by_index in sql.RUNS_BY.items():
+            if name in where:
+                statement, values = by_index, (str(where[name]), behind)
+                break
+        chosen: list[dict[str, object]] = []
+        for (text,) in self._scan(statement, values):
+            record: dict[str, object] = msgspec.json.decode(text)
+            if all(record.get(name) == value for name, value in where.items()):
+                chosen.append(record)
+            if len(chosen) >= limit:
+                break
+        return chosen
+
+    def held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
+        """See there."""
+        return [run_id for (run_id,) in self._rows(sql.HELD[from_last], (*line, limit))]
+
+    def outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
+        """See there."""
+        surplus = self._rows(sql.COUNT_ENDED)[0][0] - keep_count
+        oldest = self._rows(sql.OLDEST_ENDED, (SLICE,))
+        return [run_id for n, (run_id, ended_ms) in enumerate(oldest) if n < surplus or ended_ms < ended_before_ms]
+
+    def write_run(self, change: c.WriteRun) -> None:
+        """A record, and its place in the line where it waits."""
+        record = change.record
+        text = msgspec.json.encode(record).decode()
+        state, q_name = str(record.get("state", "")), str(record.get("q_name", ""))
+        self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text, change.ended_ms or None))
+        for held, statement in ((change.before, sql.NO_LONGER_HOLD), (record, sql.HOLD)):
+            if held is not None and held.get("state") == HELD:
+                self._execute(statement, (*line_of(held), change.run_id))
+
+    def drop_run(self, change: c.DropRun) -> None:
+        """Forgotten."""
+        self._execute(sql.DROP_RUN, (change.run_id,))
+
+    def serve(self, change: c.Serve) -> None:
+        """What a program is doing."""
+        self._execute(sql.SERVE, (change.serving.run_id, msgspec.json.encode(change.serving).decode()))
+
+    def unserve(self, change: c.Unserve) -> None:
+        """No more."""
+        self._execute(sql.UNSERVE, (change.run_id,))
+
+    def set_cause(self, change: c.SetCause) -> None:
+        """How the last runs ended."""
+        cause = change.cause
+        if cause.failed or cause.fruitless:
+            self._execute(sql.SET_CAUSE, msgspec.structs.astuple(cause))
+        else:
+            self._execute(sql.DROP_CAUSE, (cause.slot, cause.q_name))
+
+
+LEDGER_WRITES: dict[type[c.Change], Callable[[Ledger, Any], None]] = {
+    c.WriteRun: Ledger.write_run,
+    c.DropRun: Ledger.drop_run,
+    c.Serve: Ledger.serve,
+    c.Unserve: Ledger.unserve,
+    c.SetCause: Ledger.set_cause,
+}

@@ -1,0 +1,417 @@
+"""Looking for messages: which statements answer a selection, and what is picked from their rows."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
+from itertools import islice
+from typing import Any
+from zlib import crc32
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.rules.model.facts import SLICE, Found, Selection, StoredMessage, fits, follows
+from trigmon.rules.model.group_completeness import START, Whole, has_message, reach
+from trigmon.rules.model.group_position import SEGMENT
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.group_progress import Place, items_from
+
+Row = tuple[Any, ...]
+Statement = tuple[str, tuple[object, ...]]
+Execute = Callable[[str, tuple[object, ...]], Any]
+_PLAIN = ["plain"]
+_RESTS = ("rest", "rest of whole")
+LOST = MessageDescriptor()
+_decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
+
+
+class Look:
+    """One look for messages. ``execute`` gives a cursor on a statement's rows; ``queue`` is the queue's number.
+
+    ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
+    ``has_own``: the unit of work has put to it. ``ahead``: what is available, in get order, where that is known without
+    a statement; for a selection of anything on a queue without groups.
+    """
+
+    def __init__(
+        self,
+        execute: Execute,
+        selection: Selection,
+        queue: int,
+        locks: Mapping[int, int],
+        *,
+        has_groups: bool,
+        has_own: bool,
+        ahead: Iterable[StoredMessage] | None = None,
+    ) -> None:
+        self._execute = execute
+        self._locks = locks
+        self._selection = selection
+        self._queue = queue
+        self._kinds = _kinds(selection, has_groups, has_own)
+        self._has_own = has_own
+        self._ahead = ahead
+        # What was found of a logical message or a group holds for all its parts.
+        self._known: dict[tuple[bytes, int, int], bool] = {}
+
+    def found(self) -> Found:
+        """What the selection finds, in get order."""
+        if self._selection.oldest_from is not None or self._selection.counts_expired:
+            return Found(self._oldest(), expired_count=self._count_expired())
+        if self._selection.is_expired:
+            return self._expired()
+        if self._selection.reserved_by:
+            return self._reserved()
+        picked = Picked(self._selection, self._locks, self._is_whole)
+        streams = self._streams()
+        if self._ahead is not None:
+            _pick_known(self._ahead, picked)
+        elif len(streams) == 1:
+            self._pick(streams[0], picked)
+        else:
+            self._pick_merged([self._rows(stream) for stream in streams], picked)
+        if self._has_own:
+            picked.start_own()
+            self._pick([(sql.FIND_OWN, (self._selection.unit_id, self._queue))], picked)
+            picked.merge()
+        found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
+        return self._gathered(found) if self._selection.gathers and found.messages else found
+
+    def _expired(self) -> Found:
+        """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
+        picked = Picked(self._selection, {}, self._is_whole)
+        self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
+        return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
+
+    def _reserved(self) -> Found:
+        """What a reservation has of these ordinals, in their order."""
+        selection = self._selection
+        messages: list[StoredMessage] = []
+        damaged: list[StoredMessage] = []
+        size = 0
+        cursor = self._execute(sql.RESERVED, (selection.reserved_by, *selection.ordinals))
+        for row in cursor:
+            message = message_of(row, selection.q_name, row[-1])
+            if message is None:
+                lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"", ordinal=row[-1])
+                damaged.append(lost)
+            else:
+                messages.append(message)
+                size += len(message.data)
+            if len(messages) + len(damaged) >= selection.limit or size >= selection.limit_bytes:
+                cursor.close(True)
+                break
+        return Found(tuple(messages), damaged=tuple(damaged))
+
+    def _count_expired(self) -> int:
+        selection = self._selection
+        if not selection.counts_expired:
+            return 0
+        with closing(self._rows([(sql.EXPIRED, (self._queue, selection.now))])) as rows:
+            return sum(1 for _ in islice(rows, selection.counts_expired))
+
+    def _oldest(self) -> tuple[StoredMessage, ...]:
+        """The committed message of at least the priority asked for that arrived first, if any."""
+        lowest_priority = self._selection.oldest_from
+        if lowest_priority is None:
+            return ()
+        firsts: list[StoredMessage] = []
+        for priority in range(lowest_priority, 10):
+            for kind in self._kinds:
+                picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
+                self._pick([(sql.FIND_FIRST_OF[kind], (self._queue, priority))], picked)
+                firsts += picked.messages
+        return tuple(sorted(firsts, key=lambda message: message.number)[:1])
+
+    def _pick(self, statements: list[Statement], picked: Picked) -> None:
+        """Reads rows, a statement after the other, until enough are found; no row is read that is not needed."""
+        for statement, values in statements:
+            cursor = self._execute(statement, values)
+            if picked.takes_all:
+                if not picked.take_all(cursor):
+                    cursor.close(True)
+                    return
+                continue
+            for row in cursor:
+                if not picked.take(row):
+                    cursor.close(True)
+                    return
+
+    def _pick_merged(self, streams: list[Generator[Row, None, None]], picked: Picked) -> None:
+        """The same of several streams, whose rows are each in get order, at once."""
+        try:
+            for row in heapq.merge(*streams, key=lambda row: (-row[1], row[0])):
+                if not picked.take(row):
+                    break
+        finally:
+            for stream in streams:
+                stream.close()
+
+    def _streams(self) -> list[list[Statement]]:
+        """The statements for the committed rows that may fit: one row of them, or one for each kind of message."""
+        selection = self._selection
+        if selection.at is not None:
+            return [[(sql.FIND_AT, (self._queue, selection.at.priority, selection.at.number))]]
+        if selection.group_id not in (None, NO_ID):  # those in no group are not listed by it
+            return [self._of_group()]
+        named = self._by_ids()
+        if named is not None:
+            return [self._behind(*named)]
+        return [self._behind(*self._narrowed(kind)) for kind in self._kinds]
+
+    def _narrowed(self, kind: str) -> tuple[str, tuple[object, ...]]:
+        """A kind less what is seen not to fit without reading the message, and what its statement asks for."""
+        selection = self._selection
+        place = selection.msg_seq_number, selection.offset
+        values: tuple[object, ...] = (self._queue,)
+        if kind in _RESTS and place != (None, None):
+            kind, values = f"{kind} at", (self._queue, *place)
+        return (f"{kind} alone" if selection.correl_id == NO_ID else kind), values
+
+    def _of_group(self) -> list[Statement]:
+        """The statements for those of one group: all, those of one logical message, or those at one place."""
+        selection, queue = self._selection, self._queue
+        named = queue, selection.group_id
+        if selection.msg_seq_number is None:
+            return self._behind("group", named)
+        offset = 0 if selection.starts is Whole.MESSAGE else selection.offset
+        if offset is not None:
+            return [(sql.FIND_ITEM, (*named, selection.msg_seq_number, offset))]
+        rows = self._rows([(sql.PLACES_OF, (*named, selection.msg_seq_number))])
+        places = sorted((-priority, number) for priority, number in rows)
+        return [(sql.FIND_AT, (queue, -priority, number)) for priority, number in places]
+
+    def _by_ids(self) -> tuple[str, tuple[object, ...]] | None:
+        """The kind of a look for messages that are named by their ids, and the ids."""
+        selection, queue = self._selection, self._queue
+        if selection.msg_id is not None and selection.correl_id is not None:
+            correl_id = None if selection.correl_id == NO_ID else selection.correl_id
+            return "both ids", (queue, selection.msg_id, correl_id)
+        if selection.msg_id is not None:
+            return "msg_id", (queue, selection.msg_id)
+        if selection.correl_id not in (None, NO_ID):
+            return "correl_id", (queue, selection.correl_id)
+        return None
+
+    def _behind(self, kind: str, values: tuple[object, ...]) -> list[Statement]:
+        """What is of a kind and lies behind the place after which the look begins, if there is one."""
+        after = self._selection.after
+        if after is None:
+            return [(sql.FIND_FIRST[kind], values)]
+        return [
+            (sql.FIND_AFTER_SAME[kind], (*values, after.priority, after.number)),
+            (sql.FIND_AFTER_LOWER[kind], (*values, after.priority)),
+        ]
+
+    def _rows(self, statements: list[Statement]) -> Generator[Row, None, None]:
+        for statement, values in statements:
+            cursor = self._execute(statement, values)
+            try:
+                yield from cursor
+            finally:
+                cursor.close(True)
+
+    def _is_whole(self, descriptor: MessageDescriptor, now: int) -> bool:
+        """Whether as much of this message's group is there as the selection asks for."""
+        whole = self._selection.whole
+        seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
+        key = descriptor.group_id, seq, now
+        if key not in self._known:
+            self._known[key] = self._has_all(descriptor.group_id, seq, now)
+        return self._known[key]
+
+    def _has_all(self, group_id: bytes, seq: int, now: int) -> bool:
+        """The same of a group, or of the logical message of this number."""
+
+        def rows_from(place: Place) -> Generator[Row, None, None]:
+            values = (self._queue, self._selection.unit_id, now, group_id, *place)
+            with closing(self._rows([(sql.GROUP_FROM, values)])) as rows:
+                yield from (row for row in rows if not _is_locked(row[4], self._selection, self._locks))
+
+        with closing(items_from(rows_from, (seq, 0))) as items:
+            if self._selection.whole is Whole.GROUP:
+                return reach(items)[1] is Whole.GROUP
+            return has_message(items, seq)
+
+    def _gathered(self, found: Found) -> Found:
+        """The logical message that was found: its segments in their order, from the one that was found on."""
+        first = found.messages[0]
+        said = first.descriptor
+        if not said.msg_flags & SEGMENT:
+            return found
+        selection = self._selection
+        values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
+        segments = [first]
+        for row in self._rows([(sql.SEGMENTS, values)]):
+            if _is_locked(row[0], selection, self._locks):
+                continue
+            segment = message_of(row, selection.q_name)
+            if segment is None:
+                damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
+                return replace(found, messages=(), damaged=(*found.damaged, damaged))
+            if follows(segments[-1], segment):
+                segments.append(segment)
+        return replace(found, messages=tuple(segments))
+
+
+def _pick_known(messages: Iterable[StoredMessage], picked: Picked) -> None:
+    for message in messages:
+        if not picked.take_known(message):
+            break
+
+
+def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:
+    """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked.
+
+    A message in no group stands where a group begins, and so do first items: the rest stands elsewhere.
+    """
+    is_elsewhere = selection.msg_seq_number not in (None, START[0]) or selection.offset not in (None, START[1])
+    if not has_groups:
+        return [] if is_elsewhere else _PLAIN
+    lowest = Whole.NOTHING if has_own else selection.whole
+    rest = _RESTS[lowest is Whole.GROUP]
+    if is_elsewhere:
+        return [rest]
+    firsts = [*_PLAIN, *(f"head {whole:d}" for whole in Whole if whole >= lowest)]
+    is_first = selection.starts is Whole.GROUP or (selection.msg_seq_number, selection.offset) == START
+    return firsts if is_first else [*firsts, rest]
+
+
+class Picked:
+    """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
+
+    def __init__(
+        self, selection: Selection, locks: Mapping[int, int], is_whole: Callable[[MessageDescriptor, int], bool]
+    ) -> None:
+        self._selection = selection
+        self._locks = locks
+        self._group_is_whole = is_whole
+        self._takes_any = selection.is_anything
+        self._most_expired = selection.limit if selection.is_expired else SLICE
+        self._is_own = False
+        self._size = 0
+        self._own: list[StoredMessage] = []
+        self.messages: list[StoredMessage] = []
+        self.expired: list[StoredMessage] = []
+        self.damaged: list[StoredMessage] = []
+
+    def start_own(self) -> None:
+        """The rows that follow are the unit's own uncommitted puts, no longer committed messages."""
+        self._is_own = True
+        self._size = 0
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing decides on a row but what it says of itself."""
+        return self._takes_any and not self._locks and not self._is_own
+
+    def take_all(self, rows: Iterable[Row]) -> bool:
+        """As :meth:`take` of each, until one is not wanted; large batches go through here, a row a microsecond."""
+        selection, messages = self._selection, self.messages
+        q_name, now, limit, limit_bytes = selection.q_name, selection.now, selection.limit, selection.limit_bytes
+        for row in rows:
+            message = message_of(row, q_name)
+            if message is None or (message.expires_ms and message.expires_ms <= now):
+                if not self.take(row):
+                    return False
+                continue
+            messages.append(message)
+            self._size += len(message.data)
+            if len(messages) >= limit or self._size >= limit_bytes:
+                return False
+        return True
+
+    def take(self, row: tuple[Any, ...]) -> bool:
+        """Picks a row if it fits; says whether further rows are wanted."""
+        if (self._locks or self._is_own) and self._is_hidden(row):
+            return True
+        message = message_of(row, self._selection.q_name)
+        if message is None:
+            if self._is_own:
+                return True
+            self.damaged.append(StoredMessage(row[0], self._selection.q_name, row[1], bool(row[2]), LOST, b""))
+            return len(self.damaged) < SLICE
+        return self._take(message)
+
+    def take_known(self, message: StoredMessage) -> bool:
+        """The same of a committed message that was read before."""
+        if self._locks and _is_locked(message.number, self._selection, self._locks):
+            return True
+        return self._take(message)
+
+    def _take(self, message: StoredMessage) -> bool:
+        if not self._takes_any and not self._fits(message):
+            return True
+        if message.expires_ms and message.expires_ms <= self._selection.now:
+            if not self._is_own:
+                self.expired.append(message)
+            return len(self.expired) < self._most_expired
+        picked = self._own if self._is_own else self.messages
+        picked.append(replace(message, is_own=True) if self._is_own else message)
+        self._size += len(message.data)
+        return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
+
+    def merge(self) -> None:
+        """The unit's own messages take their places among the committed ones."""
+        own = self._own
+        if len(self.expired) >= SLICE:
+            # The look ended at the last of these, and what lies behind it may come before our own.
+            own = [message for message in own if _place(message) < _place(self.expired[-1])]
+        if own:
+            self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
+            if len(self.messages) == self._selection.limit:
+                # What had expired behind the last of them is not for this look to discard.
+                last = _place(self.messages[-1])
+                self.expired = [message for message in self.expired if _place(message) < last]
+
+    def _is_hidden(self, row: tuple[Any, ...]) -> bool:
+        """Whether another handle has locked it, or it is an own one of which only the persistent are asked for."""
+        if _is_locked(row[0], self._selection, self._locks):
+            return True
+        return self._is_own and self._selection.own_persistent and not row[2]
+
+    def _fits(self, message: StoredMessage) -> bool:
+        selection, descriptor = self._selection, message.descriptor
+        if not fits(selection, descriptor) or not self._is_whole(message):
+            return False
+        place = _place(message)
+        if selection.after is not None and place <= (-selection.after.priority, selection.after.number):
+            return False
+        at = selection.at
+        return at is None or place == (-at.priority, at.number)
+
+    def _is_whole(self, message: StoredMessage) -> bool:
+        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        descriptor = message.descriptor
+        if self._selection.whole is Whole.NOTHING or descriptor.group_id == NO_ID:
+            return True
+        has_expired = 0 < message.expires_ms <= self._selection.now
+        return self._group_is_whole(descriptor, 0 if has_expired else self._selection.now)
+
+
+def _is_locked(number: int, selection: Selection, locks: Mapping[int, int]) -> bool:
+    """Whether another handle has locked the message."""
+    return locks.get(number, selection.handle) != selection.handle
+
+
+def _place(message: StoredMessage) -> tuple[int, int]:
+    return -message.priority, message.number
+
+
+def message_of(row: tuple[Any, ...], q_name: str, ordinal: int = -1) -> StoredMessage | None:
+    """A row as a message, None when it is not what was written."""
+    number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
+    if not (type(priority) is type(expires_ms) is type(backout_count) is int):
+        return None
+    try:
+        if crc32(data, crc32(head)) != checksum:
+            return None
+        descriptor = _decode(head)
+    except (msgspec.MsgspecError, TypeError):
+        return None
+    if backout_count != descriptor.backout_count:
+        descriptor = replace(descriptor, backout_count=backout_count)
+    return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms, False, ordinal)

@@ -1,0 +1,124 @@
+"""A database is opened only where it holds what was acknowledged: there is one, and it ends with the last turn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from trigmon.store.port import StoreBroken, StoreLost
+from trigmon.store.sql import statements as sql
+from trigmon.store.sqlite.checksums import SUMMED, row_sum
+from trigmon.store.sqlite.connection import connect, is_empty, migrate
+from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.last_turn import LastTurn, log_salt
+from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
+
+REMEDY = "restore a backup, or start once with --accept-loss to go on without it"
+_UNKNOWN = "whether turns are missing at the end cannot be known this time"
+_UNFIT = (*DAMAGE, apsw.SQLError)
+"""Errors that say that what lies in the file is no database of ours any more."""
+
+
+def open_database(
+    path: Path, vfs: str | None, last: LastTurn, traces: list[str], tell: Tell, *, accept_loss: bool
+) -> tuple[apsw.Connection, int]:
+    """The database at this version's schema, and the number of its last turn that was to last.
+
+    ``traces`` say that there was one before. Raises StoreLost where something is missing that was acknowledged, unless
+    that is accepted; then what is left goes on, and what cannot be read is moved aside. Raises what ``connect`` does.
+    """
+    if vfs is None:
+        take_place(path, tell)
+    if vfs is None and traces and not (path.exists() and path.stat().st_size):
+        _accept(f"{path} is missing or empty, and {', '.join(traces)} was left by a queue manager", tell, accept_loss)
+        if Path(f"{path}-wal").exists():
+            set_aside(path)
+    try:
+        return _opened(path, vfs, last, traces, tell, accept_loss=accept_loss)
+    except (*_UNFIT, StoreBroken) as error:
+        if isinstance(error, StoreBroken) and not isinstance(error.__cause__, _UNFIT):
+            raise
+        _accept(f"{path} is no database any more ({error})", tell, accept_loss)
+    tell(f"{path.name} is kept as {set_aside(path).name}, and a new one begins")
+    return _opened(path, vfs, last, traces, tell, accept_loss=accept_loss)
+
+
+def _accept(missing: str, tell: Tell, is_accepted: bool) -> None:
+    if not is_accepted:
+        raise StoreLost(f"{missing}: {REMEDY}")
+    tell(f"{missing}: this is accepted")
+
+
+def _opened(
+    path: Path, vfs: str | None, last: LastTurn, traces: list[str], tell: Tell, *, accept_loss: bool
+) -> tuple[apsw.Connection, int]:
+    # What opens the database may shorten its log, so that is looked at before.
+    salt = log_salt(path, vfs or "") if last.found.frames else 0
+    db = connect(path, vfs)
+    try:
+        was_empty = is_empty(db)
+        turn = 0 if was_empty else _turn_of(db, last, tell)
+        missing = f"it is empty, and {', '.join(traces)} was left by a queue manager" if was_empty and traces else ""
+        missing = missing or _missing(db, turn, salt, last)
+        if missing:
+            _accept(f"{path}: {missing}", tell, accept_loss)
+        if last.is_unreadable or (not last.is_there and turn):
+            tell(f"the file last_turn is damaged or missing: {_UNKNOWN}")
+        migrate(db)
+        db.execute(SUMMED[sql.SET_META], ("turn", turn))
+    except BaseException as error:
+        db.close(True)
+        if isinstance(error, apsw.Error) and not isinstance(error, _UNFIT):
+            raise StoreBroken(f"{path}: {error}") from error  # a full disk can pass
+        raise
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    return db, turn
+
+
+def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
+    """The number of the last turn that was to last. A version that did not count has none, and damage may hide it."""
+    rows: list[Any]
+    try:
+        rows = db.execute("SELECT * FROM meta WHERE key = 'turn'").fetchall()
+    except DAMAGE:
+        rows = [("turn", None, None)]
+    if not rows:
+        return last.found.turn
+    _, turn, *said = rows[0]
+    if said != [row_sum("turn", turn)]:
+        tell(f"the number of the last turn is damaged: {_UNKNOWN}")
+        return last.found.turn
+    return turn if isinstance(turn, int) else last.found.turn
+
+
+def _missing(db: apsw.Connection, turn: int, salt: int, last: LastTurn) -> str:
+    """What is not there that was acknowledged; empty where nothing is missing."""
+    acknowledged = last.found.turn
+    if turn < acknowledged:
+        since = _last_time(db) if turn else ""
+        return (
+            f"the last {acknowledged - turn} of {acknowledged} turns that were acknowledged are missing{since}; its"
+            " log (-wal) was cut, damaged or removed, or an older copy was put in its place"
+        )
+    if last.found.frames and salt in (0, last.found.salt):
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        frames, _ = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        if frames < last.found.frames:
+            return f"of {last.found.frames} pages of its log (-wal) that were being moved {max(0, frames)} are left"
+    return ""
+
+
+def _last_time(db: apsw.Connection) -> str:
+    """Since when they are missing, as far as the database knows."""
+    try:
+        rows: list[Any] = db.execute(sql.GET_META, ("own_time",)).fetchall()
+        if not rows or not rows[0][0]:
+            return ""
+        last = datetime.fromtimestamp(msgspec.json.decode(rows[0][0])["own_ms"] / 1000, UTC)
+        return f", of the time behind {last:%Y-%m-%dT%H:%M:%SZ}"
+    except (*DAMAGE, msgspec.DecodeError, KeyError, TypeError):
+        return ""
