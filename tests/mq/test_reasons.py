@@ -1,9 +1,12 @@
-"""Reasons have IBM's numbers; reasons and exceptions are one to one; an exception says what happened in words."""
+"""Reasons have IBM's numbers; an exception has one reason; an exception says what happened in words."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+import trigmon
+from tests.reasons.raised import by_the_product
 from trigmon.mq import errors
 from trigmon.mq.errors import BY_REASON, MQError, NoMsgAvailable, QFull, UnexpectedError
 from trigmon.mq.reasons import CompCode, Reason
@@ -64,9 +67,20 @@ def test_reasons_stand_in_the_order_of_their_numbers():
     assert numbers == sorted(set(numbers))
 
 
-def test_reasons_and_exceptions_are_one_to_one():
-    assert set(BY_REASON) == {int(r) for r in Reason if r is not Reason.NONE}
+def test_each_exception_has_a_reason_of_its_own_and_is_raised_or_caught_somewhere():
     assert len(MQError.__subclasses__()) == len(BY_REASON)
+    package = Path(trigmon.__file__).parent
+    source = "".join(path.read_text() for path in package.rglob("*.py") if path != Path(errors.__file__))
+    names = set(re.findall(r"\b[A-Z]\w+", source))
+    used = {kind for kind in BY_REASON.values() if kind.__name__ in names or kind.reason in by_the_product()}
+    assert [kind.__name__ for kind in BY_REASON.values() if kind not in used] == []
+
+
+def test_a_reason_without_a_class_is_an_mqerror_that_carries_it():
+    error = MQError.of(2004, "body")
+    assert type(error) is MQError
+    assert error.reason is Reason.BUFFER_ERROR
+    assert str(error) == "MQRC_BUFFER_ERROR (2004): body"
 
 
 @pytest.mark.parametrize("kind", MQError.__subclasses__(), ids=lambda kind: kind.__name__)
@@ -93,7 +107,9 @@ def test_an_error_about_nothing_in_particular_says_its_sentence():
 
 def test_a_number_becomes_its_exception_and_an_unknown_one_the_unexpected_error():
     assert type(MQError.of(2033)) is NoMsgAvailable
-    assert type(MQError.of(1, "what?")) is UnexpectedError
+    unknown = MQError.of(1, "what?")
+    assert type(unknown) is UnexpectedError
+    assert unknown.reason is Reason.UNEXPECTED_ERROR
     assert MQError.of(2053, "Q").about == "Q"
 
 

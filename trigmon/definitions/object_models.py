@@ -37,13 +37,7 @@ Name = Annotated[Any, BeforeValidator(_name)]
 """An item of a list whose items stand with commas between them."""
 
 
-LATER_KEYS = {
-    "spark": ("reservation",),
-    "launch": (),
-    "process": (),
-    "qlocal": ("rearm", "backstop", "maxwait", "indxtype"),
-    "qmodel": ("rearm", "backstop", "maxwait", "indxtype"),
-}
+LATER_KEYS = {"spark": ("reservation",), "qlocal": ("indxtype",), "qmodel": ("indxtype",)}
 """Keys that belong to a later release: refused by name, never silently accepted."""
 
 LATER_OBJECTS = ("service",)
