@@ -32,7 +32,7 @@ def connect(
     timeout_s: float = 10.0,
     call_timeout_s: float | None = None,
 ) -> Connection:
-    """A connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
+    """Returns a connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
 
     An address of TCP may name the queue manager: what answers and is another one is refused. Where it is on this
     machine, it must be served by root, by this program's user, or by the owner of the runtime directory of that queue
@@ -88,7 +88,7 @@ def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) 
 
 
 def _call_timeout_s() -> float:
-    """What ``$TRIGMON_CALL_TIMEOUT`` says. Raises ValueError for what is no number of seconds."""
+    """Returns what ``$TRIGMON_CALL_TIMEOUT`` says. Raises ValueError for what is no number of seconds."""
     said = os.environ.get(CALL_TIMEOUT, "")
     try:
         seconds = float(said or DEFAULT_CALL_TIMEOUT_S)
@@ -100,7 +100,7 @@ def _call_timeout_s() -> float:
 
 
 def default_address() -> str:
-    """The queue manager that is meant when nobody says which. Raises QMgrNameError when several could be.
+    """Returns the queue manager that is meant when nobody says which. Raises QMgrNameError when several could be.
 
     Raises SettingsError for a configuration file that cannot be used.
     """
@@ -113,7 +113,7 @@ def default_address() -> str:
 
 
 def _configured() -> str:
-    """The name that a variable or a configuration file of this machine gives, not the shipped default."""
+    """Returns the name that a variable or a configuration file of this machine gives, not the shipped default."""
     if named := os.environ.get("TRIGMON_QMGR_NAME"):
         return named
     if not (os.environ.get("TRIGMON_CONFIG") or SYSTEM_CONFIG.exists()):

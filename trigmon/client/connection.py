@@ -146,7 +146,7 @@ class Connection:
         return reply
 
     def pipeline(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
-        """Several calls, of which ``window`` may be on their way at once, and their replies in order.
+        """Sends several calls, of which ``window`` may be on their way at once, and their replies in order.
 
         No call is sent after a refusal was read; the first refusal is raised when all replies are in. None of
         the calls may wait, nor end the unit of work. ``calls`` may make calls of its own on this connection, as
@@ -242,7 +242,7 @@ class Connection:
             self.backout()
 
     def outcome(self, unit: int, client_id: str | None = None) -> UnitOutcome:
-        """What became of a unit of work, of this connection or of one that has gone."""
+        """Returns what became of a unit of work, of this connection or of one that has gone."""
         call = Outcome(client_id=self.client_id if client_id is None else client_id, unit=unit)
         return self.ask(call, OutcomeWas).outcome
 
@@ -255,7 +255,7 @@ class Connection:
         return self._unit, self._backouts
 
     def backed_out_since(self, mark: tuple[int, int]) -> bool:
-        """Whether a unit of work was backed out since the mark."""
+        """Returns whether a unit of work was backed out since the mark."""
         return mark[1] != self._backouts
 
     def end_batch(self) -> None:
@@ -331,7 +331,7 @@ class Connection:
         return not self.ask(call, Settled).already
 
     def reservations(self, q_name: str = "*") -> list[dict[str, Any]]:
-        """The reservations of which anything is left, of queues of a generic name, as values by name."""
+        """Returns the reservations of which anything is left, of queues of a generic name, as values by name."""
         return self.ask(Reservations(q_name=q_name), Listing).rows
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:

@@ -44,7 +44,7 @@ from trigmon.mq.errors import (
 
 
 def whole(kind: type[MQError], said: str, value: Any) -> int:
-    """A whole number of 32 bits, also where it comes as a float or as another library's integer."""
+    """Returns a whole number of 32 bits, also where it comes as a float or as another library's integer."""
     number = value
     if isinstance(value, float) and value.is_integer():
         number = int(value)
@@ -60,7 +60,7 @@ def _number(kind: type[MQError]) -> Callable[[str, Any], int]:
 
 
 def _enumerated(enum: type[IntEnum], kind: type[MQError], open_ended: bool) -> Callable[[str, Any], int]:
-    """A reader of a word, a member or a number; an open-ended field has numbers of the application's own."""
+    """Returns a reader of a word, a member or a number; an open-ended field has numbers of the application's own."""
     number = _number(kind)
 
     def reader(said: str, value: Any) -> int:
@@ -103,7 +103,7 @@ def _id(kind: type[MQError]) -> Callable[[str, Any], bytes]:
 
 
 def _flags(kind: type[IntFlag], error: type[MQError]) -> Callable[[str, Any], int]:
-    """A reader of bits, a word, or several words."""
+    """Returns a reader of bits, a word, or several words."""
     bits, number = bits_by_word(kind), whole
 
     def reader(said: str, value: Any) -> int:

@@ -39,7 +39,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 def receipt(reply: WasPut) -> Receipt:
-    """The receipt for one put."""
+    """Returns the receipt for one put."""
     return Receipt(
         msg_id=reply.msg_id,
         correl_id=reply.correl_id,

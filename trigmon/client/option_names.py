@@ -151,17 +151,17 @@ _LATER_MATCH = _said("msg_token")
 
 
 def open_bits(words: Iterable[str | int]) -> int:
-    """What an object is opened for. Raises OptionsError."""
+    """Returns what an object is opened for. Raises OptionsError."""
     return _all_bits("open", words, _OPEN, _LATER_OPEN)
 
 
 def close_bits(words: Iterable[str | int]) -> int:
-    """How an object is closed. Raises OptionsError."""
+    """Returns how an object is closed. Raises OptionsError."""
     return _all_bits("close", words, _CLOSE, frozenset())
 
 
 def get_bits(given: Mapping[str, Any]) -> int:
-    """The options of a get as bits."""
+    """Returns the options of a get as bits."""
     bits = 0
     for said, value in given.items():
         bit = _GET.get(said)
@@ -175,7 +175,7 @@ def get_bits(given: Mapping[str, Any]) -> int:
 
 
 def match_parts(match: Match | None) -> dict[str, Any]:
-    """The match options of a call, and the fields they are about."""
+    """Returns the match options of a call, and the fields they are about."""
     if not match:
         return {}
     parts: dict[str, Any] = {"match": 0}
@@ -215,13 +215,13 @@ def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescripto
 
 
 def handle_of(given: PutWords) -> int:
-    """The handle that a context comes from, 0 for none."""
+    """Returns the handle that a context comes from, 0 for none."""
     context = given.get("context")
     return context if isinstance(context, int) else context.handle if context is not None else 0
 
 
 def as_bytes(data: Data) -> bytes:
-    """The bytes of a message's data. Raises TypeError for what is neither bytes nor text."""
+    """Returns the bytes of a message's data. Raises TypeError for what is neither bytes nor text."""
     if isinstance(data, bytes):
         return data
     if isinstance(data, str):
@@ -232,7 +232,7 @@ def as_bytes(data: Data) -> bytes:
 
 
 def object_type(value: ObjectType | str | int) -> str:
-    """The name of an object's type as a call says it; ``queue`` is a queue of any kind."""
+    """Returns the name of an object's type as a call says it; ``queue`` is a queue of any kind."""
     if isinstance(value, str) and value.lower() in ("queue", "q"):
         return "queue"
     try:
@@ -269,7 +269,7 @@ def _unknown(verb: str, said: str, known: Iterable[str], later: frozenset[str]) 
 
 
 def _is_on(said: str, value: Any) -> bool:
-    """What an option's word is set to. Raises TypeError for what is neither on nor off, such as an interval."""
+    """Returns what an option's word is set to. Raises TypeError for what is neither on nor off, such as an interval."""
     if value is True or value is False or value is None:
         return bool(value)
     hint = "; how long to wait is wait_interval_ms, in milliseconds" if said == "wait" else ""

@@ -57,7 +57,10 @@ def check_served_by(link: socket.socket, where: str, q_mgr_name: str, user: str)
 
 
 def owner(link: socket.socket) -> int | None:
-    """The user who accepted the other end, when it is on this machine. Raises OSError where that cannot be read."""
+    """Returns the user who accepted the other end, when it is on this machine.
+
+    Raises OSError where that cannot be read.
+    """
     for _ in range(_LOOKS):
         for line in _lines(link):
             return int(line[_UID])
@@ -81,7 +84,7 @@ def _lines(link: socket.socket) -> Iterator[list[str]]:
 
 
 def _written(name: tuple[str, int]) -> str:
-    """An address as the table writes it: words of 32 bits in the machine's byte order, and the port."""
+    """Returns an address as the table writes it: words of 32 bits in the machine's byte order, and the port."""
     packed = ipaddress.ip_address(name[0]).packed
     words = (packed[at : at + 4] for at in range(0, len(packed), 4))
     return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{name[1]:04X}"

@@ -118,7 +118,7 @@ class Queue:
         match: Match | None = None,
         **options: Unpack[GetWords],
     ) -> Message:
-        """The next message, taken or browsed. Raises NoMsgAvailable when there is none (in time).
+        """Returns the next message, taken or browsed. Raises NoMsgAvailable when there is none (in time).
 
         ``wait_interval_ms`` is how long to wait for one, -1 for as long as it takes. Over ``max_length`` bytes the
         get fails with 2080 and the message stays, or is cut with ``accept_truncated_msg``.
@@ -158,7 +158,7 @@ class Queue:
         return [Message(got) for got in self._call(call, WereGot).messages]
 
     def drain(self, batch: int = 100, *, wait_interval_ms: int | None = None) -> Iterator[Message]:
-        """Every message to the end of the queue, under syncpoint, ``batch`` at a time.
+        """Yields every message to the end of the queue, under syncpoint, ``batch`` at a time.
 
         A batch is committed when the caller asks for the message after its last, so what was done with its
         messages is done. Leaving the loop early backs the batch out, with the messages already seen in it; a
@@ -192,7 +192,7 @@ class Queue:
         whole_groups: bool = False,
         token: str = "",
     ) -> Reservation:
-        """A fixed batch of the next messages, hidden from every getter until it is settled or released.
+        """Returns a fixed batch of the next messages, hidden from every getter until it is settled or released.
 
         Raises NoMsgAvailable when there is nothing, ObjectInUse while another connection holds the consumer's.
         No lost connection and no restart ends it: a consumer of this name that reserves again is given the very same
@@ -209,7 +209,7 @@ class Queue:
         return reserve(self.connection, call)
 
     def browse(self, **options: Unpack[GetWords]) -> Iterator[Message]:
-        """Every message from the first to the last, left where it is. Needs the queue open for ``browse``."""
+        """Returns every message from the first to the last, left where it is. Needs the queue open for ``browse``."""
         self._checked()
         return self._browsed(option_names.get_bits(options))
 
@@ -247,20 +247,20 @@ class Queue:
         return self.handle
 
     def _call(self, call: Call, kind: type[R]) -> R:
-        """A call of which nothing is the application's word unseen, and its reply."""
+        """Returns a call of which nothing is the application's word unseen, and its reply."""
         self._checked()
         return self.connection.ask(call, kind, is_sound=True)
 
 
 def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 0, q_name: str = "") -> Receipt:
-    """One message through a handle, or to a queue by name."""
+    """Returns one message through a handle, or to a queue by name."""
     return receipt(connection.ask(_put(connection, data, options, handle, q_name), WasPut, is_sound=bool(handle)))
 
 
 def put_each(
     connection: Connection, messages: Iterable[tuple[Data, PutWords]], options: PutWords, *, handle: int
 ) -> list[bytes]:
-    """Messages with options of their own through a handle."""
+    """Returns messages with options of their own through a handle."""
     calls = (_put(connection, data, {**options, **own}, handle) for data, own in messages)
     is_unit = bool(option_names.put_parts(options, False)[1] & option_names.SYNCPOINT)
     replies = connection.pipeline(calls, window=AHEAD if is_unit else 1)

@@ -80,7 +80,7 @@ class Reservation:
 
 
 def reserve(connection: Connection, call: Reserve) -> Reservation:
-    """The reservation, complete. Raises NoMsgAvailable when there is nothing to reserve.
+    """Returns the reservation, complete. Raises NoMsgAvailable when there is nothing to reserve.
 
     A large one is made in slices, a call each. A few are sent ahead, so that nobody waits between them; what comes
     behind the last slice is answered with the same reservation.
@@ -93,7 +93,7 @@ def reserve(connection: Connection, call: Reserve) -> Reservation:
 
 
 def read(connection: Connection, number: int, first: int, count: int | None) -> Iterator[tuple[int, Message]]:
-    """What is left of these ordinals, a frame after the other."""
+    """Yields what is left of these ordinals, a frame after the other."""
     left = ALL if count is None else count
     while left > 0:
         reply = connection.ask(ReadReserved(reservation=number, ordinal=first, count=left), WereReserved)

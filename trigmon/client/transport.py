@@ -42,7 +42,7 @@ class Link(Protocol):
         """Sends a call and returns its number; one that ``is_sound`` need not be looked at before."""
 
     def receive(self, sequence: int) -> Reply:
-        """The reply to the call of that number."""
+        """Returns the reply to the call of that number."""
 
     def close(self) -> None:
         """Ends the link without a word."""
@@ -127,7 +127,7 @@ class Transport:
             rest = rest[self._link.send(rest) :]
 
     def receive(self, sequence: int) -> Reply:
-        """The reply to the call of that number, which is the oldest that was sent and not yet answered."""
+        """Returns the reply to the call of that number, which is the oldest that was sent and not yet answered."""
         if self.broken:
             raise ConnectionBroken(self.broken)
         try:
@@ -184,7 +184,7 @@ class Transport:
         return self._break(f"{self.where}: {_why(error)}")
 
     def _dismissed(self, word: Refused) -> MQError:
-        """The error of a word to the whole connection, which is always the last one."""
+        """Returns the error of a word to the whole connection, which is always the last one."""
         self._break(f"{self.where} ended the connection: {word.about}")
         return MQError.of(word.reason, word.about)
 
@@ -198,7 +198,7 @@ class Transport:
 
 
 def open_unix(path: str, timeout_s: float) -> socket.socket:
-    """A connected Unix socket. Raises QMgrNotAvailable, NotAuthorized."""
+    """Returns a connected Unix socket. Raises QMgrNotAvailable, NotAuthorized."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(timeout_s)
     deadline = time.monotonic() + timeout_s
@@ -221,7 +221,7 @@ def open_unix(path: str, timeout_s: float) -> socket.socket:
 
 
 def _kept_out(path: str) -> str:
-    """Whose socket it is, and what would help."""
+    """Returns whose socket it is, and what would help."""
     group = paths.key_group(path)
     if not group:
         return f"{path}: permission denied, and it has no group to join: server.socket_group gives it one"
@@ -241,7 +241,7 @@ def _user() -> str:
 
 
 def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:
-    """A connected TCP socket that notices when the other host falls silent. Raises QMgrNotAvailable."""
+    """Returns a connected TCP socket that notices when the other host falls silent. Raises QMgrNotAvailable."""
     try:
         link = socket.create_connection((host, port), timeout_s)
     except OSError as error:
@@ -255,6 +255,6 @@ def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:
 
 
 def _why(error: BaseException) -> str:
-    """An operating system's error as a person reads it, without its number."""
+    """Returns an operating system's error as a person reads it, without its number."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return said[:1].lower() + said[1:]

@@ -23,7 +23,7 @@ class Triggered(NamedTuple):
 
 
 def triggered() -> Triggered | None:
-    """The trigger message this process was started for, or None when nobody's trigger started it."""
+    """Returns the trigger message this process was started for, or None when nobody's trigger started it."""
     said = os.environ.get
     if not said("TRIGMON_QNAME"):
         return None

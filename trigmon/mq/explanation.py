@@ -20,7 +20,7 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     remedy: str = ""
 
     def lines(self) -> Iterator[str]:
-        """The condition as text: the answer first, its evidence and what would help indented below."""
+        """Yields the condition as text: the answer first, its evidence and what would help indented below."""
         yield f"{self.number:>4}  {self.holds:<14}  {self.fact}"
         if self.seen:
             yield f"{'':22}seen {self.seen}" + (f"; needed {self.needed}" if self.needed else "")
@@ -68,7 +68,7 @@ class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return f"{said}: NO trigger message, since {not_holding(self.fails)}"
 
     def lines(self) -> Iterator[str]:
-        """The headline, how long it has been so, and the conditions that did not hold with their evidence."""
+        """Yields the headline, how long it has been so, and the conditions that did not hold with their evidence."""
         yield self.headline
         if self.repeated:
             yield self.repeated
@@ -99,13 +99,13 @@ _HAPPENED = {
 
 
 def moment(ms: int) -> str:
-    """Milliseconds since 1970 as a person reads them, to the second, in UTC."""
+    """Returns milliseconds since 1970 as a person reads them, to the second, in UTC."""
     day, clock = date_and_time(ms)
     return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]}:{clock[4:6]} UTC"
 
 
 def not_holding(fails: list[str]) -> str:
-    """Which conditions do not hold, as the end of a sentence."""
+    """Returns which conditions do not hold, as the end of a sentence."""
     if not fails:
         return "what happened is no occasion for this queue"
     *others, last = fails

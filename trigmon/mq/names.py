@@ -9,12 +9,12 @@ _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}\Z")
 
 
 def is_object_name(name: str) -> bool:
-    """Whether ``name`` may name a queue, a process or a queue manager."""
+    """Returns whether ``name`` may name a queue, a process or a queue manager."""
     return _NAME.match(name) is not None
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name fits a generic name: an exact one, or one that ends in ``*``."""
+    """Returns whether a name fits a generic name: an exact one, or one that ends in ``*``."""
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])
     return name == pattern

@@ -12,7 +12,7 @@ from trigmon.mq.replies import Listing, Reply
 
 
 def all_rows(ask: Callable[[Call], Reply], call: Display) -> Iterator[dict[str, Any]]:
-    """Every row of a DISPLAY, page after page. Raises what ``ask`` raises."""
+    """Yields every row of a DISPLAY, page after page. Raises what ``ask`` raises."""
     while True:
         listing = ask(call)
         assert isinstance(listing, Listing)

@@ -35,7 +35,10 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_rejection(descriptor: MessageDescriptor, data: bytes, rejection: Rejection) -> tuple[MessageDescriptor, bytes]:
-    """A message behind the header that says why it was rejected. What no header may hold stands in it as a blank."""
+    """Returns a message behind the header that says why it was rejected.
+
+    What no header may hold stands in it as a blank.
+    """
     why = "".join(character if character.isprintable() else " " for character in rejection.why)
     folder = (
         f"<usr><trigmon_why>{escape(why)}</trigmon_why><trigmon_q_name>{escape(rejection.q_name)}</trigmon_q_name>"
@@ -58,7 +61,7 @@ def with_rejection(descriptor: MessageDescriptor, data: bytes, rejection: Reject
 
 
 def without_rejection(descriptor: MessageDescriptor, data: bytes) -> tuple[MessageDescriptor, bytes, Rejection | None]:
-    """The message as it was, and what its header says; unchanged, and None, where it has no such header."""
+    """Returns the message as it was, and what its header says; unchanged, and None, where it has no such header."""
     if descriptor.format.rstrip() != FORMAT_RULES_2 or len(data) < _RFH2.size:
         return descriptor, data, None
     struc_id, version, length, encoding, ccsid, format_, _, name_ccsid, folder_length = _RFH2.unpack_from(data)

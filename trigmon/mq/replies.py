@@ -194,7 +194,7 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
     last: list[Looked] = []
 
     def __str__(self) -> str:
-        """The verdict as text: what would happen, what counts, each condition with what was seen and is needed.
+        """Returns the verdict as text: what would happen, what counts, each condition with what was seen and is needed.
 
         What was asked for with ``why_not`` stands before it.
         """
@@ -203,19 +203,19 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         return "\n".join((*before, self.headline, *self.paused(), "", *self.counts(), "", *conditions))
 
     def looks(self) -> Iterator[str]:
-        """The last verdicts as text."""
+        """Yields the last verdicts as text."""
         if not self.last:
             yield f"Nothing has happened to {self.q_name} since {moment(self.values.get('started_ms', 0))} (start)."
         for look in self.last:
             yield from look.lines()
 
     def paused(self) -> Iterator[str]:
-        """What would keep a program from being started, a line each: no condition, and beside the verdict."""
+        """Yields what would keep a program from being started, a line each: no condition, and beside the verdict."""
         for pause in self.values.get("pauses", ()):
             yield f"What it starts would be held: {pause['paused']}."
 
     def counts(self) -> Iterator[str]:
-        """The numbers that are easily taken for one another, a line each."""
+        """Yields the numbers that are easily taken for one another, a line each."""
         capped = bool(self.values.get("expired_is_capped"))
         least, most = ("at least ", "at most ") if capped else ("", "")
         said = self.values.get

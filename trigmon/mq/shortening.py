@@ -7,7 +7,7 @@ MOST = 800
 
 
 def shortened(text: str, most: int = MOST) -> str:
-    """The text, or where it is longer than ``most`` its beginning, how long it is, and its end."""
+    """Returns the text, or where it is longer than ``most`` its beginning, how long it is, and its end."""
     if len(text) <= most:
         return text
     end = most // 4

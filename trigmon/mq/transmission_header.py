@@ -46,7 +46,7 @@ _PLAIN = _second_version(MessageDescriptor())
 
 
 def has_extension(md: MessageDescriptor) -> bool:
-    """Whether the descriptor says something that only an MQMD of version 2 can say."""
+    """Returns whether the descriptor says something that only an MQMD of version 2 can say."""
     return bool(_second_version(md) != _PLAIN)
 
 
@@ -136,7 +136,7 @@ def ids_in_xqh(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 def aged(descriptor: MessageDescriptor, data: bytes, waited_ms: int) -> bytes:
-    """The data as it is got: the MQXQH's expiry less the time since the put, 0 once that has elapsed.
+    """Returns the data as it is got: the MQXQH's expiry less the time since the put, 0 once that has elapsed.
 
     Data too short to hold the field, and a field that is not above 0, stay as they are.
     """

@@ -74,23 +74,23 @@ class Reading:
         return f"{self.noun}({self.name})" if self.name else self.noun
 
     def error(self, near: Parameter, what: str, kind: type[MQError] = ParmSyntaxError) -> MQError:
-        """An error about a parameter, with its line and the words there."""
+        """Returns an error about a parameter, with its line and the words there."""
         self.segment = self.statement.text[: near.offset + len(near.near)]
         return kind(f"line {self.line_of(near)}, near {near.near.strip()}: {what}")
 
     def line_of(self, parameter: Parameter) -> int:
-        """The number of the line in which a parameter stood."""
+        """Returns the number of the line in which a parameter stood."""
         return self.statement.line_at(parameter.offset)
 
     def take(self, *keywords: str) -> Parameter | None:
-        """The parameter of one of these keywords, taken out of the rest."""
+        """Returns the parameter of one of these keywords, taken out of the rest."""
         found = next((p for p in self.rest if p.keyword in keywords), None)
         if found is not None:
             self.rest.remove(found)
         return found
 
     def take_flag(self, yes: str, no: str) -> bool:
-        """Whether the bare word ``yes`` stands there; ``no`` is the default said aloud."""
+        """Returns whether the bare word ``yes`` stands there; ``no`` is the default said aloud."""
         found = self.take(yes, no)
         if found is not None and found.values is not None:
             raise self.error(found, f"{found.keyword} takes no value")
@@ -162,7 +162,7 @@ def _noun(reading: Reading, second: Parameter) -> str:
 
 
 def _named(reading: Reading, second: Parameter) -> str:
-    """The object of a command that is skipped, as it was typed; an authority record is known by its profile."""
+    """Returns the object of a command that is skipped, as it was typed; an authority record is known by its profile."""
     profile = next((p.near for p in reading.rest if p.keyword == "PROFILE"), "")
     return " ".join(f"{second.near} {profile}".split())
 
@@ -180,7 +180,7 @@ def _name(reading: Reading, second: Parameter) -> str:
 
 
 def object_name(reading: Reading, parameter: Parameter, *, generic: bool = False) -> str:
-    """The name in a parameter's parentheses; a generic one may end in an asterisk. Raises ObjectNameError."""
+    """Returns the name in a parameter's parentheses; a generic one may end in an asterisk. Raises ObjectNameError."""
     value = parameter.values[0] if parameter.values else Value("")
     name = value.text.rstrip(" ")
     plain = name[:-1] if generic and name.endswith("*") else name

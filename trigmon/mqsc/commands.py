@@ -70,7 +70,7 @@ class Command:
 
 
 def read_script(text: str, first_line: int = 1) -> list[Command]:
-    """The commands of a script up to its end or END. Never raises for what the script says.
+    """Returns the commands of a script up to its end or END. Never raises for what the script says.
 
     ``first_line`` is the number of the text's first line, for a script that is read piece by piece.
     """
@@ -137,7 +137,7 @@ def _clear(reading: Reading, command: Command) -> Command:
 
 
 def _whose(reading: Reading) -> str:
-    """Whose queue is meant by QSGDISP, in lower case; blank where that is not said, and of a process."""
+    """Returns whose queue is meant by QSGDISP, in lower case; blank where that is not said, and of a process."""
     if reading.noun not in keywords.QUEUES:
         return ""
     return _choice(reading, "QSGDISP", ("QMGR", "PRIVATE", "COPY", "SHARED", "GROUP"), "").lower()
@@ -226,7 +226,7 @@ _READERS: dict[str, Callable[[Reading, Command], Command]] = {
 
 
 def _choice(reading: Reading, keyword: str, allowed: tuple[str, ...], default: str, *, bare: bool = False) -> str:
-    """A keyword's one word out of a few. ``bare``: without a value it only asks to be shown, so it stays."""
+    """Returns a keyword's one word out of a few. ``bare``: without a value it only asks to be shown, so it stays."""
     found = next((p for p in reading.rest if keywords.SYNONYMS.get(p.keyword, p.keyword) == keyword), None)
     if found is None or (bare and found.values is None):
         return default
@@ -239,7 +239,7 @@ def _choice(reading: Reading, keyword: str, allowed: tuple[str, ...], default: s
 
 
 def _shown(reading: Reading, known: frozenset[str], where: Where | None) -> tuple[str, ...] | None:
-    """What a DISPLAY asks for. An exact name without any word is everything, a generic one the name and type.
+    """Returns what a DISPLAY asks for. An exact name without any word is everything, a generic one the name and type.
 
     What a WHERE looks at is shown with them.
     """
@@ -260,7 +260,7 @@ def _shown(reading: Reading, known: frozenset[str], where: Where | None) -> tupl
 
 
 def _attributes(reading: Reading) -> dict[str, object]:
-    """The attributes by long name with MQSC's words and numbers, checked by the table."""
+    """Returns the attributes by long name with MQSC's words and numbers, checked by the table."""
     which = ObjectType[reading.noun]
     given: dict[str, object] = {}
     for parameter in reading.rest:
@@ -278,7 +278,7 @@ def _attributes(reading: Reading) -> dict[str, object]:
 
 
 def _attribute(reading: Reading, which: ObjectType, parameter: Parameter) -> Attribute | None:
-    """The attribute a parameter means; None when it is one of MQ's that is skipped."""
+    """Returns the attribute a parameter means; None when it is one of MQ's that is skipped."""
     known = frozenset(a.mqsc for a in ATTRIBUTES[which].values())
     word = OPPOSITES.get(parameter.keyword, parameter.keyword)
     word = keywords.SYNONYMS.get(word, word)

@@ -20,12 +20,12 @@ FLAGS = frozenset(a.mqsc for table in ATTRIBUTES.values() for a in table.values(
 
 
 def pair(word: str, text: str) -> str:
-    """An attribute as a DISPLAY prints it: ``KEY(VALUE)``, a blank one ``KEY( )``, a flag its bare word."""
+    """Returns an attribute as a DISPLAY prints it: ``KEY(VALUE)``, a blank one ``KEY( )``, a flag its bare word."""
     return text if word in FLAGS else f"{word}({text or ' '})"
 
 
 def object_texts(row: Row) -> dict[str, str]:
-    """Each attribute of an object as text, by MQSC's word."""
+    """Returns each attribute of an object as text, by MQSC's word."""
     which = ObjectType[row["object_type"]]
     texts = {}
     for attribute in (*STATUS.values(), *ATTRIBUTES[which].values()):
@@ -58,7 +58,7 @@ def handle_texts(row: Row) -> dict[str, str]:
 
 
 def texts_of(row: Row, noun: str, q_type: str) -> dict[str, str]:
-    """What a DISPLAY of this noun may show of a row."""
+    """Returns what a DISPLAY of this noun may show of a row."""
     if noun != "QSTATUS":
         return object_texts(row)
     return handle_texts(row) if q_type == "HANDLE" else status_texts(row)

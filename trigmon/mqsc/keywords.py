@@ -38,7 +38,7 @@ NOT_OF_OBJECTS = ("uncommitted_msgs",)
 
 
 def kinds_of(noun: str) -> tuple[ObjectType, ...]:
-    """The kinds of object that a noun of DISPLAY may show."""
+    """Returns the kinds of object that a noun of DISPLAY may show."""
     return QUEUE_KINDS if noun == "QUEUE" else (ObjectType[noun],)
 
 
@@ -52,7 +52,7 @@ def attribute_of(noun: str, word: str) -> Attribute | None:
 
 
 def words_shown(noun: str, q_type: str = "") -> frozenset[str]:
-    """Every word that DISPLAY of a noun may be asked for; ``q_type`` is QSTATUS's TYPE."""
+    """Returns every word that DISPLAY of a noun may be asked for; ``q_type`` is QSTATUS's TYPE."""
     if noun == "QSTATUS":
         return frozenset(HANDLE_WORDS if q_type == "HANDLE" else STATUS_WORDS)
     shown = {a.mqsc for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values()} | set(TIME_WORDS)
@@ -64,7 +64,7 @@ def words_shown(noun: str, q_type: str = "") -> frozenset[str]:
 
 
 def full_word(said: str, table: dict[str, int]) -> str | None:
-    """The word of ``table`` that ``said`` is, or is a long enough beginning of."""
+    """Returns the word of ``table`` that ``said`` is, or is a long enough beginning of."""
     return next((word for word, fewest in table.items() if len(said) >= fewest and word.startswith(said)), None)
 
 

@@ -35,7 +35,7 @@ class Statement:
     unfinished: bool = False
 
     def line_at(self, offset: int) -> int:
-        """The number of the line in which the character at ``offset`` stood."""
+        """Returns the number of the line in which the character at ``offset`` stood."""
         found = bisect_right(self.marks, offset, key=lambda mark: mark[0])
         return self.marks[found - 1][1] if found else self.line
 
@@ -70,17 +70,17 @@ class _Open:
 
 
 def is_nothing(line: str) -> bool:
-    """Whether a line says nothing: a comment, or blank."""
+    """Returns whether a line says nothing: a comment, or blank."""
     return line.startswith("*") or not line.strip()
 
 
 def continues(line: str) -> bool:
-    """Whether the command goes on in the next line."""
+    """Returns whether the command goes on in the next line."""
     return line.rstrip().endswith(("+", "-"))
 
 
 def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
-    """The commands of a script in order, comments and blank lines dropped, continued lines joined."""
+    """Yields the commands of a script in order, comments and blank lines dropped, continued lines joined."""
     current: _Open | None = None
     skip_blanks = False
     for number, raw in enumerate(text.split("\n"), first_line):
@@ -105,7 +105,7 @@ def statements(text: str, first_line: int = 1) -> Iterator[Statement]:
 
 
 def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
-    """A joined line at its semicolons; those inside quotes are text."""
+    """Yields a joined line at its semicolons; those inside quotes are text."""
     text = "".join(read.parts)
     ends = [m.start() for m in re.finditer(r"'[^']*'?|;", text) if m.group() == ";"]
     starts = [start for start, _ in read.marks]
@@ -125,7 +125,7 @@ def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
 
 
 def parameters(statement: Statement) -> list[Parameter]:
-    """The words of one command. Raises ParmSyntaxError with the line and what is near."""
+    """Returns the words of one command. Raises ParmSyntaxError with the line and what is near."""
     text = statement.text
     if not _is_text(text):
         raise syntax_error(statement, 0, "", "there are bytes here that are no UTF-8: convert the file first")
@@ -149,12 +149,12 @@ def parameters(statement: Statement) -> list[Parameter]:
 
 
 def syntax_error(statement: Statement, offset: int, near: str, what: str) -> ParmSyntaxError:
-    """The error of a place in a command: its line, what is wrong, and the words there."""
+    """Returns the error of a place in a command: its line, what is wrong, and the words there."""
     return ParmSyntaxError(f"line {statement.line_at(offset)}, near {near.strip()}: {what}")
 
 
 def _is_text(text: str) -> bool:
-    """Whether it is text throughout: bytes that could not be decoded stand as lone surrogates."""
+    """Returns whether it is text throughout: bytes that could not be decoded stand as lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -163,7 +163,7 @@ def _is_text(text: str) -> bool:
 
 
 def _values(statement: Statement, at: int, begin: int) -> tuple[tuple[Value, ...], int]:
-    """The values up to the closing parenthesis, and the offset behind it."""
+    """Returns the values up to the closing parenthesis, and the offset behind it."""
     text = statement.text
     found: list[Value] = []
     while True:

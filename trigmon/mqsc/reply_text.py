@@ -58,7 +58,7 @@ _WRONG = {
 
 
 def done(command: Command) -> str:
-    """The line that says the command did what it was asked to."""
+    """Returns the line that says the command did what it was asked to."""
     if command.verb == "REFRESH":
         # MQ has this on z/OS only, so the answer is the one that is given there.
         return "CSQ9022I: REFRESH QMGR normal completion; expired messages are being discarded."
@@ -67,14 +67,14 @@ def done(command: Command) -> str:
 
 
 def refused(command: Command, error: MQError) -> list[str]:
-    """The lines of a command that the queue manager refused: MQ's number, then the reason in full."""
+    """Returns the lines of a command that the queue manager refused: MQ's number, then the reason in full."""
     number, sentence = _REFUSED.get(error.reason, (8101, "trigmon error {reason} has occurred."))
     name = _name_meant(command, error)
     return [f"AMQ{number}E: {sentence.format(name=name, reason=int(error.reason))}", f"   {error}"]
 
 
 def _name_meant(command: Command, error: MQError) -> str:
-    """The object a refusal is about: the LIKE object when it is that one which is not there."""
+    """Returns the object a refusal is about: the LIKE object when it is that one which is not there."""
     call = command.calls[0]
     if isinstance(call, Define) and call.like and error.reason is Reason.UNKNOWN_OBJECT_NAME:
         return call.like
@@ -97,12 +97,12 @@ def wrong(command: Command) -> list[str]:
 
 
 def _clipped(segment: str) -> list[str]:
-    """The end of a command's text: what is wrong stands there."""
+    """Returns the end of a command's text: what is wrong stands there."""
     return [f"...{segment[-200:]}" if len(segment) > 200 else segment] if segment else []
 
 
 def skipped_line(skipped: Skipped) -> str:
-    """What was skipped, in one line: its place, what it is, and why it means nothing here."""
+    """Returns what was skipped, in one line: its place, what it is, and why it means nothing here."""
     what = f"{skipped.what} {skipped.parameter}".strip()
     return f"line {skipped.line}: {what}: {skipped.why}"
 
@@ -125,7 +125,7 @@ def skipped(parts: Iterable[Skipped]) -> list[str]:
 
 
 def all_skipped(parts: list[Skipped]) -> list[str]:
-    """The list of everything a script said that has no meaning here; nothing when there was nothing."""
+    """Returns the list of everything a script said that has no meaning here; nothing when there was nothing."""
     if not parts:
         return []
     commands = sum(not part.parameter for part in parts)
@@ -142,12 +142,12 @@ def all_skipped(parts: list[Skipped]) -> list[str]:
 
 
 def missing(command: Command) -> str:
-    """The line of a DISPLAY that found nothing."""
+    """Returns the line of a DISPLAY that found nothing."""
     return f"AMQ8147E: trigmon object {command.name} not found."
 
 
 def displayed(command: Command, rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The blocks of a DISPLAY: a row of plain values by long names each."""
+    """Returns the blocks of a DISPLAY: a row of plain values by long names each."""
     number, sentence = _SHOWN.get(command.noun, (8409, "Display Queue details."))
     lines = []
     for row in rows:
@@ -174,7 +174,7 @@ def in_columns(pairs: Iterable[str]) -> list[str]:
 
 
 def counts(read: int, wrong_ones: int, failed: int) -> list[str]:
-    """The closing lines: commands read, with a syntax error, valid but not processed."""
+    """Returns the closing lines: commands read, with a syntax error, valid but not processed."""
     plural = "command" if read == 1 else "commands"
     lines = [f"{_number(read)} MQSC {plural} read."]
     verb = "has" if wrong_ones == 1 else "have"

@@ -58,7 +58,7 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
 
 
 def _commands(lines: Iterable[str], say: Say) -> Iterator[Command]:
-    """The commands as soon as each is complete, so that a person at a terminal is answered at once.
+    """Yields the commands as soon as each is complete, so that a person at a terminal is answered at once.
 
     Comments and blank lines between them are echoed; those inside a command belong to its source.
     """
@@ -128,7 +128,7 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
 
 
 def _is_chosen(command: Command, row: dict[str, Any]) -> bool:
-    """Whether a row is of the type, the way of opening and the WHERE that a DISPLAY asks for."""
+    """Returns whether a row is of the type, the way of opening and the WHERE that a DISPLAY asks for."""
     if command.noun != "QSTATUS" and command.q_type and row["object_type"] != command.q_type:
         return False
     if command.open_type == "INPUT" and row["input"] == "no":

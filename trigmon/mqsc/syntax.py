@@ -8,7 +8,7 @@ from trigmon.mqsc.keywords import OBJECTS, words_shown
 
 
 def valid_syntax(verb: str, noun: str) -> list[str]:
-    """A command's shape in MQ's brackets, one parameter a line."""
+    """Returns a command's shape in MQ's brackets, one parameter a line."""
     head = f"{verb} {noun}" if noun == "QMGR" else f"{verb} {noun}( name )"
     return [f"  {head}", *(f"   [ {parameter} ]" for parameter in _parameters(verb, noun))]
 

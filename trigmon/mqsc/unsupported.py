@@ -130,7 +130,7 @@ _STATUS = _table(
 
 
 def attribute(noun: str, word: str) -> Elsewhere | None:
-    """What MQ means by a word of an object's, if it is one that has no meaning here."""
+    """Returns what MQ means by a word of an object's, if it is one that has no meaning here."""
     if noun == "QMGR":
         return _QMGR.get(word)
     if noun == "PROCESS":

@@ -54,7 +54,7 @@ class Where:
     value: int | str
 
     def fits(self, row: Row, noun: str, q_type: str) -> bool:
-        """Whether a row is shown; one without the attribute, or with nothing in it to count, is not."""
+        """Returns whether a row is shown; one without the attribute, or with nothing in it to count, is not."""
         text = texts_of(row, noun, q_type).get(self.word)
         if text is None:
             return False
@@ -65,7 +65,7 @@ class Where:
 
 
 def read_where(reading: Reading, noun: str, q_type: str) -> Where | None:
-    """The WHERE of a DISPLAY, taken out of its parameters. Raises ParmSyntaxError, ParmValueError."""
+    """Returns the WHERE of a DISPLAY, taken out of its parameters. Raises ParmSyntaxError, ParmValueError."""
     found = reading.take("WHERE")
     if found is None:
         return None
@@ -83,7 +83,7 @@ def read_where(reading: Reading, noun: str, q_type: str) -> Where | None:
 def _value(
     reading: Reading, found: Parameter, noun: str, q_type: str, word: str, operator: str, given: str
 ) -> int | str:
-    """The value as it is compared, once word and operator are known to go together."""
+    """Returns the value as it is compared, once word and operator are known to go together."""
     if word not in keywords.words_shown(noun, q_type) or word in _NOT_FILTERED:
         meaning = unsupported.attribute(noun, word)
         why = f": {meaning.why}" if meaning else keywords.nearest(word, keywords.words_shown(noun, q_type))
@@ -104,7 +104,7 @@ def _value(
 
 
 def _kind(noun: str, q_type: str, word: str) -> tuple[str, tuple[str, ...]]:
-    """Whether a word's values are numbers, fixed words (these too) or text."""
+    """Returns whether a word's values are numbers, fixed words (these too) or text."""
     if q_type == "HANDLE":
         allowed = _HANDLE_WORDS.get(word, ())
         return ("word" if allowed else "number" if word in _NUMBERS_OF_STATUS else "text"), allowed
@@ -128,7 +128,7 @@ def _number(reading: Reading, found: Parameter, given: str) -> int:
 
 
 def _fixed_word(reading: Reading, found: Parameter, noun: str, word: str, given: str, allowed: tuple[str, ...]) -> str:
-    """The word as it is displayed, whichever way it was said."""
+    """Returns the word as it is displayed, whichever way it was said."""
     attribute = None if word in _HANDLE_WORDS and noun == "QSTATUS" else keywords.attribute_of(noun, word)
     if attribute is None:
         if given.upper() in allowed:

@@ -19,7 +19,7 @@ _ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
 
 
 def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:
-    """The lines of a script that defines the objects of these rows; SYSTEM objects only when asked for.
+    """Yields the lines of a script that defines the objects of these rows; SYSTEM objects only when asked for.
 
     Dynamic queues are left out: programs make them, by opening a model queue.
     """
@@ -31,7 +31,7 @@ def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[
 
 
 def _of_ours(row: dict[str, Any]) -> Iterator[tuple[ObjectType, str]]:
-    """What a default object says in attributes of ours: every other object must then say it too."""
+    """Yields what a default object says in attributes of ours: every other object must then say it too."""
     which = ObjectType[row["object_type"]]
     if row["name"] != DEFAULT_OBJECTS.get(which):
         return
@@ -59,7 +59,7 @@ def _command(row: dict[str, Any], told: set[tuple[ObjectType, str]]) -> Iterator
 
 
 def _said(row: dict[str, Any], which: ObjectType) -> set[str]:
-    """The attributes of ours that an object says something in, or that belong to what it says."""
+    """Returns the attributes of ours that an object says something in, or that belong to what it says."""
     ours = [attribute for attribute in ATTRIBUTES[which].values() if attribute.ours and attribute.name in row]
     said = {attribute.name for attribute in ours if row[attribute.name] != attribute.plain(attribute.default)}
     is_spark = row.get("appl_type") == _SPARK or any(name.startswith("spark_") for name in said)

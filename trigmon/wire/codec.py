@@ -95,17 +95,20 @@ _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueErr
 
 
 def encode_hello(hello: Hello) -> bytes:
-    """The client's first frame, length and all."""
+    """Returns the client's first frame, length and all."""
     return frame(_encode(hello))
 
 
 def encode_welcome(greeting: Welcome | Refused) -> bytes:
-    """The server's first frame: a welcome, or why there is none."""
+    """Returns the server's first frame: a welcome, or why there is none."""
     return frame(_encode(greeting))
 
 
 def encode_request(sequence: int, call: Call) -> bytes:
-    """A call as a frame. Raises TypeError or ValueError for values no frame can hold, before anything is sent."""
+    """Returns a call as a frame.
+
+    Raises TypeError or ValueError for values no frame can hold, before anything is sent.
+    """
     return frame(_encode((sequence, call)))
 
 
@@ -123,12 +126,12 @@ def encode_checked_request(sequence: int, call: Call) -> bytes:
 
 
 def encode_response(sequence: int, reply: Reply) -> bytes:
-    """A reply as a frame."""
+    """Returns a reply as a frame."""
     return frame(_encode((sequence, reply)))
 
 
 def decode_request(body: Body) -> tuple[int, Call]:
-    """The number and the call in a body. Raises ProtocolError.
+    """Returns the number and the call in a body. Raises ProtocolError.
 
     A call of an unknown name comes out as :class:`UnknownCall`: the frame is sound, only newer than we are.
     """
@@ -143,7 +146,7 @@ def decode_request(body: Body) -> tuple[int, Call]:
 
 
 def decode_response(body: Body) -> tuple[int, AnyReply]:
-    """The number and the reply in a body. Raises ProtocolError."""
+    """Returns the number and the reply in a body. Raises ProtocolError."""
     try:
         response = _decode_response(body)
     except _MALFORMED as error:
@@ -154,7 +157,7 @@ def decode_response(body: Body) -> tuple[int, AnyReply]:
 
 
 def decode_hello(body: Body) -> Hello:
-    """The client's greeting. Raises ProtocolError.
+    """Returns the client's greeting. Raises ProtocolError.
 
     A hello of another version is read as far as its version, the one field that will always stand first.
     """
@@ -168,7 +171,7 @@ def decode_hello(body: Body) -> Hello:
 
 
 def decode_welcome(body: Body) -> Welcome | Refused:
-    """The server's greeting. Raises ProtocolError."""
+    """Returns the server's greeting. Raises ProtocolError."""
     try:
         return _decode_greeting(body)
     except _MALFORMED as error:
@@ -176,12 +179,12 @@ def decode_welcome(body: Body) -> Welcome | Refused:
 
 
 def not_supported(call: UnknownCall) -> Refused:
-    """The answer to a call that this version does not know."""
+    """Returns the answer to a call that this version does not know."""
     return Refused(reason=2298, about=f"this queue manager does not know the call {call.name!r}")
 
 
 def other_version(hello: Hello, server_version: str) -> Refused:
-    """The answer to a hello of another protocol version."""
+    """Returns the answer to a hello of another protocol version."""
     return Refused(
         reason=2298,
         about=f"the client speaks protocol {hello.protocol}, "
@@ -190,12 +193,12 @@ def other_version(hello: Hello, server_version: str) -> Refused:
 
 
 def broken_off(error: ProtocolError) -> Refused:
-    """The last answer to a side that left the protocol; the connection ends behind it."""
+    """Returns the last answer to a side that left the protocol; the connection ends behind it."""
     return Refused(reason=2009, about=f"outside the protocol: {error}")
 
 
 def _numbered(body: Body, error: BaseException) -> tuple[int, str]:
-    """The number and the tag of a frame that could not be read as a whole. Raises ProtocolError."""
+    """Returns the number and the tag of a frame that could not be read as a whole. Raises ProtocolError."""
     try:
         numbered = _decode_numbered(body)
     except _MALFORMED:

@@ -28,12 +28,12 @@ class ProtocolError(Exception):
 
 
 def frame_limit(max_msg_length: int) -> int:
-    """The longest body, in bytes, to let in where messages may have ``max_msg_length`` bytes."""
+    """Returns the longest body, in bytes, to let in where messages may have ``max_msg_length`` bytes."""
     return max_msg_length + OVERHEAD
 
 
 def frame(body: bytes) -> bytes:
-    """The body with its length before it. Raises ProtocolError when four bytes cannot say the length."""
+    """Returns the body with its length before it. Raises ProtocolError when four bytes cannot say the length."""
     if len(body) > MAX_LENGTH:
         raise ProtocolError(f"a frame has at most {MAX_LENGTH} bytes, not {len(body)}")
     return _LENGTH.pack(len(body)) + body
@@ -59,7 +59,7 @@ class FrameReader:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> Iterable[Body]:
-        """The bodies that are whole with ``data``; iterate them all before the next feed."""
+        """Returns the bodies that are whole with ``data``; iterate them all before the next feed."""
         # Nearly always a read brings one frame and nothing else: then nothing is copied together and cut again.
         if not self._rest and len(data) >= 4:
             (length,) = _LENGTH.unpack_from(data)
