@@ -146,7 +146,7 @@ class Connection:
         return reply
 
     def pipeline(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
-        """Sends several calls, of which ``window`` may be on their way at once, and their replies in order.
+        """Sends several calls, of which ``window`` may be on their way at once, and returns their replies in order.
 
         No call is sent after a refusal was read; the first refusal is raised when all replies are in. None of
         the calls may wait, nor end the unit of work. ``calls`` may make calls of its own on this connection, as
