@@ -1,0 +1,104 @@
+"""``python -m tests.benchmarks.put_path``: the files that a put which fires passes, in the order of their first call.
+
+The daemon runs in this process, on SQLite, with a monitor's open handle that waits for nothing; a client in a thread of
+its own puts one persistent message of 1 KiB to a queue of type EVERY. What the daemon's thread calls from the first
+byte of the put to the last byte of its reply is traced by sys.setprofile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import trigmon
+from trigmon import log
+from trigmon.server.daemon import Daemon
+from trigmon.settings import load
+
+PACKAGE = str(Path(trigmon.__file__).parent) + "/"
+OBJECTS = """
+- qlocal: INITQ
+- process: P
+  appl_id: "true"
+- qlocal: Q
+  trigger_control: "on"
+  trigger_type: every
+  process_name: P
+  initiation_q_name: INITQ
+"""
+
+
+class Trace:
+    """Files and calls of one thread, while it is on."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, int] = {}
+        self.calls = self.steps = 0
+        self.is_on = False
+        self._last = ""
+
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
+        name = frame.f_code.co_filename
+        if self.is_on and event == "call" and name.startswith(PACKAGE):
+            name = name.removeprefix(PACKAGE)
+            self.calls += 1
+            self.steps += name != self._last
+            self._last = name
+            self.files[name] = self.files.get(name, 0) + 1
+
+
+def put_path() -> Trace:
+    """Returns the trace of one put, behind others that have warmed everything up."""
+    trace = Trace()
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["XDG_RUNTIME_DIR"] = home
+        definitions = Path(home) / "objects.yaml"
+        definitions.write_text(OBJECTS)
+        log.configure("error")
+        daemon = Daemon(
+            load({"qmgr.data": f"{home}/data", "qmgr.definitions": [str(definitions)], "log.level": "error"}),
+            with_monitor=False,
+        )
+        failures: list[BaseException] = []
+
+        def client() -> None:
+            try:
+                with trigmon.connect("QM1") as qm, qm.open("INITQ", "input_shared"):
+                    queue = qm.open("Q", "output")
+                    for number in range(5):
+                        trace.is_on = number == 4
+                        queue.put(bytes(1024), persistence="persistent")
+                        trace.is_on = False
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                loop.call_soon_threadsafe(daemon._asked_to_stop, 15)
+
+        async def serve() -> None:
+            nonlocal loop
+            loop = asyncio.get_running_loop()
+            thread = threading.Thread(target=client)
+            loop.call_later(1.0, thread.start)
+            sys.setprofile(trace)
+            await daemon.serve()
+            sys.setprofile(None)
+            thread.join()
+
+        loop: asyncio.AbstractEventLoop
+        asyncio.run(serve())
+        if failures:
+            raise failures[0]
+    return trace
+
+
+if __name__ == "__main__":
+    found = put_path()
+    for name, calls in found.files.items():
+        print(f"{name:48} {calls}")
+    print(f"{len(found.files)} files, {found.calls} calls, {found.steps} steps from file to file")
