@@ -20,7 +20,7 @@ _KINDS = {
 # What is open already: standard input, and a shell's <(command).
 _INHERITED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 # Somebody has to name or place something else. All other errors can pass: no room, an I/O error, a right that lacks.
-_SAID_WRONG = {
+_WRONG_NAME = {
     errno.ENOENT,
     errno.ENOTDIR,
     errno.EISDIR,
@@ -42,8 +42,8 @@ def opened(path: str | Path) -> BinaryIO:
     is_inherited = name.startswith(_INHERITED)
     kind = stat.S_IFMT(Path(name).stat().st_mode)
     if kind != stat.S_IFREG and (kind == stat.S_IFDIR or not is_inherited):
-        said = f"it is not a regular file but {_KINDS.get(kind, 'something else')}"
-        raise OSError(errno.EINVAL, said, name)
+        text = f"it is not a regular file but {_KINDS.get(kind, 'something else')}"
+        raise OSError(errno.EINVAL, text, name)
     # Not blocking: a FIFO may have taken the file's place since.
     return os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC | (0 if is_inherited else os.O_NONBLOCK)), "rb")
 
@@ -56,4 +56,4 @@ def read(path: str | Path) -> bytes:
 
 def can_pass(error: OSError) -> bool:
     """Whether an error of a file can pass without anybody saying anything else in the settings."""
-    return error.errno not in _SAID_WRONG
+    return error.errno not in _WRONG_NAME

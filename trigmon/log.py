@@ -133,15 +133,15 @@ _SINKS: dict[str, Callable[[TextIO], Sink]] = {"json": _json, "text": _text, "jo
 
 def _as_fields(_logger: Any, _method: str, event: Event) -> tuple[tuple[str, bytes], dict[str, Any]]:
     """An event as a line and as the journal's datagram: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/."""
-    said = str(event.pop("event", ""))
+    sentence = str(event.pop("event", ""))
     level = str(event.pop("level", "info"))
     trace = event.pop("exception", None)
-    shown = " ".join([said, *(f"{key}={value}" for key, value in event.items())])
+    shown = " ".join([sentence, *(f"{key}={value}" for key, value in event.items())])
     fields = {
         "MESSAGE": f"{shown}\n{trace}" if trace else shown,
         "PRIORITY": str(_PRIORITIES.get(level, 6)),
         "SYSLOG_IDENTIFIER": "trigmon",
-        "TRIGMON_EVENT": said,
+        "TRIGMON_EVENT": sentence,
         **{"TRIGMON_" + re.sub(r"[^A-Z0-9_]", "_", key.upper()): str(value) for key, value in event.items()},
     }
     datagram = b"".join(_field(name, text.encode(errors="replace")) for name, text in fields.items())

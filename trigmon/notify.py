@@ -1,4 +1,4 @@
-"""What a service manager is told, and what it hands over: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3).
+"""Notifications to the service manager, and what it hands over: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3).
 
 The variables are taken out of the environment once read, for they are meant for this process and for none it starts.
 """
@@ -34,7 +34,7 @@ class ServiceManager:
 
     @property
     def listens(self) -> bool:
-        """Whether anybody hears what is told here."""
+        """Whether a service manager receives these notifications."""
         return self._socket is not None
 
     def ready(self) -> None:
@@ -54,7 +54,7 @@ class ServiceManager:
         self._tell("WATCHDOG=1")
 
     def beat(self) -> None:
-        """The same, for a loop that turns as often as it likes: told as often as it is wanted."""
+        """Sends the same for a loop that turns as often as it likes; sends no more often than the watchdog needs."""
         if self.watchdog_s and time.monotonic() >= self._alive_until:
             self._alive_until = time.monotonic() + self.watchdog_s
             self.alive()

@@ -6,7 +6,7 @@ is the rule for a path, never the making of a file.
 ========  ===========================================================================================
 data      ``--data``, else ``$TRIGMON_HOME/NAME``, else below systemd's ``$STATE_DIRECTORY`` (a service:
           ``/var/lib/trigmon/NAME``), else ``$XDG_STATE_HOME/trigmon/NAME``
-socket    ``NAME/mq.sock`` in the runtime directory, a directory a queue manager: its mode is its door
+socket    ``NAME/mq.sock`` in the runtime directory, a directory a queue manager: its mode decides who connects
 runtime   ``$TRIGMON_RUNTIME``, else ``$TRIGMON_HOME/.run``, else systemd's ``$RUNTIME_DIRECTORY``
           (``/run/trigmon``), else ``$XDG_RUNTIME_DIR/trigmon``, else ``/run/trigmon`` for root and
           ``/tmp/trigmon-UID`` for others
@@ -48,7 +48,7 @@ def name_of(file: str) -> str:
 
 
 def data_directory(name: str, data: str | Path | None = None) -> Path:
-    """The directory of a queue manager's store, which need not exist; ``data`` is what ``--data`` said."""
+    """The directory of a queue manager's store, which need not exist; ``data`` is the value of ``--data``."""
     if data:
         return Path(data).expanduser().absolute()
     if home := os.environ.get("TRIGMON_HOME"):
@@ -74,7 +74,7 @@ def find_socket(name: str) -> Path:
     """Where a client looks for the queue manager: its own runtime directory first, then the system's.
 
     A user's own queue manager therefore hides a service of the same name. Nothing there: where it would be. A
-    directory that this user may not enter counts as one with a socket, and connecting says that he may not.
+    directory that this user may not enter counts as one with a socket, and connecting fails with the reason.
     """
     for directory in _runtime_directories():
         path = directory / file_name(name) / SOCKET_NAME

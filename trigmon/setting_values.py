@@ -48,7 +48,7 @@ def _loopback(value: str) -> str:
     except ValueError:
         raise ValueError(f"{host!r} is no address; write 127.0.0.1 or [::1]") from None
     if not loopback:
-        raise ValueError(f"{host} is no loopback address, and nobody proves who he is over TCP")
+        raise ValueError(f"{host} is no loopback address, and TCP does not authenticate")
     return value
 
 

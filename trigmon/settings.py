@@ -74,7 +74,7 @@ class QmgrSettings(_Section):
 
 
 class ServerSettings(_Section):
-    """Section ``server``: the doors and who may pass them."""
+    """Section ``server``: sockets, limits, and who may do what."""
 
     socket_group: User | None
     socket_mode: Mode
@@ -162,7 +162,7 @@ class RunsSettings(_Section):
 
 
 class LogSettings(_Section):
-    """Section ``log``: how much is said, and how."""
+    """Section ``log``: level and format."""
 
     level: Literal["debug", "info", "warning", "error"]
     format: Literal["auto", "json", "text", "journal"]
@@ -292,8 +292,8 @@ def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
         for key, value in (values or {}).items():
             if key in known:
                 name = f"{section}.{key}"
-                said = document.as_written(section, key) if _is_text(name) else value
-                found[name] = _Found(_from_there(name, said, path.parent), document.where(section, key))
+                given = document.as_written(section, key) if _is_text(name) else value
+                found[name] = _Found(_from_there(name, given, path.parent), document.where(section, key))
             else:
                 problems.append(str(document.unknown_key(known, section, key)))
     return found
@@ -355,7 +355,7 @@ def _settings(found: Mapping[str, _Found]) -> Settings:
     try:
         settings = Settings.model_validate(tree)
     except ValidationError as error:
-        raise SettingsError([_said(problem, found) for problem in error.errors()]) from None
+        raise SettingsError([_sentence(problem, found) for problem in error.errors()]) from None
     settings._origins.update({name: entry.origin for name, entry in found.items()})
     if problems := _in_vain(settings, found):
         raise SettingsError(problems)
@@ -363,7 +363,7 @@ def _settings(found: Mapping[str, _Found]) -> Settings:
 
 
 def _in_vain(settings: Settings, found: Mapping[str, _Found]) -> list[str]:
-    """What is said of a group by a queue manager that is in none. A copy of the shipped file says nothing of one."""
+    """Returns settings of a group although group.name is not set. A copy of the shipped file sets none."""
     if settings.group.name is not None:
         return []
     shipped = _shipped([])
@@ -375,7 +375,7 @@ def _in_vain(settings: Settings, found: Mapping[str, _Found]) -> list[str]:
     ]
 
 
-def _said(problem: Any, found: Mapping[str, _Found]) -> str:
+def _sentence(problem: Any, found: Mapping[str, _Found]) -> str:
     key = ".".join(str(step) for step in problem["loc"][:2])
     origin = found[key].origin if key in found else str(paths.shipped("config") / "trigmon.yaml")
     own_words = problem["msg"].removeprefix("Value error, ")

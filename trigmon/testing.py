@@ -166,10 +166,10 @@ class InMemory:
 
     def mqsc(self, text: str) -> str:
         """Runs MQSC and returns what it answers. Raises ValueError with the answer when a command failed."""
-        said: list[str] = []
-        if run(text.splitlines(), self._command, said.append, self.name):
-            raise ValueError("\n".join(said))
-        return "\n".join(said)
+        lines: list[str] = []
+        if run(text.splitlines(), self._command, lines.append, self.name):
+            raise ValueError("\n".join(lines))
+        return "\n".join(lines)
 
     def apply(self, *paths: str | Path) -> None:
         """Makes the objects equal to definition files, as ``trigmon apply``. Raises DefinitionError, MQError."""
@@ -262,8 +262,8 @@ def _fixture() -> Any:
     @pytest.fixture
     def mq() -> Iterator[InMemory]:
         """A queue manager in memory on a virtual clock, with a monitor on the default initiation queue."""
-        with InMemory() as house:
-            yield house
+        with InMemory() as qmgr:
+            yield qmgr
 
     return mq
 

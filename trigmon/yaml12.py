@@ -3,7 +3,7 @@
 PyYAML reads YAML 1.1, where ``on`` is true, ``012`` is ten and ``2026-11-20`` is a date object. Here scalars follow the
 core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): ``on``, ``off``, ``yes``, ``no`` and dates are
 words, ``012`` is twelve, ``0o12`` is ten. A key that occurs twice in a mapping is an error, and every key's and item's
-line is kept, so that whoever finds fault with a value can name file, line and key. Kept too is how a number was
+line is kept, so that an error about a value can name file, line and key. Kept too is how a number was
 written, for those who want text: a description ``012`` or a version ``1.10`` is no number to them.
 """
 
@@ -221,8 +221,8 @@ class _Loader(
 
 
 def _problem(error: yaml.MarkedYAMLError) -> str:
-    said = error.problem or error.context or "it cannot be read"
-    return f"{error.context}: {said}" if error.context and error.problem else said
+    text = error.problem or error.context or "it cannot be read"
+    return f"{error.context}: {text}" if error.context and error.problem else text
 
 
 def _float(text: str) -> float:

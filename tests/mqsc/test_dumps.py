@@ -137,7 +137,7 @@ def test_what_is_not_here_is_listed_at_the_end_and_where_it_stood():
     for kind in ("NAMELIST", "CHANNEL", "AUTHINFO", "SERVICE", "TOPIC", "SUB", "COMMINFO"):
         assert any(f": DEFINE {kind}(" in line for line in end)
     assert any(": SET CHLAUTH('SYSTEM.*'): there are no channels here" in line for line in end)
-    assert any(": SET AUTHREC PROFILE('PLANT.**'): who may do what" in line for line in end)
+    assert any(": SET AUTHREC PROFILE('PLANT.**'): the settings and the socket's group say who" in line for line in end)
 
 
 def test_what_stands_at_mqs_default_is_one_line_for_each_object():

@@ -27,10 +27,10 @@ SHARED_FILE_NAMES = {
 # Parts of the package whose every text is rewritten by the style page.
 PLAIN: tuple[str, ...] = ()
 METAPHORS = (
-    r"heed\w*|guests?|clerks?|cellars?|bells?|(?<!dead )(?<!dead-)(?<!dead_)letters?|strays?|houses?|housekeepers?"
+    r"heed\w*|guests?|clerks?|cellars?|bells?|strays?|houses?|housekeepers?"
     r"|errands?|doors?|roofs?|storeys?|rungs?|puts? up with|let go of|str(?:ikes?|uck) off"
 )
-PRONOUNS = r"who(?:m|se|ever|soever)?|he|him|his|she|her|said|told"
+PRONOUNS = r"who(?:m)?(?:so)?ever|he|him|his|she|her|said|told"
 BANNED = re.compile(rf"(?<![a-z])(?:{METAPHORS}|{PRONOUNS})(?![a-z])", re.IGNORECASE)
 NO_VERB = {"Whether", "As", "Its", "This", "Was", "Has", "Is", "Always", "Does", "Perhaps", "Others", "Messages"}
 

@@ -37,7 +37,7 @@ def connect(
     An address of TCP may name the queue manager: what answers and is another one is refused. Where it is on this
     machine, it must be served by root, by this program's user, or by the owner of the runtime directory of that queue
     manager; ``tcp://host:port/NAME?user=USER`` says that it is another user, as behind a forwarded port. That is
-    looked at when it has said its name, and before anything is put.
+    checked when it has sent its name, and before anything is put.
 
     Several of these with commas between them are tried in their order, as where another may serve in its place.
 
@@ -89,13 +89,13 @@ def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) 
 
 def _call_timeout_s() -> float:
     """Returns what ``$TRIGMON_CALL_TIMEOUT`` says. Raises ValueError for what is no number of seconds."""
-    said = os.environ.get(CALL_TIMEOUT, "")
+    text = os.environ.get(CALL_TIMEOUT, "")
     try:
-        seconds = float(said or DEFAULT_CALL_TIMEOUT_S)
+        seconds = float(text or DEFAULT_CALL_TIMEOUT_S)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < threading.TIMEOUT_MAX:
-        raise ValueError(f"{CALL_TIMEOUT}={said}: it is a number of seconds, 0 for any time")
+        raise ValueError(f"{CALL_TIMEOUT}={text}: it is a number of seconds, 0 for any time")
     return seconds
 
 

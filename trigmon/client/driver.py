@@ -1,6 +1,6 @@
 """A PySpark program ends with the Java machine that is its driver.
 
-spark-submit starts the program as its own child. On this machine whoever is left behind is the keeper's to end. On a
+spark-submit starts the program as its own child. On this machine the keeper ends what is left behind. On a
 cluster's worker nobody is: a program whose driver was killed there would go on for ever with what it got of a queue.
 """
 

@@ -43,7 +43,7 @@ from trigmon.mq.errors import (
 )
 
 
-def whole(kind: type[MQError], said: str, value: Any) -> int:
+def whole(kind: type[MQError], name: str, value: Any) -> int:
     """Returns a whole number of 32 bits, also where it comes as a float or as another library's integer."""
     number = value
     if isinstance(value, float) and value.is_integer():
@@ -51,7 +51,7 @@ def whole(kind: type[MQError], said: str, value: Any) -> int:
     elif not isinstance(value, (int, str, bytes)) and hasattr(value, "__index__"):
         number = value.__index__()
     if not isinstance(number, int) or isinstance(number, bool) or not -(2**31) <= number < 2**31:
-        raise kind(f"{said} must be a whole number of 32 bits, not {value!r}")
+        raise kind(f"{name} must be a whole number of 32 bits, not {value!r}")
     return int(number)
 
 
@@ -63,41 +63,41 @@ def _enumerated(enum: type[IntEnum], kind: type[MQError], open_ended: bool) -> C
     """Returns a reader of a word, a member or a number; an open-ended field has numbers of the application's own."""
     number = _number(kind)
 
-    def reader(said: str, value: Any) -> int:
+    def reader(name: str, value: Any) -> int:
         if open_ended and isinstance(value, int) and not isinstance(value, bool):
-            return number(said, value)
+            return number(name, value)
         try:
             return int(read(enum, value))
         except ValueError:
             words = ", ".join(word(member) for member in enum)
-            raise kind(f"{said} {value!r} is none of {words}") from None
+            raise kind(f"{name} {value!r} is none of {words}") from None
 
     return reader
 
 
 def _text(kind: type[MQError]) -> Callable[[str, Any], str]:
-    def reader(said: str, value: Any) -> str:
+    def reader(name: str, value: Any) -> str:
         if not isinstance(value, str):
-            raise kind(f"{said} must be text, not {type(value).__name__}")
+            raise kind(f"{name} must be text, not {type(value).__name__}")
         return value.rstrip(" ")
 
     return reader
 
 
-def _milliseconds(said: str, value: Any) -> int:
+def _milliseconds(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-        raise MdError(f"{said} must be milliseconds since 1970, not {value!r}")
+        raise MdError(f"{name} must be milliseconds since 1970, not {value!r}")
     return int(value)
 
 
 def _id(kind: type[MQError]) -> Callable[[str, Any], bytes]:
-    def reader(said: str, value: Any) -> bytes:
+    def reader(name: str, value: Any) -> bytes:
         if not isinstance(value, (str, bytes, bytearray, memoryview)):
-            raise kind(f"{said} must be text or bytes, not {type(value).__name__}")
+            raise kind(f"{name} must be text or bytes, not {type(value).__name__}")
         try:
             return padded_id(value if isinstance(value, str) else bytes(value))
         except ValueError as error:
-            raise kind(f"{said}: {error}") from None
+            raise kind(f"{name}: {error}") from None
 
     return reader
 
@@ -106,22 +106,22 @@ def _flags(kind: type[IntFlag], error: type[MQError]) -> Callable[[str, Any], in
     """Returns a reader of bits, a word, or several words."""
     bits, number = bits_by_word(kind), whole
 
-    def reader(said: str, value: Any) -> int:
+    def reader(name: str, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
-            return number(error, said, value)
+            return number(error, name, value)
         words = value.split() if isinstance(value, str) else list(value)
         unknown = [word for word in words if not isinstance(word, str) or word.lower() not in bits]
         if unknown:
-            raise error(f"{said} {unknown[0]!r} is none of {', '.join(bits)}")
+            raise error(f"{name} {unknown[0]!r} is none of {', '.join(bits)}")
         return reduce(or_, (bits[word.lower()] for word in words), 0)
 
     return reader
 
 
 def _bytes(kind: type[MQError]) -> Callable[[str, Any], bytes]:
-    def reader(said: str, value: Any) -> bytes:
+    def reader(name: str, value: Any) -> bytes:
         if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise kind(f"{said} must be bytes, not {type(value).__name__}")
+            raise kind(f"{name} must be bytes, not {type(value).__name__}")
         return bytes(value)
 
     return reader

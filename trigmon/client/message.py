@@ -121,7 +121,7 @@ class Message:
     def rejection(self) -> Rejection | None:
         """Why an application rejected the message, where it lies on a backout queue for that: ``data`` begins with it.
 
-        ``why`` is what it said, ``q_name`` where the message was, ``ms`` when, in milliseconds since 1970.
+        ``why`` is its reason, ``q_name`` the queue of the message, ``ms`` the time, in milliseconds since 1970.
         """
         return self._behind()[1]
 
@@ -169,5 +169,5 @@ class Message:
         return Reason(self._got.warning)
 
     def __repr__(self) -> str:
-        said = self._got.descriptor
-        return f"<Message {said.msg_id.hex()} {said.format or 'no format'}, {self._got.data_length} bytes>"
+        descriptor = self._got.descriptor
+        return f"<Message {descriptor.msg_id.hex()} {descriptor.format or 'no format'}, {self._got.data_length} bytes>"

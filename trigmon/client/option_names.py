@@ -131,23 +131,23 @@ IN_UNIT = int(GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT)
 """A get with one of these names its unit of work; a put, with SYNCPOINT."""
 
 
-def _said(text: str) -> frozenset[str]:
+def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # MQ's words that have no meaning here yet.
-_LATER_OPEN = _said("""
+_LATER_OPEN = _names("""
     alternate_user_authority bind_on_open bind_not_fixed bind_on_group bind_as_q_def read_ahead no_read_ahead
     read_ahead_as_q_def resolve_names resolve_local_q co_op
 """)
-_LATER_PUT = _said("""
+_LATER_PUT = _names("""
     alternate_user_authority async_response sync_response response_as_q_def resolve_local_q
 """)
-_LATER_GET = _said("""
+_LATER_GET = _names("""
     convert set_signal mark_browse_handle mark_browse_co_op unmark_browse_co_op
     unmark_browse_handle unmarked_browse_msg no_properties properties_in_handle
 """)
-_LATER_MATCH = _said("msg_token")
+_LATER_MATCH = _names("msg_token")
 
 
 def open_bits(words: Iterable[str | int]) -> int:
@@ -163,13 +163,13 @@ def close_bits(words: Iterable[str | int]) -> int:
 def get_bits(given: Mapping[str, Any]) -> int:
     """Returns the options of a get as bits."""
     bits = 0
-    for said, value in given.items():
-        bit = _GET.get(said)
+    for name, value in given.items():
+        bit = _GET.get(name)
         if bit is None:
-            if said in _LATER_GET and not value:
+            if name in _LATER_GET and not value:
                 continue
-            _unknown("get", said, _GET, _LATER_GET)
-        if _is_on(said, value):
+            _unknown("get", name, _GET, _LATER_GET)
+        if _is_on(name, value):
             bits |= bit
     return bits
 
@@ -179,11 +179,11 @@ def match_parts(match: Match | None) -> dict[str, Any]:
     if not match:
         return {}
     parts: dict[str, Any] = {"match": 0}
-    for said, value in match.items():
-        if said not in _MATCH:
-            _unknown("match", said, _MATCH, _LATER_MATCH)
-        parts["match"] |= _MATCH[said]
-        parts[said] = READERS[said](said, value)
+    for name, value in match.items():
+        if name not in _MATCH:
+            _unknown("match", name, _MATCH, _LATER_MATCH)
+        parts["match"] |= _MATCH[name]
+        parts[name] = READERS[name](name, value)
     return parts
 
 
@@ -192,23 +192,23 @@ _TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
 
 
 def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescriptor, int]:
-    """The descriptor and the option bits of a put; text has format MQSTR and UTF-8's number unless told otherwise."""
+    """The descriptor and the option bits of a put; text has format MQSTR and UTF-8's number by default."""
     if not given:
         return _TEXT if is_text else _PLAIN, 0
     bits = 0
     fields: dict[str, Any] = {"format": FORMAT_STRING, "coded_char_set_id": CCSID_UTF8} if is_text else {}
-    for said, value in given.items():
-        bit = _PUT.get(said)
+    for name, value in given.items():
+        bit = _PUT.get(name)
         if bit is not None:
-            if _is_on(said, value):
+            if _is_on(name, value):
                 bits |= bit
             continue
-        reader = READERS.get(said)
+        reader = READERS.get(name)
         if reader is not None:
             if value is not None:
-                fields["expiry" if said == "expiry_tenths" else said] = reader(said, value)
-        elif said != "context" and (said not in _LATER_PUT or value):
-            _unknown("put", said, [*_PUT, *READERS], _LATER_PUT)
+                fields["expiry" if name == "expiry_tenths" else name] = reader(name, value)
+        elif name != "context" and (name not in _LATER_PUT or value):
+            _unknown("put", name, [*_PUT, *READERS], _LATER_PUT)
     if "expiry" in given and "expiry_tenths" in given:
         raise TypeError("put takes expiry or expiry_tenths, not both: they are one field")
     return MessageDescriptor(**fields) if fields else _PLAIN, bits
@@ -243,34 +243,34 @@ def object_type(value: ObjectType | str | int) -> str:
 
 def _all_bits(verb: str, words: Iterable[str | int], known: Mapping[str, int], later: frozenset[str]) -> int:
     bits = 0
-    for said in words:
-        if isinstance(said, int):
-            bits |= int(said)
-        elif (bit := known.get(said.lower())) is not None:
+    for name in words:
+        if isinstance(name, int):
+            bits |= int(name)
+        elif (bit := known.get(name.lower())) is not None:
             bits |= bit
-        elif said.lower() in later:
-            _not_yet(verb, said)
+        elif name.lower() in later:
+            _not_yet(verb, name)
         else:
-            raise OptionsError(f"{verb}: {said!r} is none of {', '.join(known)}")
+            raise OptionsError(f"{verb}: {name!r} is none of {', '.join(known)}")
     return bits
 
 
-def _not_yet(verb: str, said: str) -> NoReturn:
-    raise FunctionNotSupported(f"{said}: this word of {verb} comes with a later release")
+def _not_yet(verb: str, name: str) -> NoReturn:
+    raise FunctionNotSupported(f"{name}: this word of {verb} comes with a later release")
 
 
-def _unknown(verb: str, said: str, known: Iterable[str], later: frozenset[str]) -> NoReturn:
-    if said in later:
-        _not_yet(verb, said)
+def _unknown(verb: str, name: str, known: Iterable[str], later: frozenset[str]) -> NoReturn:
+    if name in later:
+        _not_yet(verb, name)
     import difflib  # only now: it costs more than the rest of the client
 
-    near = difflib.get_close_matches(said, known, 1)
-    raise TypeError(f"{verb} takes no {said!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    near = difflib.get_close_matches(name, known, 1)
+    raise TypeError(f"{verb} takes no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
-def _is_on(said: str, value: Any) -> bool:
+def _is_on(name: str, value: Any) -> bool:
     """Returns what an option's word is set to. Raises TypeError for what is neither on nor off, such as an interval."""
     if value is True or value is False or value is None:
         return bool(value)
-    hint = "; how long to wait is wait_interval_ms, in milliseconds" if said == "wait" else ""
-    raise TypeError(f"{said} is True or False, not {value!r}{hint}")
+    hint = "; how long to wait is wait_interval_ms, in milliseconds" if name == "wait" else ""
+    raise TypeError(f"{name} is True or False, not {value!r}{hint}")

@@ -1,9 +1,9 @@
 """Which user serves the other end of a TCP connection within this machine.
 
-Nobody proves who he is over TCP, and a port that nobody has taken is any user's to take. But the kernel lists every
+TCP does not authenticate, and any user can listen on a free port. But the kernel lists every
 TCP socket with the user who made it (``/proc/net/tcp`` of proc(5)), an accepted one with the user who accepted it. So
 on one machine a program can tell its queue manager from a stranger who listens on that port, before it puts anything.
-A listener on another machine cannot be told apart.
+A listener on another machine cannot be recognised.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Link(Protocol):
 
     @property
     def welcome(self) -> codec.Welcome:
-        """What the queue manager said first."""
+        """The first thing that the queue manager sent."""
 
     def send(self, call: Call, *, is_sound: bool = False) -> int:
         """Sends a call and returns its number; one that ``is_sound`` need not be looked at before."""
@@ -173,7 +173,7 @@ class Transport:
         return self._bodies.popleft()
 
     def _last_word(self, error: OSError) -> MQError:
-        """The error of a link that takes no more calls: what the queue manager said before it hung up, if anything."""
+        """Returns the error of a link that takes no more calls: the queue manager's last message, if there is one."""
         self._link.settimeout(0)  # it lies here already or never comes
         try:
             number, reply = codec.decode_response(self._next_body())
@@ -205,7 +205,7 @@ def open_unix(path: str, timeout_s: float) -> socket.socket:
     while True:
         try:
             link.connect(os.fspath(path))
-        except BlockingIOError:  # so many are at the door that the kernel lets no more wait there
+        except BlockingIOError:  # the listener's backlog is full
             if time.monotonic() > deadline:
                 link.close()
                 raise QMgrNotAvailable(f"{path}: its backlog is full") from None
@@ -256,5 +256,5 @@ def open_tcp(host: str, port: int, timeout_s: float) -> socket.socket:
 
 def _why(error: BaseException) -> str:
     """Returns an operating system's error as a person reads it, without its number."""
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return said[:1].lower() + said[1:]
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text[:1].lower() + text[1:]

@@ -24,16 +24,16 @@ class Triggered(NamedTuple):
 
 def triggered() -> Triggered | None:
     """Returns the trigger message this process was started for, or None when nobody's trigger started it."""
-    said = os.environ.get
-    if not said("TRIGMON_QNAME"):
+    variable = os.environ.get
+    if not variable("TRIGMON_QNAME"):
         return None
     return Triggered(
-        q_mgr_name=said("TRIGMON_QMGR", ""),
-        q_name=said("TRIGMON_QNAME", ""),
-        process_name=said("TRIGMON_PROCESS", ""),
-        trigger_data=said("TRIGMON_TRIGDATA", ""),
-        user_data=said("TRIGMON_USERDATA", ""),
-        env_data=said("TRIGMON_ENVDATA", ""),
-        occasion=said("TRIGMON_OCCASION", ""),
-        run_id=said("TRIGMON_RUN", ""),
+        q_mgr_name=variable("TRIGMON_QMGR", ""),
+        q_name=variable("TRIGMON_QNAME", ""),
+        process_name=variable("TRIGMON_PROCESS", ""),
+        trigger_data=variable("TRIGMON_TRIGDATA", ""),
+        user_data=variable("TRIGMON_USERDATA", ""),
+        env_data=variable("TRIGMON_ENVDATA", ""),
+        occasion=variable("TRIGMON_OCCASION", ""),
+        run_id=variable("TRIGMON_RUN", ""),
     )

@@ -53,7 +53,7 @@ def year() -> dict[str, list[bytes]]:
     with zipfile.ZipFile(of_package("flights.csv.zip")) as archive, archive.open("flights.csv") as file:
         for row in csv.DictReader(io.TextIOWrapper(file, newline="")):
             day = f"{row['year']}-{row['month']:0>2}-{row['day']:0>2}"
-            flight = {column: _value(column, said) for column, said in row.items()}
+            flight = {column: _value(column, text) for column, text in row.items()}
             days.setdefault(day, []).append(msgspec.json.encode(flight))
     return dict(sorted(days.items()))
 
@@ -66,8 +66,8 @@ def of_package(name: str) -> Path:
     return Path(found.origin).with_name("data") / name
 
 
-def _value(column: str, said: str) -> str | int | None:
-    return None if said == "NA" else said if column in _TEXTS else int(said)
+def _value(column: str, text: str) -> str | int | None:
+    return None if text == "NA" else text if column in _TEXTS else int(text)
 
 
 # -- as messages --------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class DemoFailed(Exception):  # noqa: N818 - it is the demo that failed, by no e
         self.detail = detail
 
 
-class House:
+class DemoQueueManager:
     """A running ``trigmon run``."""
 
     def __init__(self, home: Path, output: Path) -> None:
@@ -144,13 +144,13 @@ def _end_group(pid: int) -> None:
 
 
 @contextmanager
-def house(output: Path, ended: list[str]) -> Iterator[House]:
+def demo_queue_manager(output: Path, ended: list[str]) -> Iterator[DemoQueueManager]:
     """Yields a queue manager for the block; behind it everything that was started has ended and its files are gone.
 
     What had to be ended is added to ``ended``.
     """
     with tempfile.TemporaryDirectory(prefix="trigmon-") as home:
-        made = House(Path(home), output)
+        made = DemoQueueManager(Path(home), output)
         try:
             yield made
         finally:

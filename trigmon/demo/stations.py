@@ -20,7 +20,7 @@ from trigmon.client.connection import Connection
 from trigmon.definitions.apply_plan import plan
 from trigmon.definitions.definition_files import read_files
 from trigmon.demo import data
-from trigmon.demo.demo_queue_manager import DemoFailed, House, house, queue_row, runs
+from trigmon.demo.demo_queue_manager import DemoFailed, DemoQueueManager, demo_queue_manager, queue_row, runs
 from trigmon.demo.screen import Screen
 from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.spark.cold.java import find_java
@@ -53,7 +53,7 @@ def run(screen: Screen, output: Path | None = None) -> Report:
     """Plays it, says so on ``screen``, and returns what happened. Results go to ``output`` (a new directory in /tmp).
 
     Nothing it started runs on behind it, whether it returns or raises. Raises DemoFailed, and KeyboardInterrupt for
-    Ctrl-C and SIGTERM, when it has said in a line what it ended.
+    Ctrl-C and SIGTERM, after a line that names what it ended.
     """
     rows = data.flights()
     screen.line(f"The {len(rows)} flights of 1 January 2013 from New York: a queue, a trigger, a PySpark job.\n")
@@ -63,7 +63,7 @@ def run(screen: Screen, output: Path | None = None) -> Report:
     with _ended_by_sigterm():
         try:
             java = _java()
-            with _results(output) as where, house(where, ended) as daemon:
+            with _results(output) as where, demo_queue_manager(where, ended) as daemon:
                 report = _play(daemon, stations, rows, where)
                 stations.begin("queue manager and monitor end")
             stations.done("everything that was started has ended")
@@ -105,7 +105,7 @@ def _results(output: Path | None) -> Iterator[Path]:
         raise
 
 
-def _play(daemon: House, stations: _Stations, rows: list[bytes], where: Path) -> Report:
+def _play(daemon: DemoQueueManager, stations: _Stations, rows: list[bytes], where: Path) -> Report:
     stations.begin("queue manager starts")
     with daemon.ready() as qm:
         stations.done(f"queue manager {qm.q_mgr_name} and its trigger monitor are up")
@@ -159,7 +159,7 @@ def _put(qm: Connection, screen: Screen, rows: list[bytes]) -> int:
     return committed_ms
 
 
-def _follow(daemon: House, qm: Connection, stations: _Stations, total: int, fired_ms: int) -> dict[str, Any]:
+def _follow(daemon: DemoQueueManager, qm: Connection, stations: _Stations, total: int, fired_ms: int) -> dict[str, Any]:
     """Watches the run from the trigger message to its end; its record. Raises DemoFailed."""
     stations.begin("monitor starts the job")
     record = _await_run(daemon, qm, stations, lambda run: run["start_ms"] > 0 or run["state"] in _OVER)
@@ -183,7 +183,7 @@ def _follow(daemon: House, qm: Connection, stations: _Stations, total: int, fire
     return record
 
 
-def _await_run(daemon: House, qm: Connection, stations: _Stations, is_so: Any) -> dict[str, Any]:
+def _await_run(daemon: DemoQueueManager, qm: Connection, stations: _Stations, is_so: Any) -> dict[str, Any]:
     """Returns the first run for the queue, as soon as ``is_so`` of it. Raises DemoFailed."""
     until = time.monotonic() + JOB_S
     while True:

@@ -109,9 +109,9 @@ class Attribute(msgspec.Struct, frozen=True):
         """Returns the value as MQSC shows it: ``FIRST``, ``DISABLED``, ``NOTRIGGER``, ``5000``, text as it is."""
         if self.flags:
             return self.flags[int(value)]
-        for said, member in (self.words or {}).items():
+        for text, member in (self.words or {}).items():
             if member == value:
-                return said
+                return text
         return str(int(value)) if isinstance(value, int) else str(value)
 
     def plain(self, value: Any) -> object:
@@ -135,16 +135,16 @@ class Attribute(msgspec.Struct, frozen=True):
                 return int(value)
         raise self._refusal(value, where)
 
-    def _word(self, said: str, kind: type[IntEnum]) -> IntEnum | None:
+    def _word(self, text: str, kind: type[IntEnum]) -> IntEnum | None:
         """Returns the member a word means: MQSC's word, a flag, yes and no for a flag, or the constant's tail."""
-        if self.words and said in self.words:
-            return self.words[said]
+        if self.words and text in self.words:
+            return self.words[text]
         if self.flags:
-            if said in self.flags:
-                return kind(self.flags.index(said))
-            if said in _YES_OR_NO:
-                return kind(_YES_OR_NO[said])
-        return kind[said] if said in kind.__members__ and self._is_allowed(kind[said]) else None
+            if text in self.flags:
+                return kind(self.flags.index(text))
+            if text in _YES_OR_NO:
+                return kind(_YES_OR_NO[text])
+        return kind[text] if text in kind.__members__ and self._is_allowed(kind[text]) else None
 
     def _is_allowed(self, member: IntEnum) -> bool:
         return self.words is None or self.user_range or member in self.words.values()
@@ -184,7 +184,7 @@ DefPersistence = Annotated[
 ]
 CapExpiryTenths = Annotated[int, Attribute("CAPEXPRY", 276, words=_words(CapExpiry), user_range=True, low=1)]
 QSG_DISPS = _words(QsgDisp, Q_MGR="QMGR")
-NEVER_SHARED = MappingProxyType({said: disp for said, disp in QSG_DISPS.items() if said != "SHARED"})
+NEVER_SHARED = MappingProxyType({text: disp for text, disp in QSG_DISPS.items() if text != "SHARED"})
 QsgDisposition = Annotated[QsgDisp, Attribute("QSGDISP", 63, words=NEVER_SHARED)]
 CfStrucName = Annotated[str, Attribute("CFSTRUCT", 2039, length=12)]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
@@ -257,7 +257,7 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
 
     Three are no attributes. ``made_by`` is the user who made a dynamic queue. ``is_disarmed``: control is off because
     DEPTH fired, and REARM(AUTO) is to turn it on again.
-    ``is_drained``: since then its last reader has closed and left only what he could not see, since it was not
+    ``is_drained``: since then its last reader has closed and left only what it could not see, since it was not
     committed.
     """
 
@@ -456,8 +456,8 @@ def find_attribute(which: ObjectType, name: str | int) -> Attribute:
         return by_selector
     found = table.get(re.sub("^default_", "def_", name.lower()))
     if found is None:
-        said = "TARGET" if name.upper() == "TARGQ" else name.upper()
-        found = next((a for a in table.values() if a.mqsc == said), None)
+        text = "TARGET" if name.upper() == "TARGQ" else name.upper()
+        found = next((a for a in table.values() if a.mqsc == text), None)
     if found is None:
         raise SelectorError(f"{which.name} has no attribute {name}")
     return found

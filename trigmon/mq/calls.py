@@ -165,7 +165,7 @@ class Alter(Call, frozen=True, array_like=True, kw_only=True, tag="alter"):
 class Delete(Call, frozen=True, array_like=True, kw_only=True, tag="delete"):
     """DELETE: refused while open (2042) and, without ``purge``, while messages wait (2055).
 
-    ``qsg_disp`` says whose it must be (``shared``, ``group``, ``private`` ...), blank: whosever it is.
+    ``qsg_disp`` is the disposition that it must have (``shared``, ``group``, ``private`` ...), blank: any.
     """
 
     object_type: str
@@ -202,7 +202,7 @@ class Move(Call, frozen=True, array_like=True, kw_only=True, tag="move"):
 
 
 class Sieve(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """Which dead letters are meant: all that fit in everything that is said here; 0 and blank say nothing.
+    """Which dead letters are meant: all that match every field here; 0 and blank match all.
 
     ``since_ms`` and ``before_ms`` are about when a message came to the dead-letter queue by its MQDLH or, where it has
     none, about when it was put.
@@ -331,7 +331,7 @@ class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_ru
     """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Recorded.
 
     ``record`` is the run as :mod:`trigmon.monitor.run_changes` describes it; ``run_id`` is its key. One that is to be
-    ``due`` and may not start now becomes ``held`` instead, so whoever starts programs asks here first.
+    ``due`` and may not start now becomes ``held`` instead, so a monitor asks here before it starts a program.
     """
 
     run_id: str
@@ -405,7 +405,7 @@ class RetryRun(Call, frozen=True, array_like=True, kw_only=True, tag="retry_run"
 
 
 class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls"):
-    """What a monitor has to heed. Answered by Values: ``pauses``, ``cancel`` (its runs to end) and ``number``.
+    """What a monitor must act on. Answered by Values: ``pauses``, ``cancel`` (its runs to end) and ``number``.
 
     ``number`` rises whenever any of it changes. From this call on, a get that waits on the same connection ends at
     once (2033) when it does.
@@ -475,8 +475,8 @@ class Release(Call, frozen=True, array_like=True, kw_only=True, tag="release"):
 class Attempt(Call, frozen=True, array_like=True, kw_only=True, tag="attempt"):
     """From now on the holder works on ``count`` ordinals from ``ordinal`` on alone (0: on none). Answered by Done.
 
-    It lasts. If the holder is gone before it has settled them, given them back or said otherwise, whoever is offered
-    the reservation anew is told (``deaths``): so that one message in a batch which kills its readers can be found.
+    It lasts. If the holder is gone before it has settled them, given them back or taken this back, the next holder of
+    the reservation learns of it (``deaths``): so that one message in a batch which kills its readers can be found.
     """
 
     reservation: int

@@ -248,8 +248,8 @@ _DAY_MS = 86_400_000
 
 def moment_of(date: str, time: str) -> int:
     """Returns milliseconds since 1970 of PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT; 0 where they are none."""
-    said = date + time
-    if len(date) != 8 or len(time) != 8 or not (said.isascii() and said.isdigit()):
+    digits = date + time
+    if len(date) != 8 or len(time) != 8 or not (digits.isascii() and digits.isdigit()):
         return 0
     year, month, day = int(date[:4]), int(date[4:6]), int(date[6:])
     hours, minutes, seconds, hundredths = (int(time[at : at + 2]) for at in range(0, 8, 2))

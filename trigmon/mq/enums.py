@@ -105,7 +105,7 @@ class SparkDeployMode(IntEnum):
 
 
 class BackoutRequeue(IntEnum):
-    """Ours: who moves a message that was backed out as often as BOTHRESH says: programs, as in MQ, or the house."""
+    """Ours: a message that was backed out BOTHRESH times is moved by programs, as in MQ, or by the queue manager."""
 
     APPL = 0
     QMGR = 1

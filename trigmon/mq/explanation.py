@@ -59,13 +59,13 @@ class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         what = _HAPPENED.get(self.happened, f"{self.happened} of")
         who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
         by = f" by {who} ({self.call})" if self.call != "heed" else ", seen in the group"
-        said = f"{moment(self.at_ms)}  {what}{by}"
+        text = f"{moment(self.at_ms)}  {what}{by}"
         if self.priority >= 0:
-            said += f", priority {self.priority}"
+            text += f", priority {self.priority}"
         if self.fires:
-            made = f"{said}: a trigger message was written (by condition {self.occasion})"
+            made = f"{text}: a trigger message was written (by condition {self.occasion})"
             return f"{made}, but {self.fate}" if self.fate else made
-        return f"{said}: NO trigger message, since {not_holding(self.fails)}"
+        return f"{text}: NO trigger message, since {not_holding(self.fails)}"
 
     def lines(self) -> Iterator[str]:
         """Yields the headline, how long it has been so, and the conditions that did not hold with their evidence."""

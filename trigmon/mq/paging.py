@@ -1,4 +1,4 @@
-"""Listings that come a page at a time, told as a whole."""
+"""Listings that come a page at a time, as one listing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _FOLDER = re.compile(
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said of a message, the queue that it was taken from, and when, in milliseconds since 1970."""
+    """Why a message was rejected, the queue that it was taken from, and when, in milliseconds since 1970."""
 
     why: str
     q_name: str
@@ -71,6 +71,6 @@ def without_rejection(descriptor: MessageDescriptor, data: bytes) -> tuple[Messa
     folder = _FOLDER.fullmatch(data[_RFH2.size : length].decode(errors="replace"))
     if folder is None:
         return descriptor, data, None
-    said = Rejection(why=unescape(folder[1]), q_name=unescape(folder[2]), ms=int(folder[3]))
+    rejection = Rejection(why=unescape(folder[1]), q_name=unescape(folder[2]), ms=int(folder[3]))
     inner = replace(descriptor, format=text_of(format_), encoding=encoding, coded_char_set_id=ccsid)
-    return inner, data[length:], said
+    return inner, data[length:], rejection

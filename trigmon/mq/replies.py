@@ -46,8 +46,7 @@ class WereRecorded(Reply, frozen=True, array_like=True, kw_only=True, tag="were_
 class ToStart(Reply, frozen=True, array_like=True, kw_only=True, tag="to_start"):
     """Records of runs that are due now; so many more are ``waiting``.
 
-    ``again_ms`` is when a pause of theirs is over, 0 for none, by the queue manager's clock; ``now_ms`` is what that
-    said.
+    ``again_ms`` is when a pause of theirs is over, 0 for none; ``now_ms`` is now: by the clock of the queue manager.
     """
 
     records: list[dict[str, Any]]
@@ -218,27 +217,27 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         """Yields the numbers that are easily taken for one another, a line each."""
         capped = bool(self.values.get("expired_is_capped"))
         least, most = ("at least ", "at most ") if capped else ("", "")
-        said = self.values.get
-        yield f"{most}{said('available_msgs', '?')} available: committed, not got, not expired"
-        yield f"{said('uncommitted_puts', '?')} put and not yet committed"
-        yield f"{said('uncommitted_gets', '?')} got and not yet committed, which no longer count"
-        for reservation in said("reservations", ()):
+        value = self.values.get
+        yield f"{most}{value('available_msgs', '?')} available: committed, not got, not expired"
+        yield f"{value('uncommitted_puts', '?')} put and not yet committed"
+        yield f"{value('uncommitted_gets', '?')} got and not yet committed, which no longer count"
+        for reservation in value("reservations", ()):
             yield str(reservation["told"])
-        yield f"{least}{said('expired_msgs', '?')} expired and not yet discarded"
-        count, lowest = said("qualifying_depth", "?"), said("trigger_msg_priority", "?")
+        yield f"{least}{value('expired_msgs', '?')} expired and not yet discarded"
+        count, lowest = value("qualifying_depth", "?"), value("trigger_msg_priority", "?")
         among = "the expired" if "group" in self.values else "those not yet committed and the expired"
         yield f"{count} count for the trigger: priority {lowest} or more, {among} among them"
-        for reader in said("readers", ()):
+        for reader in value("readers", ()):
             how = "exclusively" if reader["exclusive"] else f"for input, IPPROCS({reader['open_input_count']}) there"
             yield f"{reader['q_mgr_name']} of the group has it open {how}"
 
     @property
     def headline(self) -> str:
         """What would happen, in one sentence."""
-        said = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
+        put = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
         if self.fires:
-            return f"{said} write a trigger message (by condition {self.occasion})."
-        return f"{said} NOT write a trigger message: {not_holding(self.fails)}."
+            return f"{put} write a trigger message (by condition {self.occasion})."
+        return f"{put} NOT write a trigger message: {not_holding(self.fails)}."
 
 
 class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):

@@ -1,6 +1,6 @@
 """A command while it is read: verb, noun and name spelled out, then its parameters taken one by one.
 
-What MQ has and trigmon has not is told apart from what nobody knows: the first is skipped by its name, with the
+What MQ has and trigmon has not differs from what nobody knows: the first is skipped by its name, with the
 reason, the second is an error. What trigmon cannot leave undone without harm is refused.
 """
 
@@ -90,7 +90,7 @@ class Reading:
         return found
 
     def take_flag(self, yes: str, no: str) -> bool:
-        """Returns whether the bare word ``yes`` stands there; ``no`` is the default said aloud."""
+        """Returns whether the bare word ``yes`` stands there; ``no`` is the default, written out."""
         found = self.take(yes, no)
         if found is not None and found.values is not None:
             raise self.error(found, f"{found.keyword} takes no value")
@@ -98,8 +98,8 @@ class Reading:
 
     def skip(self, parameter: Parameter, meaning: Elsewhere) -> None:
         """Notes a parameter as one without meaning here."""
-        said = " ".join(value.text for value in parameter.values or ()).strip()
-        is_default = parameter.values is not None and said.upper() == meaning.default
+        value_text = " ".join(value.text for value in parameter.values or ()).strip()
+        is_default = parameter.values is not None and value_text.upper() == meaning.default
         near = parameter.near.strip()
         self.skipped.append(Skipped(self.line_of(parameter), self.about, near, meaning.why, is_default))
 
@@ -125,39 +125,41 @@ def begin(reading: Reading) -> None:
 
 
 def _verb(reading: Reading, first: Parameter) -> str:
-    said = first.keyword
+    keyword = first.keyword
     if first.values is not None:
         raise reading.error(first, "a command begins with a verb")
-    if said in words.ENDINGS:
+    if keyword in words.ENDINGS:
         return "END"
-    verb = words.full_word(said, words.VERBS)
+    verb = words.full_word(keyword, words.VERBS)
     if verb is not None:
         return verb
-    if said in unsupported.OURS_BUT_NOT_AS_MQSC:
-        way = unsupported.OURS_BUT_NOT_AS_MQSC[said]
-        raise reading.error(first, f"{said} is no command here: {way}", FunctionNotSupported)
-    if said in unsupported.VERBS:
-        return said
+    if keyword in unsupported.OURS_BUT_NOT_AS_MQSC:
+        way = unsupported.OURS_BUT_NOT_AS_MQSC[keyword]
+        raise reading.error(first, f"{keyword} is no command here: {way}", FunctionNotSupported)
+    if keyword in unsupported.VERBS:
+        return keyword
     known = ", ".join(words.VERBS)
-    raise reading.error(first, f"{said} is no command{words.nearest(said, words.VERBS)}; they are {known}")
+    raise reading.error(first, f"{keyword} is no command{words.nearest(keyword, words.VERBS)}; they are {known}")
 
 
 def _noun(reading: Reading, second: Parameter) -> str:
-    said = second.keyword
+    keyword = second.keyword
     allowed = words.NOUNS_OF.get(reading.verb, ())
-    noun = words.full_word(said, words.NOUNS)
+    noun = words.full_word(keyword, words.NOUNS)
     if noun in allowed:
         return str(noun)
-    way = unsupported.OURS_BUT_NOT_AS_MQSC.get(f"{reading.verb} {said}")
+    way = unsupported.OURS_BUT_NOT_AS_MQSC.get(f"{reading.verb} {keyword}")
     if way is not None:
-        raise reading.error(second, f"{reading.verb} {said} is no command here: {way}", FunctionNotSupported)
-    why = unsupported.NOUNS.get(said) or (unsupported.QMGR_ACTS.get(reading.verb) if noun == "QMGR" else None)
+        raise reading.error(second, f"{reading.verb} {keyword} is no command here: {way}", FunctionNotSupported)
+    why = unsupported.NOUNS.get(keyword) or (unsupported.QMGR_ACTS.get(reading.verb) if noun == "QMGR" else None)
     if why is None:
-        expected = f"{reading.verb} is followed by {' or '.join(allowed)}, not {said}{words.nearest(said, allowed)}"
-        raise reading.error(second, expected if allowed else f"{said} is nothing that {reading.verb} is about")
+        expected = (
+            f"{reading.verb} is followed by {' or '.join(allowed)}, not {keyword}{words.nearest(keyword, allowed)}"
+        )
+        raise reading.error(second, expected if allowed else f"{keyword} is nothing that {reading.verb} is about")
     if reading.verb in ("DISPLAY", "PING"):
         # A question that is not answered must not look like one whose answer is nothing.
-        raise reading.error(second, f"{reading.verb} {said} has no answer: {why}", FunctionNotSupported)
+        raise reading.error(second, f"{reading.verb} {keyword} has no answer: {why}", FunctionNotSupported)
     raise NotHereError(f"{reading.verb} {_named(reading, second)}", why)
 
 
@@ -205,10 +207,10 @@ def skip_or_refuse(reading: Reading, parameter: Parameter, known: frozenset[str]
     if meaning is None:
         hint = words.nearest(parameter.keyword, known)
         raise reading.error(parameter, f"{reading.what} has no parameter {parameter.keyword}{hint}")
-    said = [value.text.upper() for value in parameter.values or ()]
-    if parameter.keyword == "TARGTYPE" and said == ["TOPIC"]:
+    values = [value.text.upper() for value in parameter.values or ()]
+    if parameter.keyword == "TARGTYPE" and values == ["TOPIC"]:
         raise NotHereError(f"{reading.what}({reading.name}) {parameter.near.strip()}", meaning.why)
-    if parameter.keyword == "QSGDISP" and said and said[0] not in ("QMGR", "PRIVATE", "COPY"):
+    if parameter.keyword == "QSGDISP" and values and values[0] not in ("QMGR", "PRIVATE", "COPY"):
         # A queue meant for a whole group would become one that this queue manager has alone.
         raise reading.error(parameter, f"QSGDISP {LATER}", FunctionNotSupported)
     reading.skip(parameter, meaning)

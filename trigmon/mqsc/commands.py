@@ -60,7 +60,7 @@ class Command:
 
     @property
     def ends(self) -> bool:
-        """Whether it is END, EXIT or QUIT, and rightly said."""
+        """Whether it is END, EXIT or QUIT, and without a fault."""
         return self.verb == "END" and self.error is None
 
     @property
@@ -137,7 +137,7 @@ def _clear(reading: Reading, command: Command) -> Command:
 
 
 def _whose(reading: Reading) -> str:
-    """Returns whose queue is meant by QSGDISP, in lower case; blank where that is not said, and of a process."""
+    """Returns whose queue is meant by QSGDISP, in lower case; blank if it is not given, and for a process."""
     if reading.noun not in keywords.QUEUES:
         return ""
     return _choice(reading, "QSGDISP", ("QMGR", "PRIVATE", "COPY", "SHARED", "GROUP"), "").lower()
@@ -187,14 +187,14 @@ def _of_whom(reading: Reading, where: Where | None) -> Where | None:
     found = next((p for p in reading.rest if p.keyword == "QSGDISP" and p.values is not None), None)
     if found is None:
         return where
-    said = _choice(reading, "QSGDISP", ("LIVE", "ALL", "QMGR", "COPY", "SHARED", "GROUP", "PRIVATE"), "LIVE")
-    if said == "GROUP":
+    scope = _choice(reading, "QSGDISP", ("LIVE", "ALL", "QMGR", "COPY", "SHARED", "GROUP", "PRIVATE"), "LIVE")
+    if scope == "GROUP":
         raise reading.error(found, "what is the group's is shown by its copies: QSGDISP(COPY)", FunctionNotSupported)
-    if said in ("LIVE", "ALL"):
+    if scope in ("LIVE", "ALL"):
         return where
     if where is not None:
         raise reading.error(found, "WHERE and QSGDISP choose both: say one of them", ParmConflict)
-    return Where("QSGDISP", "NE", "SHARED") if said == "PRIVATE" else Where("QSGDISP", "EQ", said)
+    return Where("QSGDISP", "NE", "SHARED") if scope == "PRIVATE" else Where("QSGDISP", "EQ", scope)
 
 
 def _display_status(reading: Reading, command: Command) -> Command:
@@ -231,8 +231,8 @@ def _choice(reading: Reading, keyword: str, allowed: tuple[str, ...], default: s
     if found is None or (bare and found.values is None):
         return default
     reading.rest.remove(found)
-    said = [v.text for v in found.values or ()]
-    full = keywords.full_word(said[0].upper(), dict.fromkeys(allowed, 2)) if len(said) == 1 else None
+    values = [v.text for v in found.values or ()]
+    full = keywords.full_word(values[0].upper(), dict.fromkeys(allowed, 2)) if len(values) == 1 else None
     if full is None:
         raise reading.error(found, f"{keyword} is {' or '.join(allowed)}", ParmValueError)
     return full

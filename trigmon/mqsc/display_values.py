@@ -40,8 +40,8 @@ def object_texts(row: Row) -> dict[str, str]:
 def status_texts(row: Row) -> dict[str, str]:
     """DISPLAY QSTATUS TYPE(QUEUE) of a local queue's row. Nothing monitors queues here, so what that tells is blank."""
     known = {a.mqsc: str(row.get(a.name, 0)) for a in STATUS.values()}
-    said = {word: known.get(word, "") for word in STATUS_WORDS}
-    return said | {"MONQ": "OFF", "QTIME": " , ", "UNCOM": "NO" if said["UNCOM"] == "0" else said["UNCOM"]}
+    texts = {word: known.get(word, "") for word in STATUS_WORDS}
+    return texts | {"MONQ": "OFF", "QTIME": " , ", "UNCOM": "NO" if texts["UNCOM"] == "0" else texts["UNCOM"]}
 
 
 def handle_texts(row: Row) -> dict[str, str]:

@@ -63,12 +63,12 @@ def words_shown(noun: str, q_type: str = "") -> frozenset[str]:
     return frozenset(shown)
 
 
-def full_word(said: str, table: dict[str, int]) -> str | None:
-    """Returns the word of ``table`` that ``said`` is, or is a long enough beginning of."""
-    return next((word for word, fewest in table.items() if len(said) >= fewest and word.startswith(said)), None)
+def full_word(given: str, table: dict[str, int]) -> str | None:
+    """Returns the word of ``table`` that ``given`` is, or is a long enough beginning of."""
+    return next((word for word, fewest in table.items() if len(given) >= fewest and word.startswith(given)), None)
 
 
-def nearest(said: str, allowed: Iterable[str]) -> str:
+def nearest(given: str, allowed: Iterable[str]) -> str:
     """``; did you mean X?`` for the nearest allowed word, or nothing."""
-    near = get_close_matches(said[:48], sorted(allowed), n=1, cutoff=0.6)
+    near = get_close_matches(given[:48], sorted(allowed), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""

@@ -1,4 +1,4 @@
-"""The letters of MQSC: lines to commands, a command to its parameters.
+"""The lexer of MQSC: lines to commands, a command to its parameters.
 
 Rules of the manual's "Rules for using MQSC": a line whose first character is ``*`` is a comment and a blank line is
 nothing, both also inside a continued command; ``+`` at a line's end continues at the next line's first non-blank,

@@ -125,7 +125,7 @@ def skipped(parts: Iterable[Skipped]) -> list[str]:
 
 
 def all_skipped(parts: list[Skipped]) -> list[str]:
-    """Returns the list of everything a script said that has no meaning here; nothing when there was nothing."""
+    """Returns the list of everything in a script that has no meaning here; nothing when there was nothing."""
     if not parts:
         return []
     commands = sum(not part.parameter for part in parts)

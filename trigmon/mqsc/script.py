@@ -104,8 +104,8 @@ def _warn(command: Command, ask: Ask, say: Say) -> None:
     for call in command.calls:
         if isinstance(call, Define | Alter) and any(name.startswith("spark_") for name in call.attributes):
             for row in all_rows(ask, Display(object_type="PROCESS", name=call.name)):
-                if said := warning(call.name, row):
-                    _say_line(f"       : warning: {said}", say)
+                if text := warning(call.name, row):
+                    _say_line(f"       : warning: {text}", say)
 
 
 def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:

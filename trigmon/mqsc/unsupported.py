@@ -1,7 +1,7 @@
 """What MQ has and trigmon has not: objects, commands and attributes that a script of MQ's may name.
 
 A script that MQ's own tool wrote must load, so these are no errors; nor are they dropped in silence: each is skipped
-by its name, with the reason. An attribute that stands at MQ's default says nothing, and is told apart from one that
+by its name, with the reason. An attribute that stands at MQ's default says nothing, and differs from one that
 asks for something. Sources: the manual's lists of commands, and the defaults that MQ's own dumps show.
 """
 
@@ -28,7 +28,7 @@ _EVENTS = "there are no event messages here"
 _FIGURES = "there are no statistics, accounting or monitoring messages here"
 _PUBLISH = "there is no publish and subscribe here"
 _STORAGE = "how messages are stored is the store's own affair here"
-_SECURITY = "who may do what is said by the settings and the socket's group"
+_SECURITY = "the settings and the socket's group say who may do what"
 _MESSAGES = "the client decides this here, not the object"
 _NOTHING = "nothing here depends on it"
 _STREAMS = "there are no streaming queues here"

@@ -119,16 +119,16 @@ def _kind(noun: str, q_type: str, word: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _number(reading: Reading, found: Parameter, given: str) -> int:
-    said = given.strip()
-    if said.upper() == "NO":  # UNCOM's word for none
+    text = given.strip()
+    if text.upper() == "NO":  # UNCOM's word for none
         return 0
-    if not _WHOLE.match(said):
+    if not _WHOLE.match(text):
         raise reading.error(found, f"a number is wanted, not {given}", ParmValueError)
-    return int(said)
+    return int(text)
 
 
 def _fixed_word(reading: Reading, found: Parameter, noun: str, word: str, given: str, allowed: tuple[str, ...]) -> str:
-    """Returns the word as it is displayed, whichever way it was said."""
+    """Returns the word as it is displayed, in whichever form it was given."""
     attribute = None if word in _HANDLE_WORDS and noun == "QSTATUS" else keywords.attribute_of(noun, word)
     if attribute is None:
         if given.upper() in allowed:

@@ -2,7 +2,7 @@
 
 MQ's attributes are all written, so that the script means the same whatever the default objects say where it is
 loaded. Those of ours are written where they say something, so that MQ itself can read the script of objects that
-do not use them. What is said of Spark is judged as a whole, so a process that says any of it says all.
+do not use them. The Spark attributes are checked as a whole, so a process with any of them writes them all.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[
     Dynamic queues are left out: programs make them, by opening a model queue.
     """
     given = [row for row in rows if not is_dynamic(row)]
-    told = {said for row in given for said in _of_ours(row)}
+    references = {reference for row in given for reference in _of_ours(row)}
     chosen = [r for r in given if system or r["object_type"] == "QMGR" or not r["name"].startswith("SYSTEM.")]
     for row in sorted(chosen, key=lambda r: (_ORDER.index(r["object_type"]), r["name"])):
-        yield from _command(row, told)
+        yield from _command(row, references)
 
 
 def _of_ours(row: dict[str, Any]) -> Iterator[tuple[ObjectType, str]]:
@@ -41,10 +41,10 @@ def _of_ours(row: dict[str, Any]) -> Iterator[tuple[ObjectType, str]]:
             yield which, attribute.name
 
 
-def _command(row: dict[str, Any], told: set[tuple[ObjectType, str]]) -> Iterator[str]:
+def _command(row: dict[str, Any], references: set[tuple[ObjectType, str]]) -> Iterator[str]:
     which = ObjectType[row["object_type"]]
     begin = "ALTER QMGR" if which is ObjectType.QMGR else f"DEFINE {which.name}('{row['name']}')"
-    ours = _said(row, which) | {name for of, name in told if of is which}
+    ours = _names_to_write(row, which) | {name for of, name in references if of is which}
     pairs = [
         _pair(attribute, row[attribute.name], row["name"])
         for attribute in sorted(ATTRIBUTES[which].values(), key=lambda a: a.mqsc)
@@ -58,12 +58,12 @@ def _command(row: dict[str, Any], told: set[tuple[ObjectType, str]]) -> Iterator
     yield lines[-1]
 
 
-def _said(row: dict[str, Any], which: ObjectType) -> set[str]:
+def _names_to_write(row: dict[str, Any], which: ObjectType) -> set[str]:
     """Returns the attributes of ours that an object says something in, or that belong to what it says."""
     ours = [attribute for attribute in ATTRIBUTES[which].values() if attribute.ours and attribute.name in row]
-    said = {attribute.name for attribute in ours if row[attribute.name] != attribute.plain(attribute.default)}
-    is_spark = row.get("appl_type") == _SPARK or any(name.startswith("spark_") for name in said)
-    return said | {a.name for a in ours if is_spark and a.name.startswith("spark_")}
+    changed = {attribute.name for attribute in ours if row[attribute.name] != attribute.plain(attribute.default)}
+    is_spark = row.get("appl_type") == _SPARK or any(name.startswith("spark_") for name in changed)
+    return changed | {a.name for a in ours if is_spark and a.name.startswith("spark_")}
 
 
 def _pair(attribute: Attribute, value: object, name: str) -> str:

@@ -164,9 +164,9 @@ def decode_hello(body: Body) -> Hello:
     try:
         return _decode_hello(body)
     except _MALFORMED as error:
-        said = _loosely(body, error)
-        if len(said) > 1 and said[0] == "hello" and isinstance(said[1], int) and said[1] != PROTOCOL_VERSION:
-            return Hello(protocol=said[1])
+        fields = _loosely(body, error)
+        if len(fields) > 1 and fields[0] == "hello" and isinstance(fields[1], int) and fields[1] != PROTOCOL_VERSION:
+            return Hello(protocol=fields[1])
         raise ProtocolError(f"no hello: {error}") from None
 
 

@@ -16,9 +16,9 @@ _LENGTH = struct.Struct(">I")
 
 
 class ProtocolError(Exception):
-    """The other side said something that is no part of the protocol; the text names what is wrong.
+    """The other side sent something that is no part of the protocol; the text names what is wrong.
 
-    ``sequence`` is the number of the call it was said in, 0 where that could not be read. Nothing that comes
+    ``sequence`` is the number of the call that it was sent in, 0 where that could not be read. Nothing that comes
     after it on the connection can be trusted, so the connection ends.
     """
 
