@@ -10,8 +10,8 @@ from tests.in_process import InProcess
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.calls import Alter, Call, Define
 from trigmon.mq.errors import MQError
+from trigmon.mqsc.mqsc_dump import script
 from trigmon.mqsc.script import run
-from trigmon.mqsc.writer import script
 
 
 @given(commands)

@@ -123,8 +123,9 @@ def test_a_lone_message_that_was_backed_out_too_often_is_bad_though_nothing_succ
         ("", "ValueError: "),
         (
             "Job aborted due to stage failure: Task 0\nTraceback (most recent call last):\n  File x\n"
-            "trigmon.spark.rows.UnfitRowError: message 41 is no JSON object\n\n\tat org.apache.spark.Task.run(T.java)",
-            "ValueError: trigmon.spark.rows.UnfitRowError: message 41 is no JSON object",
+            "trigmon.spark.arrow_rows.UnfitRowError: message 41 is no JSON object\n\n"
+            "\tat org.apache.spark.Task.run(T.java)",
+            "ValueError: trigmon.spark.arrow_rows.UnfitRowError: message 41 is no JSON object",
         ),
         (
             "An error occurred while calling o383.save.\n: org.apache.spark.SparkException: Job aborted\n"

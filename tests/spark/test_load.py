@@ -13,9 +13,9 @@ from tests.spark.conftest import depth
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import drain
+from trigmon.spark.arrow_rows import COLUMNS
 from trigmon.spark.jdbc_table import Database, DatabaseError
 from trigmon.spark.load import LoadError, load, parsed
-from trigmon.spark.rows import COLUMNS
 
 spark_test = [
     pytest.mark.spark,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark.conftest import depth
 from trigmon.mq.enums import MsgFlag
-from trigmon.spark.rows import COLUMNS
+from trigmon.spark.arrow_rows import COLUMNS
 
 pytestmark = [
     pytest.mark.spark,

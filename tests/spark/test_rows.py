@@ -7,9 +7,9 @@ import pytest
 
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.replies import WasGot
-from trigmon.spark import options, rows
+from trigmon.spark import arrow_rows, options
+from trigmon.spark.arrow_rows import COLUMNS, UnfitRowError
 from trigmon.spark.reader import stretches
-from trigmon.spark.rows import COLUMNS, UnfitRowError
 
 RAW = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
 
@@ -25,21 +25,21 @@ def test_every_field_of_the_descriptor_is_a_column():
 
 
 def test_a_batch_has_the_columns_of_the_schema_in_its_order_and_an_instant_to_the_millisecond():
-    batch = rows.to_batch([got(b"1", msg_id=padded_id("a")), got(b"2")], [5, 6], RAW)
+    batch = arrow_rows.to_batch([got(b"1", msg_id=padded_id("a")), got(b"2")], [5, 6], RAW)
     assert batch.schema == RAW
     assert batch.column("data").to_pylist() == [b"1", b"2"]
     assert batch.column("ordinal").to_pylist() == [5, 6]
     assert batch.column("msg_id")[0].as_py() == padded_id("a")
     assert batch.column("put_time")[0].as_py().isoformat() == "2026-01-02T03:04:05.678000+00:00"
     few = pa.schema([RAW.field("priority"), RAW.field("data")])
-    assert rows.to_batch([got()], [0], few).to_pylist() == [{"priority": 4, "data": b"x"}]
-    assert rows.to_batch([], [], RAW).num_rows == 0
+    assert arrow_rows.to_batch([got()], [0], few).to_pylist() == [{"priority": 4, "data": b"x"}]
+    assert arrow_rows.to_batch([], [], RAW).num_rows == 0
 
 
 def test_json_of_any_layout_is_a_row_and_a_field_that_is_missing_is_null():
     schema = pa.schema([("id", pa.int64()), ("mq_priority", pa.int32()), ("tags", pa.list_(pa.string()))])
     bodies = [b'{"id":1,"tags":["a\\nb"]}', b'\n {\r\n "id" : 2,\n "other": {"deep": 1} }\n', b"{}"]
-    batch = rows.from_json([got(body) for body in bodies], [0, 1, 2], schema)
+    batch = arrow_rows.from_json([got(body) for body in bodies], [0, 1, 2], schema)
     assert batch.to_pylist() == [
         {"id": 1, "mq_priority": 4, "tags": ["a\nb"]},
         {"id": 2, "mq_priority": 4, "tags": None},
@@ -50,15 +50,15 @@ def test_json_of_any_layout_is_a_row_and_a_field_that_is_missing_is_null():
 @pytest.mark.parametrize("body", [b"", b"5", b"[1]", b"{", b'{"id":"x"}', b'{"id":1} {"id":2}', b"\xff{}", b"null"])
 def test_what_is_no_object_of_the_schema_is_refused_by_the_message_s_id(body):
     with pytest.raises(UnfitRowError, match=f"message {padded_id('bad').hex()} .ordinal 8. is no JSON object"):
-        rows.from_json([got(b"{}"), got(body, msg_id=padded_id("bad"))], [7, 8], pa.schema([("id", pa.int64())]))
+        arrow_rows.from_json([got(b"{}"), got(body, msg_id=padded_id("bad"))], [7, 8], pa.schema([("id", pa.int64())]))
 
 
 def test_rows_become_puts_and_a_null_is_the_field_s_default():
     batch = pa.RecordBatch.from_pydict({"data": [b"1", b"2"], "priority": [7, None], "correl_id": [b"c", None]})
-    (first, one), (second, two) = rows.to_puts(batch)
+    (first, one), (second, two) = arrow_rows.to_puts(batch)
     assert (one, first.priority, first.correl_id, first.format) == (b"1", 7, padded_id("c"), "")
     assert (two, second) == (b"2", MessageDescriptor())
-    ((text, body),) = rows.to_puts(pa.RecordBatch.from_pydict({"data": ["grün"]}))
+    ((text, body),) = arrow_rows.to_puts(pa.RecordBatch.from_pydict({"data": ["grün"]}))
     assert (body, text.format, text.coded_char_set_id) == ("grün".encode(), "MQSTR", 1208)
 
 
@@ -68,7 +68,7 @@ def test_rows_become_puts_and_a_null_is_the_field_s_default():
 )
 def test_columns_that_make_no_message_are_refused(names, told):
     with pytest.raises(UnfitRowError, match=told):
-        rows.check_writable(names)
+        arrow_rows.check_writable(names)
 
 
 def test_a_reservation_is_cut_into_parts_of_much_the_same_number_and_none_is_lost():

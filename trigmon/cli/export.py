@@ -22,7 +22,7 @@ def export(mqsc: bool, yaml: bool, system: bool, everything: bool) -> None:
         found = [row for kind in ("QMGR", "PROCESS", "queue") for row in rows(qm, kind)]
         name = qm.q_mgr_name
     if mqsc:
-        from trigmon.mqsc.writer import script
+        from trigmon.mqsc.mqsc_dump import script
 
         click.echo(f"* trigmon export --mqsc, queue manager {name}")
         for line in script(found, system=system):

@@ -24,7 +24,7 @@ from trigmon.client.triggered import triggered
 from trigmon.mq.errors import MQError
 from trigmon.mq.names import is_object_name
 from trigmon.paths import file_name
-from trigmon.spark import rows
+from trigmon.spark import arrow_rows
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
 from trigmon.spark.jdbc_table import ORDINAL, Database, DatabaseError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trigmon.spark.batches import Batch
 
 FILES, JDBC = ("parquet", "json"), "jdbc"
-_IDS = tuple(name for name, (_, kind) in rows.COLUMNS.items() if kind == "binary" and name != rows.DATA)
+_IDS = tuple(name for name, (_, kind) in arrow_rows.COLUMNS.items() if kind == "binary" and name != arrow_rows.DATA)
 
 
 class LoadError(Exception):
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | None = None) -> Drained:
     """Moves what is on the queue. Raises LoadError and DatabaseError before anything is taken, MQError."""
     schema = plan.schema and _checked_schema(plan)
-    columns = [*plan.columns, rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
+    columns = [*plan.columns, arrow_rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
     write: Callable[[DataFrame, Batch], Any]
     refuse: Callable[[str], bool] | None = None
     if plan.to == JDBC:
@@ -118,10 +118,10 @@ def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
 
     if plan.form == "text":
         texts = {name: F.lower(F.hex(name)) for name in _IDS}
-        texts[rows.DATA] = F.validate_utf8(F.col(rows.DATA).cast("string"))
+        texts[arrow_rows.DATA] = F.validate_utf8(F.col(arrow_rows.DATA).cast("string"))
         frame = frame.withColumns({name: text for name, text in texts.items() if name in frame.columns})
     if plan.to == JDBC and plan.form != "json":
-        frame = frame.withColumnRenamed(rows.ORDINAL, ORDINAL)
+        frame = frame.withColumnRenamed(arrow_rows.ORDINAL, ORDINAL)
     return frame
 
 
@@ -132,9 +132,9 @@ def _checked_schema(plan: Plan) -> str:
 
     try:
         names = StructType.fromDDL(str(plan.schema)).fieldNames()
-        own = [name for name in names if name.startswith(rows.JSON_PREFIX)]
-        rows.ddl([name.removeprefix(rows.JSON_PREFIX) for name in own])
-    except (PySparkException, rows.UnfitRowError) as error:
+        own = [name for name in names if name.startswith(arrow_rows.JSON_PREFIX)]
+        arrow_rows.ddl([name.removeprefix(arrow_rows.JSON_PREFIX) for name in own])
+    except (PySparkException, arrow_rows.UnfitRowError) as error:
         why = str(error).strip().splitlines()[0]
         raise LoadError(f'--schema: {why}. It is written as "id bigint, name string"') from None
     _check_partitions(plan, names)
@@ -155,7 +155,7 @@ def parsed(arguments: Sequence[str]) -> Plan:
     said = parser.parse_args(arguments)
     try:
         return _plan(said)
-    except (LoadError, rows.UnfitRowError) as error:
+    except (LoadError, arrow_rows.UnfitRowError) as error:
         parser.error(str(error))
 
 
@@ -201,7 +201,7 @@ def _plan(said: argparse.Namespace) -> Plan:
         to=said.to,
         form=said.format,
         schema=said.schema,
-        columns=_listed(said.columns) or (() if said.schema else tuple(rows.COLUMNS)),
+        columns=_listed(said.columns) or (() if said.schema else tuple(arrow_rows.COLUMNS)),
         path=said.path or Path.home() / "queues" / file_name(queue),
         partition_by=_listed(said.partition_by),
         url=said.url or "",
@@ -212,7 +212,7 @@ def _plan(said: argparse.Namespace) -> Plan:
         wait_interval_ms=round(said.wait * 1000),
     )
     if not plan.schema:
-        rows.ddl(plan.columns)
+        arrow_rows.ddl(plan.columns)
         _check_partitions(plan, plan.columns)
     return plan
 

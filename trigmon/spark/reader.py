@@ -29,7 +29,7 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
-from trigmon.spark import rows
+from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.retry import when_free
 
@@ -220,7 +220,7 @@ class OffsetOfAnotherError(RuntimeError):
 
 def to_batch(options: Options, got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
     """Messages as an Arrow batch, in the format that was asked for."""
-    return (rows.from_json if options.is_json else rows.to_batch)(got, ordinals, schema)
+    return (arrow_rows.from_json if options.is_json else arrow_rows.to_batch)(got, ordinals, schema)
 
 
 def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from trigmon.spark import options, rows
+from trigmon.spark import arrow_rows, options
 from trigmon.spark.reader import QueueReader, QueueStreamReader
 from trigmon.spark.writer import QueueStreamWriter, QueueWriter
 
@@ -26,11 +26,11 @@ class DefaultSource(DataSource):
         return "trigmon"
 
     def schema(self) -> str:
-        """The columns of :mod:`trigmon.spark.rows`, or those that are asked for. Format json has none of its own."""
+        """Returns the columns of :mod:`trigmon.spark.arrow_rows`, or those that are asked for; format json has none."""
         said = options.read(self.options)
         if said.is_json:
             raise options.OptionError("format json needs a schema: .schema('id bigint, name string')")
-        return rows.ddl(said.columns or rows.COLUMNS)
+        return arrow_rows.ddl(said.columns or arrow_rows.COLUMNS)
 
     def reader(self, schema: StructType) -> QueueReader:
         """A batch read, which takes nothing from the queue."""
@@ -58,8 +58,11 @@ class DefaultSource(DataSource):
             raise options.OptionError('a queue is never overwritten: say .mode("append")')
         names = schema.fieldNames()
         if said.is_json:
-            names = [rows.DATA, *(n.removeprefix(rows.JSON_PREFIX) for n in names if n.startswith(rows.JSON_PREFIX))]
-        rows.check_writable(names)
+            names = [
+                arrow_rows.DATA,
+                *(n.removeprefix(arrow_rows.JSON_PREFIX) for n in names if n.startswith(arrow_rows.JSON_PREFIX)),
+            ]
+        arrow_rows.check_writable(names)
         return said
 
     @staticmethod
@@ -67,10 +70,12 @@ class DefaultSource(DataSource):
         """The schema that Spark expects. Raises UnfitRowError for a column that messages have not."""
         arrow = to_arrow_schema(schema, timezone="UTC")
         for field in arrow:
-            if said.is_json and not rows.is_of_message(field.name):
+            if said.is_json and not arrow_rows.is_of_message(field.name):
                 continue
-            name = field.name.removeprefix(rows.JSON_PREFIX) if said.is_json else field.name
-            rows.ddl([name])
-            if field.type != rows.COLUMNS[name][0]:
-                raise rows.UnfitRowError(f"column {field.name} is {rows.COLUMNS[name][1]}, not {field.type}")
+            name = field.name.removeprefix(arrow_rows.JSON_PREFIX) if said.is_json else field.name
+            arrow_rows.ddl([name])
+            if field.type != arrow_rows.COLUMNS[name][0]:
+                raise arrow_rows.UnfitRowError(
+                    f"column {field.name} is {arrow_rows.COLUMNS[name][1]}, not {field.type}"
+                )
         return arrow

@@ -37,7 +37,7 @@ from trigmon.mq.errors import (
     SyncpointLimitReached,
     UnknownObjectName,
 )
-from trigmon.spark import rows
+from trigmon.spark import arrow_rows
 from trigmon.spark.options import Options
 from trigmon.spark.retry import when_free
 
@@ -88,7 +88,7 @@ class _Appending:
         frames: list[Frame] = []
         count = size = 0
         for batch in iterator:
-            for descriptor, body in rows.to_puts(as_json(batch) if self.options.is_json else batch):
+            for descriptor, body in arrow_rows.to_puts(as_json(batch) if self.options.is_json else batch):
                 last = frames[-1] if frames else None
                 if last is None or last.descriptor != descriptor or size > _FRAME_BYTES or len(last.bodies) == _FRAME:
                     frames.append(last := Frame(descriptor, []))
@@ -205,16 +205,16 @@ def noted(connection: Connection, q_name: str, query: str) -> bytes:
 
 def as_json(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A column data that holds each row as a JSON object, beside the columns ``mq_...`` under their own names."""
-    own = [name for name in batch.schema.names if name.startswith(rows.JSON_PREFIX)]
+    own = [name for name in batch.schema.names if name.startswith(arrow_rows.JSON_PREFIX)]
     fields = batch.select([name for name in batch.schema.names if name not in own])
     bodies = [json.dumps(row, default=_plain, ensure_ascii=False) for row in fields.to_pylist()]
-    described = {name.removeprefix(rows.JSON_PREFIX): batch.column(name) for name in own}
-    return pa.RecordBatch.from_pydict({rows.DATA: pa.array(bodies, pa.string()), **described})
+    described = {name.removeprefix(arrow_rows.JSON_PREFIX): batch.column(name) for name in own}
+    return pa.RecordBatch.from_pydict({arrow_rows.DATA: pa.array(bodies, pa.string()), **described})
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
-        raise rows.UnfitRowError("a column of bytes has no form in JSON: cast it to text, or encode it")
+        raise arrow_rows.UnfitRowError("a column of bytes has no form in JSON: cast it to text, or encode it")
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
