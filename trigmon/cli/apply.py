@@ -52,7 +52,7 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
 
 
 def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
-    """The steps, so many on their way at once that they share turns, and each as soon as it was made.
+    """Yields the steps, each as soon as it was made; many are on their way at once, so that they share turns.
 
     Raises the first refusal, behind what was sent with it: each of those was made or is named.
     """

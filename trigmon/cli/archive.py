@@ -103,7 +103,7 @@ def _spark(archives: Archives) -> tuple[Path, Any]:
 
 
 def _found(archives: Archives, key: Callable[[Path, Any], str]) -> str:
-    """The key of what jobs started here would use; "" where no job could be."""
+    """Returns the key of what jobs started here would use; "" where no job could be."""
     from trigmon.launch.launch_plan import LaunchError
 
     try:

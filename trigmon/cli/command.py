@@ -36,7 +36,7 @@ class Invocation:
 
     @contextmanager
     def connected(self, ctx: click.Context | None = None, timeout_s: float = 10.0) -> Iterator[Connection]:
-        """A connection to the queue manager meant; left by an exception it backs out.
+        """Yields a connection to the queue manager meant; left by an exception it backs out.
 
         ``ctx`` is the command's context where click has made none current, as while a shell completes.
         """
@@ -57,7 +57,7 @@ class Invocation:
             os.environ["TRIGMON_CONFIG"] = str(Path(chosen).expanduser().absolute())
 
     def settings(self, **overrides: Any) -> Any:
-        """The settings with the command line's ``section__key`` values on top. Raises SettingsError."""
+        """Returns the settings with the command line's ``section__key`` values on top. Raises SettingsError."""
         from trigmon import settings
 
         said = {key.replace("__", ".", 1): value for key, value in overrides.items()}
@@ -67,7 +67,7 @@ class Invocation:
 
 
 def invocation(ctx: click.Context | None = None) -> Invocation:
-    """The common options of this run of the program."""
+    """Returns the common options of this run of the program."""
     root = (ctx or click.get_current_context()).find_root()
     if root.obj is None:
         root.obj = Invocation()
@@ -192,7 +192,7 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def age(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int:
-    """Milliseconds of ``90``, ``5m``, ``1.5h``; a number alone is seconds."""
+    """Returns milliseconds of ``90``, ``5m``, ``1.5h``; a number alone is seconds."""
     if value is None:
         return 0
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)\s*(ms|s|m|h|d|)", value.strip())

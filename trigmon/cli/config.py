@@ -38,7 +38,7 @@ def show(origin: bool) -> None:
 
 
 def meaningless(names: Iterable[str]) -> list[str]:
-    """The variables that begin with our name and mean nothing to us."""
+    """Returns the variables that begin with our name and mean nothing to us."""
     from trigmon.settings import VARIABLES
 
     return sorted(name for name in names if name.startswith("TRIGMON_") and name not in {*VARIABLES, *NO_SETTINGS})

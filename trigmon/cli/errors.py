@@ -52,7 +52,7 @@ _LISTS = {
 
 
 def exit_for(error: Exception) -> tuple[int | None, list[str]]:
-    """The exit code and the lines for standard error; None for what is a bug and deserves its traceback."""
+    """Returns the exit code and the lines for standard error; None for what is a bug and deserves its traceback."""
     from trigmon.mq.errors import MQError
 
     if isinstance(error, MQError):
@@ -76,12 +76,12 @@ def _class(module: str, name: str) -> type[Exception] | tuple[()]:
 
 
 def exit_code(error: Exception) -> int:
-    """The exit code of an MQError."""
+    """Returns the exit code of an MQError."""
     return _CODE_OF.get(int(getattr(error, "reason", 0)), FAILED)
 
 
 def sentence(error: Exception) -> str:
-    """The reason, the object and, where there is one, the remedy."""
+    """Returns the reason, the object and, where there is one, the remedy."""
     reason, about = int(getattr(error, "reason", 0)), str(getattr(error, "about", ""))
     named = re.match(r"(?:[A-Z]+\()?([A-Za-z0-9./_%]+)", about)
     remedy = remedy_of(reason, named[1] if named else "QUEUE")
@@ -93,5 +93,5 @@ def sentence(error: Exception) -> str:
 
 
 def remedy_of(reason: int, name: str) -> str:
-    """What to do about a reason that concerns an object of this name, "" where nothing general can be said."""
+    """Returns what to do about a reason that concerns an object of this name, "" where nothing general can be said."""
     return _REMEDIES.get(reason, "").replace("{name}", name)

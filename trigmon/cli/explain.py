@@ -47,7 +47,7 @@ def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool,
 
 
 def lines(explained: Explained) -> Iterator[str]:
-    """A verdict as text, its answers coloured, its evidence wrapped."""
+    """Yields a verdict as text, its answers coloured, its evidence wrapped."""
     yield _headline(explained)
     yield from _paused(explained)
     yield ""
@@ -58,7 +58,7 @@ def lines(explained: Explained) -> Iterator[str]:
 
 
 def looks(explained: Explained) -> Iterator[str]:
-    """The last verdicts as text, and below them what a put would meet now."""
+    """Yields the last verdicts as text, and below them what a put would meet now."""
     if not explained.last:
         yield from explained.looks()
     for look in explained.last:
@@ -89,7 +89,7 @@ def _condition(condition: Explanation) -> Iterator[str]:
 
 
 def as_dict(explained: Explained) -> dict[str, object]:
-    """A verdict as JSON shows it."""
+    """Returns a verdict as JSON shows it."""
     import msgspec
 
     shown = msgspec.structs.asdict(explained)

@@ -93,7 +93,7 @@ def _print(message: Message, *, raw: bool) -> None:
 
 
 def _shown(message: Message) -> dict[str, Any]:
-    """What JSON shows: the descriptor's fields a person asks for, and the data as text or in base64."""
+    """Returns what JSON shows: the descriptor's fields a person asks for, and the data as text or in base64."""
     import base64
 
     from trigmon.mq.enums import MsgType, word
@@ -144,7 +144,7 @@ def _structure(message: Message) -> dict[str, Any]:
 
 
 def _preview(message: Message) -> str:
-    """The beginning of the data in one line of a table."""
+    """Returns the beginning of the data in one line of a table."""
     from trigmon.cli.output import printable
 
     structure = _structure(message)

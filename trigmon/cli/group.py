@@ -52,7 +52,7 @@ def _show(said: dict[str, Any]) -> None:
 
 
 def _opens(members: list[dict[str, Any]]) -> str:
-    """Who has a queue open, and how: ``QM1 input 2, QM2 exclusive``."""
+    """Returns who has a queue open, and how: ``QM1 input 2, QM2 exclusive``."""
     said = []
     for member in members:
         inputs = "exclusive" if member["exclusive"] else f"input {member['open_input_count']}"
@@ -66,7 +66,7 @@ def _opens(members: list[dict[str, Any]]) -> str:
 
 
 def _in_seconds(said: dict[str, Any]) -> dict[str, Any]:
-    """The same with durations as a person reads them."""
+    """Returns the same with durations as a person reads them."""
 
     def seconds(row: dict[str, Any]) -> dict[str, Any]:
         durations = {"silent_ms", "lease_ms", "ago_ms"}

@@ -84,7 +84,7 @@ def _from_queue_manager() -> list[Row]:
 
 
 def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
-    """What a new queue manager holds that loads these files: definition files first, then MQSC as it stands.
+    """Returns what a new queue manager holds that loads these files: definition files first, then MQSC as it stands.
 
     Raises LoadError, DefinitionError, OSError.
     """
@@ -144,7 +144,10 @@ def _load_wanted(stage: InProcess, q_mgr: str, wanted: Sequence[Any]) -> Places:
 
 
 def _load_mqsc(stage: InProcess, q_mgr: str, file: Path) -> Places:
-    """The definitions of a script. What trigmon does not have is named and left out; a mistake raises LoadError."""
+    """Returns the definitions of a script.
+
+    What trigmon does not have is named and left out; a mistake raises LoadError.
+    """
     from trigmon.cli import output
     from trigmon.mq.calls import Alter, Define, Delete
     from trigmon.mq.errors import FunctionNotSupported, MQError

@@ -42,11 +42,11 @@ class Root(Group):
     """All commands, each imported when it is asked for, and the exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order a newcomer meets them."""
+        """Returns the commands in the order a newcomer meets them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command of this name; None when there is none."""
+        """Returns the command of this name; None when there is none."""
         if name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[name].partition(":")

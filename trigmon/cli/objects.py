@@ -53,12 +53,12 @@ def _flag(which: ObjectType, key: str) -> str | None:
 
 
 def rows(qm: Connection, object_type: str, name: str = "*") -> Iterator[Row]:
-    """Every object of a type (or ``queue``) whose name fits, page after page."""
+    """Returns every object of a type (or ``queue``) whose name fits, page after page."""
     return all_rows(lambda call: qm.ask(call, Listing), Display(object_type=object_type, name=name))
 
 
 def row(qm: Connection, object_type: str, name: str) -> Row:
-    """One object. Raises UnknownObjectName."""
+    """Returns one object. Raises UnknownObjectName."""
     found = next((r for r in rows(qm, object_type, name) if r["name"] == name), None)
     if found is None:
         raise UnknownObjectName(_said(object_type, name))
@@ -66,7 +66,7 @@ def row(qm: Connection, object_type: str, name: str) -> Row:
 
 
 def _said(object_type: str, name: str) -> str:
-    """The object as a refusal names it: a queue of whatever type by its name alone."""
+    """Returns the object as a refusal names it: a queue of whatever type by its name alone."""
     return name if object_type == "queue" else f"{object_type}({name})"
 
 

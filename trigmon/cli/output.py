@@ -53,7 +53,7 @@ def note(text: str) -> None:
 
 
 def instant(ms: int) -> str | None:
-    """Milliseconds since 1970 as RFC 3339 in UTC; None for never."""
+    """Returns milliseconds since 1970 as RFC 3339 in UTC; None for never."""
     if not ms:
         return None
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -65,14 +65,14 @@ def presentable(row: Row) -> dict[str, Any]:
 
 
 def json_line(row: Row) -> str:
-    """One object in one line."""
+    """Returns one object in one line."""
     import json
 
     return json.dumps(row, ensure_ascii=False, separators=(", ", ": "))
 
 
 def cell(value: object) -> str:
-    """A value in a table. What a job or a message says moves no cursor and writes in no colour."""
+    """Returns a value in a table. What a job or a message says moves no cursor and writes in no colour."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -85,7 +85,7 @@ def cell(value: object) -> str:
 
 
 def printable(text: str, also: str = "") -> str:
-    """Text with a dot for each character that would do something to a terminal, but for these."""
+    """Returns text with a dot for each character that would do something to a terminal, but for these."""
     return "".join(c if c.isprintable() or c in also else "·" for c in text)
 
 

@@ -39,7 +39,7 @@ def resume(what: str, name: str) -> None:
 
 
 def _runs(qm: Connection, what: str, name: str, states: Iterable[str]) -> str:
-    """How many runs of this are in these states, as a person reads it; blank for none."""
+    """Returns how many runs of this are in these states, as a person reads it; blank for none."""
     of = {"queue": {"q_name": name}, "process": {"process_name": name}}.get(what, {})
     found = [qm.ask(Runs(where={**of, "state": state}), Listing) for state in states]
     count = sum(len(listing.rows) for listing in found)

@@ -110,7 +110,7 @@ def _put_lines(qm: Connection, queue: str, lines: IO[bytes], words: dict[str, An
 
 
 def _batches(lines: IO[bytes]) -> Iterator[tuple[int, list[str | bytes]]]:
-    """The bytes read and the messages of each batch; a batch ends at a number of messages or of bytes."""
+    """Yields the bytes read and the messages of each batch; a batch ends at a number of messages or of bytes."""
     batch: list[str | bytes] = []
     read = 0
     for line in lines:
@@ -133,7 +133,7 @@ def _text_or_bytes(body: bytes) -> str | bytes:
 
 
 def _size(lines: IO[bytes]) -> int:
-    """The file's length in bytes, 0 for a pipe."""
+    """Returns the file's length in bytes, 0 for a pipe."""
     import os
     import stat
 

@@ -63,7 +63,7 @@ class Inbox:
             self._intake.give_back(taken)
 
     def may_grow(self, reader: FrameReader, was_allowed: bool) -> bool:
-        """Whether more may be read: there is not too much here, and the frame that has begun has its room.
+        """Returns whether more may be read: there is not too much here, and the frame that has begun has its room.
 
         Who had to stop goes on when half was performed, not at each call.
         """

@@ -301,7 +301,7 @@ class Connection(asyncio.BufferedProtocol):
             self.cut()
 
     def _overdue(self, now: float) -> str:
-        """Why the peer's time is up, or nothing."""
+        """Returns why the peer's time is up, or nothing."""
         patience = self._house.patience
         if self._ended:
             return "it does not take its last replies" if now - self._ended > patience.reply_timeout_s else ""

@@ -90,7 +90,7 @@ class Daemon:
         self._why_away = ""
 
     async def serve(self) -> int:
-        """Everything from start to end. Raises CannotStart."""
+        """Serves from the start to the end and returns the exit status. Raises CannotStart."""
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
         # First of all: who is told to stop while it starts stops in order as soon as it has started.
@@ -228,7 +228,7 @@ class Daemon:
         return InAThread() if self._ground.remote is not None else OnTheLoop()
 
     def _doors(self) -> list[socket.socket]:
-        """The listening sockets: what a socket unit opened, and what is missing of our own."""
+        """Returns the listening sockets: what a socket unit opened, and what is missing of our own."""
         server = self._settings.server
         doors = inherited_sockets()
         for door in doors:
@@ -360,7 +360,7 @@ class Daemon:
         return status
 
     async def _has_stopped(self) -> bool:
-        """Whether the queue manager has come to its orderly end: a database may not answer any more."""
+        """Returns whether the queue manager has come to its orderly end: a database may not answer any more."""
         stopped = self._stopped
         if not stopped.done():
             self._turns.stop(lambda: stopped.set_result(True))
@@ -389,6 +389,6 @@ def _turn_away(accepted: socket.socket, refusal: Refused) -> None:
 
 
 def _room(wanted: int) -> int:
-    """How many connections the process's limit of descriptors has room for, at most those wanted."""
+    """Returns how many connections the process's limit of descriptors has room for, at most those wanted."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_DESCRIPTORS))

@@ -38,7 +38,7 @@ class DiskReserve:
         self._has_looked = False
 
     def puts_allowed(self) -> bool:
-        """Whether there is room for puts, as the first put of this turn found it.
+        """Returns whether there is room for puts, as the first put of this turn found it.
 
         A look costs a microsecond, and half a second without one would be tens of megabytes.
         """
@@ -52,6 +52,6 @@ class DiskReserve:
         return self._allowed
 
     def free(self) -> int:
-        """Bytes a user without privileges may still write."""
+        """Returns bytes a user without privileges may still write."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize

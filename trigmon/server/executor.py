@@ -25,7 +25,7 @@ Work = tuple[Callable[[], Any], Callable[[Any], None]]
 
 
 def aside(work: Callable[[], T]) -> asyncio.Future[T]:
-    """What comes of this, done in a thread of its own, for which the end of the process does not wait."""
+    """Runs this in a thread of its own and returns its future, for which the end of the process does not wait."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

@@ -34,7 +34,7 @@ class Duties:
         self._freeing: asyncio.Future[None] | None = None
 
     def chores(self) -> list[Chore]:
-        """What is to be done again and again."""
+        """Returns what is to be done again and again."""
         return [
             Chore("say that this member lives", self._half.beat_s, lambda: self._turns.keep(self._half.beat)),
             Chore("find dead members", FIND_S, lambda: self._turns.keep(self._recovered, self._tell)),

@@ -115,7 +115,7 @@ class UnixDoor:
 
 
 def tcp_door(address: tuple[str, int]) -> socket.socket:
-    """A listening TCP socket on a loopback address."""
+    """Returns a listening TCP socket on a loopback address."""
     host, port = address
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -132,7 +132,7 @@ def tcp_door(address: tuple[str, int]) -> socket.socket:
 
 
 def where(door: socket.socket) -> str:
-    """The address of a listening socket as people write it: a path, or host:port."""
+    """Returns the address of a listening socket as people write it: a path, or host:port."""
     name = door.getsockname()
     if door.family == socket.AF_UNIX:
         return str(name)
@@ -141,7 +141,7 @@ def where(door: socket.socket) -> str:
 
 
 def open_to_all(door: socket.socket) -> str:
-    """What follows from listening on TCP, for an operator."""
+    """Returns what follows from listening on TCP, for an operator."""
     return (
         f"{where(door)} has neither TLS nor authentication: any local user can put, get and browse messages of every "
         "queue there and read definitions and runs; unset server.tcp where the Unix socket will do"
@@ -149,7 +149,7 @@ def open_to_all(door: socket.socket) -> str:
 
 
 def is_local(door: socket.socket) -> bool:
-    """Whether only this machine can reach a listening socket."""
+    """Returns whether only this machine can reach a listening socket."""
     return door.family == socket.AF_UNIX or ipaddress.ip_address(door.getsockname()[0]).is_loopback
 
 

@@ -28,7 +28,7 @@ MOST_OF_ONE = 16 * 1024 * 1024
 
 
 def messages_of(call: Call) -> int:
-    """How many messages a call is about at most; 1 for a call that is about none."""
+    """Returns how many messages a call is about at most; 1 for a call that is about none."""
     if isinstance(call, PutMany):
         return max(1, len(call.bodies))
     if isinstance(call, GetMany):
@@ -37,7 +37,7 @@ def messages_of(call: Call) -> int:
 
 
 def longest_reply(call: Get | GetMany, longest_message: int) -> int:
-    """How many bytes the reply to a get can have."""
+    """Returns how many bytes the reply to a get can have."""
     if isinstance(call, GetMany):
         return max(MOST_BYTES, longest_message)
     return longest_message if call.max_length < 0 else min(call.max_length, longest_message)

@@ -49,7 +49,7 @@ class Named:
         self._groups = {name[1:] for name in names if name.startswith("%")}
 
     def has(self, uid: int, gid: int, user: str) -> bool:
-        """Whether this user is one of them."""
+        """Returns whether this user is one of them."""
         if user in self._users or str(uid) in self._users:
             return True
         return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
@@ -73,7 +73,7 @@ class Authority:
         self._setters = Named(setters or [])
 
     def peer(self, connection: socket.socket) -> Peer:
-        """Who is at the other end of an accepted connection."""
+        """Returns who is at the other end of an accepted connection."""
         if connection.family != socket.AF_UNIX:
             host, port = connection.getpeername()[:2]
             return Peer(address=f"{host}:{port}")
@@ -94,15 +94,15 @@ class Authority:
         )
 
     def administers(self, uid: int, gid: int, user: str) -> bool:
-        """Whether this user may change objects."""
+        """Returns whether this user may change objects."""
         return uid in (0, os.geteuid()) or self._administrators.has(uid, gid, user)
 
     def monitors(self, uid: int, gid: int, user: str) -> bool:
-        """Whether this user may write the run ledger."""
+        """Returns whether this user may write the run ledger."""
         return self.administers(uid, gid, user) or self._monitors.has(uid, gid, user)
 
     def sets(self, uid: int, gid: int, user: str) -> bool:
-        """Whether this user may set attributes by MQSET."""
+        """Returns whether this user may set attributes by MQSET."""
         return self.administers(uid, gid, user) or self._setters.has(uid, gid, user)
 
 
@@ -119,7 +119,7 @@ def _check_known(key: str, name: str) -> None:
 
 
 def user_name(uid: int) -> str:
-    """The name of a user, or its number where it has none."""
+    """Returns the name of a user, or its number where it has none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -127,7 +127,7 @@ def user_name(uid: int) -> str:
 
 
 def group_names(user: str, gid: int) -> set[str]:
-    """The groups of a user: the one of its process, and those the system's database puts it in."""
+    """Returns the groups of a user: the one of its process, and those the system's database puts it in."""
     try:
         numbers = os.getgrouplist(user, gid)
     except OSError:
@@ -136,7 +136,7 @@ def group_names(user: str, gid: int) -> set[str]:
 
 
 def group_name(gid: int) -> str:
-    """The name of a group, empty where it has none."""
+    """Returns the name of a group, empty where it has none."""
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:
@@ -144,5 +144,5 @@ def group_name(gid: int) -> str:
 
 
 def group_number(name: str) -> int:
-    """The number of a group named by name or number. Raises KeyError when there is none of this name."""
+    """Returns the number of a group named by name or number. Raises KeyError when there is none of this name."""
     return int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid

@@ -53,7 +53,7 @@ class Foundation:
         self.clock: SystemClock
 
     async def take_up(self, over: asyncio.Future[int], on_wait: Callable[[str], None]) -> QueueManager | None:
-        """The queue manager, as soon as it can serve; None when ``over`` was done before. Raises CannotStart.
+        """Returns the queue manager, as soon as it can serve; None when ``over`` was done before. Raises CannotStart.
 
         ``on_wait`` hears each new reason to wait.
         """
@@ -76,7 +76,7 @@ class Foundation:
                 await patience.wait(f"{what}: {error}")
 
     def waits_for(self) -> str:
-        """What the member waits for in its group's database, for a person; empty where it does not."""
+        """Returns what the member waits for in its group's database, for a person; empty where it does not."""
         return self.half.waits_for if self.half is not None else ""
 
     def let_go(self) -> None:
@@ -139,7 +139,7 @@ class Foundation:
             return self._begin(own)
 
     def _begin(self, own: KeptStore) -> QueueManager:
-        """The queue manager, with what the definition files add to it. Raises CannotStart, Lost."""
+        """Returns the queue manager, with what the definition files add to it. Raises CannotStart, Lost."""
         settings = self._settings
         try:
             is_new = own.is_new()

@@ -21,7 +21,10 @@ _OWN = "trigmon"
 
 
 def perform(manager: QueueManager, calls: Sequence[Call]) -> list[Reply]:
-    """The replies to these calls, made in order on a connection of their own. Raises MQError for the first refused."""
+    """Makes these calls in order on a connection of their own and returns the replies.
+
+    Raises MQError for the first refused.
+    """
     uid = os.geteuid()
     identity = Identity(
         client_id=f"{_OWN}-{os.getpid()}",
@@ -41,12 +44,12 @@ def perform(manager: QueueManager, calls: Sequence[Call]) -> list[Reply]:
 
 
 def rows(manager: QueueManager, object_type: str) -> list[dict[str, Any]]:
-    """Every object of a type ("queue" for all queues), as DISPLAY shows it."""
+    """Returns every object of a type ("queue" for all queues), as DISPLAY shows it."""
     return list(all_rows(lambda call: perform(manager, [call])[0], Display(object_type=object_type)))
 
 
 def max_msg_length(manager: QueueManager) -> int:
-    """The longest message, in bytes, that the queue manager takes now."""
+    """Returns the longest message, in bytes, that the queue manager takes now."""
     (queue_manager,) = rows(manager, "QMGR")
     return int(queue_manager["max_msg_length"])
 

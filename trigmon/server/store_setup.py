@@ -29,10 +29,10 @@ class KeptStore(OwnHalf, Protocol):
     """A store of which something is there before it is opened."""
 
     def is_new(self) -> bool:
-        """Whether no queue manager had it before."""
+        """Returns whether no queue manager had it before."""
 
     def kept_time(self) -> str:
-        """What was kept of the queue manager's own time; empty for a new store."""
+        """Returns what was kept of the queue manager's own time; empty for a new store."""
 
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ AGAIN_S = 1.0
 
 
 def where(settings: Settings) -> str:
-    """The place of the data, for a person."""
+    """Returns the place of the data, for a person."""
     return str(_place(settings)) if settings.store.postgres else f"the data directory {settings.qmgr.directory}"
 
 
@@ -75,7 +75,7 @@ class Patience:
     async def see_to(
         self, work: Callable[[], T], why: Callable[[], str] = lambda: "", grace_s: float = 0.0
     ) -> T | None:
-        """What comes of this work, which may wait for a database; the loop goes on meanwhile.
+        """Does this work, which may wait for a database, and returns its result; the loop goes on meanwhile.
 
         None when it is over before, and the work does not end within ``grace_s`` of that: then it is left to itself.
         ``why`` is what it waits for in the database.
@@ -102,7 +102,7 @@ class Patience:
 
 
 def open_directory(settings: Settings, *, accept_loss: bool, tell: Callable[[str], None]) -> SqliteStore:
-    """The store in the data directory, which is made if it is not there. Raises CannotStart.
+    """Returns the store in the data directory, which is made if it is not there. Raises CannotStart.
 
     ``accept_loss`` and ``tell`` as the store has them.
     """
@@ -188,7 +188,7 @@ async def _stand_by(
     *,
     has_served: bool = False,
 ) -> S | None:
-    """What ``connect`` makes, once it could be taken; None when it is over before. Raises CannotStart.
+    """Returns what ``connect`` makes, once it could be taken; None when it is over before. Raises CannotStart.
 
     Who starts on a server that may lose what it answers is told at once; who ``has_served`` waits for another.
     """

@@ -40,7 +40,7 @@ class Bell:
 
 
 def _on_the_loop(call: Callable[[], None]) -> Callable[[], Coroutine[Any, Any, None]]:
-    """The call as a coroutine: APScheduler gives plain functions to a thread, and the store has one thread."""
+    """Returns the call as a coroutine: APScheduler gives plain functions to a thread, and the store has one thread."""
 
     async def ring() -> None:
         call()

@@ -175,7 +175,10 @@ class Turns:
         return perform, partial(self._performed, len(batch), lost)
 
     def _perform(self, batch: Batch, lost: list[Session], *, is_due: bool) -> Performed:
-        """A turn of the queue manager, and what the daemon asks it behind that. The loop may go on meanwhile."""
+        """Returns a turn of the queue manager, and what the daemon asks it behind that.
+
+        The loop may go on meanwhile.
+        """
         answers = self._manager.lost(lost) if lost else []
         if batch or is_due:
             answers += self._manager.turn(batch)
@@ -197,7 +200,7 @@ class Turns:
         self._on_broken(error)
 
     def _gather(self) -> Batch:
-        """The calls of the next turn: of each connection some, in its order."""
+        """Returns the calls of the next turn: of each connection some, in its order."""
         batch: Batch = []
         room = Room()
         share = max(FAIR_SHARE, TURN_MESSAGES // max(1, len(self._ready)))

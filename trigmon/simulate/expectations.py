@@ -33,7 +33,7 @@ _TRIGGER: dict[str, Reader[Any]] = {
 
 
 def read_expected(fields: Fields, verb: str, q_mgr: Reader[str]) -> Expected:
-    """The expectations beside a verb; ``q_mgr`` reads the name of a queue manager."""
+    """Returns the expectations beside a verb; ``q_mgr`` reads the name of a queue manager."""
     for key, only in _ONLY_OF.items():
         if key in fields and verb not in only:
             raise fields.place.at(key).error(f"{key} is an expectation of {', '.join(only)}, not of {verb}")
@@ -88,7 +88,7 @@ def _conditions(value: Any, place: Place) -> frozenset[str]:
 def differences(
     expected: Expected, reply: Reply | None, error: MQError | None, triggers: Sequence[Available]
 ) -> list[str]:
-    """What of a step was not as expected, in words; nothing when every expectation held."""
+    """Returns what of a step was not as expected, in words; nothing when every expectation held."""
     found = _ended_otherwise(expected, reply, error)
     if expected.returns is not None and isinstance(reply, WasGot):
         found += _returned_otherwise(expected.returns, reply)
@@ -147,7 +147,7 @@ def in_order(conditions: Sequence[str] | frozenset[str]) -> str:
 
 
 def _fit(wanted: Sequence[Mapping[str, Any]], seen: Sequence[Available]) -> bool:
-    """Whether every trigger message seen can be paired with one wanted, and none is left on either side."""
+    """Returns whether every trigger message seen can be paired with one wanted, and none is left on either side."""
     if len(wanted) != len(seen):
         return False
     if not wanted:

@@ -75,7 +75,7 @@ class _House:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def do_what_is_due(self, moment: int) -> list[Answer]:
-        """The chores of this moment, and the ends of waits."""
+        """Returns the chores of this moment, and the ends of waits."""
         answers: list[Answer] = []
         for job in due(self._rung, moment):
             self._rung[job.name] = moment
@@ -188,7 +188,7 @@ class InProcess:
         return session
 
     def ask(self, session: Session, call: Call) -> Reply:
-        """The reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
+        """Returns the reply to a call; one that waits gets the time it waits for. Raises MQError for a refusal."""
         if isinstance(call, Get | GetMany) and call.wait_interval_ms < 0:
             return self._ask_without_end(session, call)
         self._sequence += 1
@@ -234,7 +234,7 @@ class InProcess:
         return answers
 
     def _ask_without_end(self, session: Session, call: Get | GetMany) -> Reply:
-        """The reply to a get that may wait without end, which in a scenario nobody could ever end."""
+        """Returns the reply to a get that may wait without end, which in a scenario nobody could ever end."""
         try:
             return self.ask(session, msgspec.structs.replace(call, wait_interval_ms=0))
         except NoMsgAvailable:

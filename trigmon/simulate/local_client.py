@@ -45,7 +45,7 @@ class InProcessLink:
         return sequence
 
     def receive(self, sequence: int) -> Reply:
-        """The reply to the call of that number."""
+        """Returns the reply to the call of that number."""
         return self._replies.pop(sequence)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ class Place:
     path: tuple[str | int, ...] = ()
 
     def at(self, *steps: str | int) -> Place:
-        """A place further in."""
+        """Returns a place further in."""
         return Place(self.document, self.path + steps)
 
     @property
@@ -35,7 +35,7 @@ class Place:
         return self.document.line(*self.path)
 
     def error(self, problem: str) -> YamlError:
-        """What is wrong here, as ``FILE:LINE: problem``."""
+        """Returns what is wrong here, as ``FILE:LINE: problem``."""
         return self.document.error(problem, *self.path)
 
 
@@ -82,25 +82,25 @@ class Fields:
         return key in self.values
 
     def take(self, key: str, reader: Reader[T], default: D) -> T | D:
-        """The value of a key as its reader reads it, or the default when the key is not there."""
+        """Returns the value of a key as its reader reads it, or the default when the key is not there."""
         if key not in self.values:
             return default
         return reader(self.values[key], self.place.at(key))
 
     def need(self, key: str, reader: Reader[T]) -> T:
-        """The value of a key that must be there."""
+        """Returns the value of a key that must be there."""
         if key not in self.values:
             raise self.place.error(f"{self.what} needs the key {key}")
         return reader(self.values[key], self.place.at(key))
 
 
 def worded(value: object) -> str:
-    """A word in an error as it is, anything else as :func:`shown`."""
+    """Returns a word in an error as it is, anything else as :func:`shown`."""
     return value if isinstance(value, str) and value.isprintable() and value.strip() else shown(value)
 
 
 def shown(value: object) -> str:
-    """A value in an error: short, on one line."""
+    """Returns a value in an error: short, on one line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -118,14 +118,14 @@ def text(value: Any, place: Place) -> str:
 
 
 def number(value: Any, place: Place) -> int:
-    """A whole number."""
+    """Returns a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise place.error(f"{_key(place)} is a whole number, not {shown(value)}")
 
 
 def count(value: Any, place: Place) -> int:
-    """A whole number from 0."""
+    """Returns a whole number from 0."""
     found = number(value, place)
     if found < 0:
         raise place.error(f"{_key(place)} is a number from 0, not {found}")
@@ -140,7 +140,7 @@ def truth(value: Any, place: Place) -> bool:
 
 
 def mq_id(value: Any, place: Place) -> bytes:
-    """A message or correlation id: text, padded with nulls to 24 bytes."""
+    """Returns a message or correlation id: text, padded with nulls to 24 bytes."""
     try:
         return padded_id(text(value, place))
     except ValueError as error:
@@ -148,14 +148,14 @@ def mq_id(value: Any, place: Place) -> bytes:
 
 
 def items(value: Any, place: Place) -> list[tuple[Any, Place]]:
-    """The items of a list, each with its place."""
+    """Returns the items of a list, each with its place."""
     if not isinstance(value, list):
         raise place.error(f"{_key(place)} is a list, not {shown(value)}")
     return [(item, place.at(index)) for index, item in enumerate(value)]
 
 
 def one_of(table: Mapping[str, T]) -> Reader[T]:
-    """A reader of one word of a table."""
+    """Returns a reader of one word of a table."""
 
     def read(value: Any, place: Place) -> T:
         if isinstance(value, str) and value in table:
@@ -166,7 +166,7 @@ def one_of(table: Mapping[str, T]) -> Reader[T]:
 
 
 def flags(table: Mapping[str, int]) -> Reader[int]:
-    """A reader of a list of words, each a bit."""
+    """Returns a reader of a list of words, each a bit."""
     word = one_of(table)
 
     def read(value: Any, place: Place) -> int:
@@ -179,5 +179,5 @@ def flags(table: Mapping[str, int]) -> Reader[int]:
 
 
 def _key(place: Place) -> str:
-    """The name of the last key on the way to a place."""
+    """Returns the name of the last key on the way to a place."""
     return next((str(step) for step in reversed(place.path) if isinstance(step, str)), "this")

@@ -13,7 +13,7 @@ from trigmon.simulate.mapping import Fields, Place, Reader, flags, mq_id, neares
 
 
 def numbered(words: dict[str, int]) -> Reader[int]:
-    """A reader of an enumerated field: the constant's tail in lower case, or IBM's number, any number."""
+    """Returns a reader of an enumerated field: the constant's tail in lower case, or IBM's number, any number."""
 
     def read(value: Any, place: Place) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -26,7 +26,7 @@ def numbered(words: dict[str, int]) -> Reader[int]:
 
 
 def status(value: Any, place: Place) -> str:
-    """A group's or a segment's status: one character."""
+    """Returns a group's or a segment's status: one character."""
     said = text(value, place)
     if said not in (" ", "G", "S", "L"):
         raise place.error(f"{place.path[-1]} is ' ', G, S or L, not {shown(value)}")
@@ -91,19 +91,19 @@ RETURNED: dict[str, Reader[Any]] = {
 
 
 def read_descriptor(fields: Fields) -> MessageDescriptor:
-    """The descriptor that the fields of a put make; what they leave open is MQMD's default."""
+    """Returns the descriptor that the fields of a put make; what they leave open is MQMD's default."""
     given: dict[str, Any] = {key: fields.take(key, reader, None) for key, reader in GIVEN.items() if key in fields}
     return MessageDescriptor(**given)
 
 
 def read_returns(value: Any, place: Place) -> dict[str, Any]:
-    """What a message got is compared with."""
+    """Returns what a message got is compared with."""
     fields = Fields(value, place, "returns", RETURNED)
     return {key: fields.take(key, reader, None) for key, reader in RETURNED.items() if key in fields}
 
 
 def returned(key: str, message: WasGot) -> object:
-    """What a message got holds under a key of ``returns``, as its reader would have read it.
+    """Returns what a message got holds under a key of ``returns``, as its reader would have read it.
 
     ``length`` is MQGET's DataLength: the whole message's, also where the data was cut.
     """
@@ -120,7 +120,7 @@ def returned(key: str, message: WasGot) -> object:
 
 
 def said(value: object) -> str:
-    """A compared value for a person: ids without their padding."""
+    """Returns a compared value for a person: ids without their padding."""
     if isinstance(value, bytes):
         return repr(_decoded(value.rstrip(b"\0")))
     return shown(value)

@@ -59,7 +59,10 @@ class _Application:
     handles: dict[str, list[_Handle]] = field(default_factory=dict)
 
     def find(self, name: str) -> _Handle:
-        """The newest handle of this name, else the newest for the queue of this name. Raises HobjError (2019)."""
+        """Returns the newest handle of this name, else the newest for the queue of this name.
+
+        Raises HobjError (2019).
+        """
         named = self.handles.get(name) or [h for hs in self.handles.values() for h in hs if h.queue == name]
         if not named:
             raise HobjError(f"the application has not opened {name}")
@@ -72,13 +75,13 @@ class _Application:
                 handles.remove(closed)
 
     def find_for_output(self, name: str) -> int:
-        """The newest handle of this name that is open for output, 0 when there is none."""
+        """Returns the newest handle of this name that is open for output, 0 when there is none."""
         usable = [h.number for h in self.handles.get(name, []) if h.options & OpenOption.OUTPUT]
         return usable[-1] if usable else 0
 
 
 def play(scenario: Scenario, stage: Stage) -> Result:
-    """The scenario from its setup to its last step, on a stage that is closed afterwards."""
+    """Plays the scenario from its setup to its last step, on a stage that is closed afterwards."""
     try:
         return _Play(scenario, stage).run()
     finally:
@@ -149,7 +152,7 @@ class _Play:
     # -- what an application does ---------------------------------------------------------------------------
 
     def _call(self, step: Step) -> Reply:
-        """A step of an application's own."""
+        """Performs a step of an application and returns what was seen."""
         application = self.applications.setdefault(self._key(step), _Application())
         match step.act:
             case act.Open(queue, options, handle, dynamic_q_name):
@@ -174,7 +177,7 @@ class _Play:
         return self._perform(step, self._as_call(step.act, application))
 
     def _reserve(self, step: Step, done: act.Reserve, handle: int) -> Reply:
-        """A reservation, complete. Which number it has is remembered by its consumer."""
+        """Makes a reservation and remembers its number by its consumer."""
         call = calls.Reserve(
             handle=handle,
             consumer=done.consumer,
@@ -190,7 +193,7 @@ class _Play:
         return reply
 
     def _of_reservation(self, step: Step, done: act.OfReservation) -> Reply:
-        """What is done with a reservation; what is read comes together in one reply."""
+        """Performs a verb on a reservation; what is read comes together in one reply."""
         call = reservation_verbs.as_call(done, self.reservations.get(done.consumer, 0))
         reply = self._perform(step, call)
         while isinstance(reply, replies.WereReserved) and isinstance(call, calls.ReadReserved) and reply.more:
@@ -211,7 +214,7 @@ class _Play:
         return step.q_mgr or next(there, self.scenario.q_mgrs[0]), step.application
 
     def _where(self, step: Step) -> str:
-        """The queue manager that a command or a question goes to."""
+        """Returns the queue manager that a command or a question goes to."""
         return step.q_mgr or self.scenario.q_mgrs[0]
 
     def _forget(self, q_mgr: str) -> None:
@@ -219,7 +222,10 @@ class _Play:
         self.applications = {key: each for key, each in self.applications.items() if key[0] != q_mgr}
 
     def _as_call(self, done: act.Act, application: _Application) -> Call:
-        """The call of a verb that changes nothing in what the play knows. The stage numbers the unit of work."""
+        """Makes the call of a verb that changes nothing in what the play knows.
+
+        The stage numbers the unit of work.
+        """
         match done:
             case act.Put(queue, handle):
                 number = application.find(handle).number if handle else application.find_for_output(queue)
@@ -263,7 +269,7 @@ class _Play:
         return reply
 
     def _check(self, q_mgr: str, check: act.Check) -> list[str]:
-        """Every attribute of a queue that is not as it should be. Raises UnknownObjectName."""
+        """Returns every attribute of a queue that is not as it should be. Raises UnknownObjectName."""
         reply = self.stage.command(q_mgr, calls.Display(object_type="queue", name=check.queue))
         assert isinstance(reply, replies.Listing)
         if not reply.rows:
@@ -273,18 +279,18 @@ class _Play:
 
 
 def _without_the_groups(command: Command) -> Command:
-    """A command of the setup for a further member: what is defined for the group, the first has defined."""
+    """Returns a command of the setup for a further member: what is defined for the group, the first has defined."""
     own = [call for call in command.calls if not (isinstance(call, calls.Define) and is_of_group(call.attributes))]
     return replace(command, calls=tuple(own))
 
 
 def is_of_group(attributes: Mapping[str, Any]) -> bool:
-    """Whether a definition is the group's: shared, or to be copied to its members."""
+    """Returns whether a definition is the group's: shared, or to be copied to its members."""
     return str(attributes.get("qsg_disp", "")).upper() in ("SHARED", "GROUP")
 
 
 def _difference(attribute: Attribute, wanted: Any, row: Mapping[str, Any]) -> str:
-    """How an attribute differs from what is wanted, in MQSC's words; nothing when it does not."""
+    """Returns how an attribute differs from what is wanted, in MQSC's words; nothing when it does not."""
     if attribute.name not in row:
         return f"there is no {attribute.mqsc}, expected {_said(attribute, wanted)}"
     seen = attribute.read(row[attribute.name], "check")

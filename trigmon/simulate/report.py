@@ -35,14 +35,14 @@ class Report:
                 self._out(f"        {result.scenario.file}:{step.line}: {_which(step)}: {step.failure}")
 
     def end(self) -> bool:
-        """The summary; whether every scenario passed."""
+        """Returns the summary; whether every scenario passed."""
         summary = f"{self._counted[True]} passed, {self._counted[False]} failed"
         (self._err if self._as_json else self._out)(summary)
         return not self._counted[False]
 
 
 def as_object(result: Result) -> dict[str, object]:
-    """A result as JSON shows it."""
+    """Returns a result as JSON shows it."""
     return {
         "scenario": result.scenario.title,
         "file": result.scenario.file,

@@ -96,7 +96,7 @@ ACTS: Mapping[str, Reader[act.Act]] = {
 
 
 def as_call(done: act.OfReservation, number: int) -> calls.Call:
-    """The call of a verb about the reservation of this number."""
+    """Returns the call of a verb about the reservation of this number."""
     match done:
         case act.ReadReserved(_, first, many):
             return calls.ReadReserved(reservation=number, ordinal=first, count=many)
@@ -138,7 +138,7 @@ RETURNED: dict[str, dict[str, Reader[Any]]] = {
 
 
 def read_returns(verb: str) -> Reader[dict[str, Any]]:
-    """A reader of what ``returns`` says beside a verb."""
+    """Returns a reader of what ``returns`` says beside a verb."""
     readers = RETURNED[verb]
 
     def read(value: Any, place: Place) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def read_returns(verb: str) -> Reader[dict[str, Any]]:
 
 
 def returned_otherwise(wanted: Mapping[str, Any], reply: Reply | None) -> list[str]:
-    """What of a reply is not as ``returns`` says; nothing of a reply that is not about reservations."""
+    """Returns what of a reply is not as ``returns`` says; nothing of a reply that is not about reservations."""
     if not isinstance(reply, replies.Reserved | replies.WereReserved | replies.Settled):
         return []
     return [

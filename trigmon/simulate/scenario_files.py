@@ -19,7 +19,7 @@ _BESIDE = ("as", "on", *EXPECTATIONS)
 
 
 def read_files(named: list[str]) -> list[Scenario]:
-    """The scenarios of all files, in order. Raises YamlError for the first file that is none."""
+    """Returns the scenarios of all files, in order. Raises YamlError for the first file that is none."""
     found: list[Scenario] = []
     for file in named:
         try:
@@ -31,7 +31,7 @@ def read_files(named: list[str]) -> list[Scenario]:
 
 
 def read_scenarios(raw: str | bytes, file: str) -> list[Scenario]:
-    """The scenarios of one file's text. Raises YamlError."""
+    """Returns the scenarios of one file's text. Raises YamlError."""
     documents = load_all(raw, file)
     if not documents:
         raise YamlError(f"{file}:1", "there is no scenario in it")
@@ -98,7 +98,7 @@ def _step(number: int, value: Any, place: Place, q_mgrs: tuple[str, ...]) -> Ste
 
 
 def _known(q_mgrs: tuple[str, ...]) -> Reader[str]:
-    """A reader of the name of one of the scenario's queue managers."""
+    """Returns a reader of the name of one of the scenario's queue managers."""
 
     def read(value: Any, place: Place) -> str:
         name = text(value, place)

@@ -26,7 +26,7 @@ class Stores(Protocol):
     """Where one queue manager after another has its data."""
 
     def new(self) -> OwnHalf:
-        """The store at a start; what the one before kept is in it."""
+        """Returns the store at a start; what the one before kept is in it."""
 
     def empty(self) -> None:
         """Nothing is kept any more. The last store was closed."""
@@ -46,7 +46,7 @@ class Group(Protocol):
         """It rises with whatever a member must look at."""
 
     def join(self, member: str) -> SharedHalf:
-        """A member's way into it."""
+        """Returns a member's way into it."""
 
     def recover(self, member: str) -> None:
         """The others find out that a member was cut off."""

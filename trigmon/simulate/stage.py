@@ -25,11 +25,11 @@ class Available:
     message: TriggerMessage
 
     def fields(self) -> dict[str, Any]:
-        """What an item of ``triggers`` may be compared with."""
+        """Returns what an item of ``triggers`` may be compared with."""
         return {"on": self.on} | {name: getattr(self.message, name) for name in self.message.__struct_fields__}
 
     def plain(self) -> dict[str, Any]:
-        """The same for JSON: enumerations as words."""
+        """Returns the same for JSON: enumerations as words."""
         number = self.message.appl_type
         known = ApplType._value2member_map_.get(number)
         return self.fields() | {"appl_type": known.name.lower() if isinstance(known, ApplType) else number}
@@ -42,10 +42,10 @@ class Stage(Protocol):
     """Running queue managers. Every call is over when it returns; a refusal is raised as MQError."""
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
-        """An application's call. It connects with the first; calls under syncpoint join its unit of work."""
+        """Performs an application's call and returns the reply. It connects with the first; calls under syncpoint join its unit of work."""
 
     def command(self, q_mgr: str, call: Call) -> Reply:
-        """A command, or a question, of an administrator who makes no connection of the scenario's."""
+        """Performs a command or a question of an administrator who makes no connection of the scenario's."""
 
     def kill(self, q_mgr: str, application: str) -> None:
         """Cuts an application's connection to a queue manager."""
@@ -60,14 +60,14 @@ class Stage(Protocol):
         """Lets time pass; what is due meanwhile happens at its own instant."""
 
     def became_available(self) -> list[Available]:
-        """The trigger messages that became available since the last question."""
+        """Returns the trigger messages that became available since the last question."""
 
     def close(self) -> None:
         """Ends everything and leaves nothing behind."""
 
 
 def numbered(call: Call, unit: int) -> Call:
-    """The call with the number of its connection's unit of work, if it takes part in one."""
+    """Returns the call with the number of its connection's unit of work, if it takes part in one."""
     takes_part = (
         isinstance(call, Commit | Backout)
         or (isinstance(call, Put) and call.options & PutOption.SYNCPOINT)

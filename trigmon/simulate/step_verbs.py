@@ -49,7 +49,7 @@ def commands(value: Any, place: Place) -> tuple[Command, ...]:
 
 
 def _error_in_mqsc(command: Command, about: str, said: str, place: Place) -> Exception:
-    """An error of a command, moved from its line in the MQSC text to the line in the file."""
+    """Returns an error of a command, moved from its line in the MQSC text to the line in the file."""
     counted = re.match(r"line (\d+), ", about)
     line = int(counted.group(1)) if counted else command.line
     # A block of several lines begins on the line below its key.
@@ -74,7 +74,7 @@ def _open(value: Any, place: Place) -> act.Open:
 
 
 def _handle(fields: Fields) -> str:
-    """The handle a step means: named, or by the queue it was opened for."""
+    """Returns the handle a step means: named, or by the queue it was opened for."""
     if "handle" not in fields:
         return fields.need("queue", text)
     fields.take("queue", text, "")
@@ -135,7 +135,7 @@ def _set(value: Any, place: Place) -> act.SetAttributes:
 
 
 def _settable(attribute: Attribute) -> Reader[Any]:
-    """A reader of a value for MQSET. Words are checked here; a number out of range is the call's to refuse."""
+    """Returns a reader of a value for MQSET. Words are checked here; a number out of range is the call's to refuse."""
     if not attribute.words and not attribute.flags:
         return text if attribute.is_text else number
 
@@ -150,7 +150,7 @@ def _settable(attribute: Attribute) -> Reader[Any]:
 
 
 def _nothing(done: act.Act) -> Reader[act.Act]:
-    """A reader of a verb without arguments: ``{}``."""
+    """Returns a reader of a verb without arguments: ``{}``."""
 
     def read(value: Any, place: Place) -> act.Act:
         Fields(value, place, str(place.path[-1]), ())
@@ -183,7 +183,7 @@ def _check(value: Any, place: Place) -> act.Check:
 
 
 def _checkable(attribute: Attribute) -> Reader[Any]:
-    """A reader of the value that an attribute is compared with, as the table reads it."""
+    """Returns a reader of the value that an attribute is compared with, as the table reads it."""
 
     def read(value: Any, place: Place) -> Any:
         if attribute.name == "uncommitted_msgs" and value in ("YES", "NO"):
