@@ -42,7 +42,7 @@ class Stage(Protocol):
     """Running queue managers. Every call is over when it returns; a refusal is raised as MQError."""
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
-        """Performs an application's call and returns the reply. It connects with the first; calls under syncpoint join its unit of work."""
+        """Performs a command or a question of an administrator, on no connection of the scenario."""
 
     def command(self, q_mgr: str, call: Call) -> Reply:
         """Performs a command or a question of an administrator who makes no connection of the scenario's."""
