@@ -93,8 +93,8 @@ def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[
             continue
         if not one.attributes.get("appl_id", there.get(one.name, {}).get("appl_id")):
             yield f"{one.where}: PROCESS {one.name} has a blank APPLICID (appl_id): there is no program to start"
-        if said := warning(one.name, {**there.get(one.name, {}), **one.attributes}):
-            yield f"{one.where}: {said}"
+        if text := warning(one.name, {**there.get(one.name, {}), **one.attributes}):
+            yield f"{one.where}: {text}"
 
 
 def _what(step: Step) -> str:
@@ -109,8 +109,8 @@ def _print(step: Step, *, dry_run: bool) -> None:
         click.echo(output.json_line(_row(step)))
         return
     sign, colour = _SIGNS[step.action]
-    said = step.action if dry_run else _DONE[step.action]
-    click.echo(click.style(f"{sign} {step.object_type} {step.name} {said}", fg=colour))
+    action = step.action if dry_run else _DONE[step.action]
+    click.echo(click.style(f"{sign} {step.object_type} {step.name} {action}", fg=colour))
     for change in step.changes:
         if step.action == "alter":
             click.echo(f"    {change.attribute}: {_shown(change.before)} -> {_shown(change.after)}")

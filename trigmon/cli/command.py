@@ -23,7 +23,7 @@ COMPLETING = "_TRIGMON_COMPLETE"
 
 @dataclass
 class Invocation:
-    """What the three common options said, wherever they stood; the last one said holds."""
+    """The three common options, wherever they stand among the words; the last one holds."""
 
     qmgr: str | None = None
     config: str | None = None
@@ -60,10 +60,10 @@ class Invocation:
         """Returns the settings with the command line's ``section__key`` values on top. Raises SettingsError."""
         from trigmon import settings
 
-        said = {key.replace("__", ".", 1): value for key, value in overrides.items()}
+        given = {key.replace("__", ".", 1): value for key, value in overrides.items()}
         # An address says where a queue manager listens, not what it is called.
         name = None if self.qmgr and ":" in self.qmgr else self.qmgr
-        return settings.load({"qmgr.name": name, **said}, self.config)
+        return settings.load({"qmgr.name": name, **given}, self.config)
 
 
 def invocation(ctx: click.Context | None = None) -> Invocation:
@@ -164,9 +164,9 @@ def group(name: str, example: str) -> Callable[[Callable[..., Any]], Group]:
     return make
 
 
-def nearest(said: str, known: Iterable[str]) -> str:
+def nearest(given: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?``, or nothing."""
-    near = get_close_matches(said, list(known), n=1, cutoff=0.5)
+    near = get_close_matches(given, list(known), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -203,4 +203,4 @@ def age(ctx: click.Context, parameter: click.Parameter, value: str | None) -> in
 
 queue_argument = click.argument("queue", shell_complete=complete_names("queue"))
 process_argument = click.argument("process", shell_complete=complete_names("PROCESS"))
-reason_option = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever asks later.")
+reason_option = click.option("--reason", default="", metavar="TEXT", help="The reason, kept with the change.")

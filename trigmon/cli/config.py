@@ -14,12 +14,12 @@ NO_SETTINGS = {
     *("TRIGMON_QNAME", "TRIGMON_PROCESS", "TRIGMON_TRIGDATA", "TRIGMON_USERDATA", "TRIGMON_ENVDATA"),
     *("TRIGMON_OCCASION", "TRIGMON_RUN", "TRIGMON_TMC"),
 }
-"""Variables of ours that are no settings: where things lie, and what a started program is told."""
+"""Variables of ours that are no settings: where things lie, and what a started program receives."""
 
 
 @group("config", example="trigmon config show --origin")
 def config() -> None:
-    """The settings: what is in force, and where it was said."""
+    """The settings: what is in force, and its origin."""
 
 
 @command("show", "trigmon config show --origin\nTRIGMON_LOG_LEVEL=debug trigmon config show --output json", config)

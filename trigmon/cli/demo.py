@@ -37,6 +37,6 @@ def demo(ctx: click.Context, directory: Path | None) -> None:
             output.note(error.detail)
         ctx.exit(1)
     except KeyboardInterrupt:
-        ctx.exit(1)  # it has said what it ended
+        ctx.exit(1)  # it has named what it ended
     if invocation().is_json:
         output.one(msgspec.structs.asdict(report) | {"verdict": as_dict(report.verdict)})

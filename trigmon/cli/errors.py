@@ -93,5 +93,5 @@ def sentence(error: Exception) -> str:
 
 
 def remedy_of(reason: int, name: str) -> str:
-    """Returns what to do about a reason that concerns an object of this name, "" where nothing general can be said."""
+    """Returns what to do about a reason that concerns an object of this name, "" if there is no general remedy."""
     return _REMEDIES.get(reason, "").replace("{name}", name)

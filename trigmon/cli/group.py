@@ -25,35 +25,37 @@ def group(ctx: click.Context) -> None:
     from trigmon.mq.replies import Values
 
     with invocation().connected() as qm:
-        said = qm.ask(DisplayGroup(), Values).values
+        values = qm.ask(DisplayGroup(), Values).values
     if invocation().is_json:
-        output.one(_in_seconds(said))
-    elif said["group"]:
-        _show(_in_seconds(said))
-    if not said["group"]:
-        output.note(f"{said['q_mgr_name']} is in no queue-sharing group: group.name in its settings makes it a member")
+        output.one(_in_seconds(values))
+    elif values["group"]:
+        _show(_in_seconds(values))
+    if not values["group"]:
+        output.note(
+            f"{values['q_mgr_name']} is in no queue-sharing group: group.name in its settings makes it a member"
+        )
         ctx.exit(WRONG_STATE)
 
 
-def _show(said: dict[str, Any]) -> None:
+def _show(values: dict[str, Any]) -> None:
     from trigmon.cli import output
 
-    output.one({"group": said["group"], "seen_by": said["q_mgr_name"]})
+    output.one({"group": values["group"], "seen_by": values["q_mgr_name"]})
     click.echo()
-    output.listing(said["members"], ["name", "state", "epoch", "silent_s", "host", "pid", "roles"])
-    if said["queues"]:
+    output.listing(values["members"], ["name", "state", "epoch", "silent_s", "host", "pid", "roles"])
+    if values["queues"]:
         click.echo()
-        rows = [queue | {"open_on": _opens(queue["members"])} for queue in said["queues"]]
+        rows = [queue | {"open_on": _opens(queue["members"])} for queue in values["queues"]]
         output.listing(rows, ["name", "current_q_depth", "uncommitted_puts", "uncommitted_gets", "open_on"])
-    if said["recovered"]:
+    if values["recovered"]:
         click.echo()
-        rows = [{"recovered": row["name"]} | row for row in said["recovered"]]
+        rows = [{"recovered": row["name"]} | row for row in values["recovered"]]
         output.listing(rows, ["recovered", "by", "ago_s", "puts", "gets", "opens", "locks"])
 
 
 def _opens(members: list[dict[str, Any]]) -> str:
     """Returns who has a queue open, and how: ``QM1 input 2, QM2 exclusive``."""
-    said = []
+    values = []
     for member in members:
         inputs = "exclusive" if member["exclusive"] else f"input {member['open_input_count']}"
         ways = [inputs] if member["open_input_count"] else []
@@ -61,19 +63,19 @@ def _opens(members: list[dict[str, Any]]) -> str:
         if not ways and member["opens"]:
             ways = [f"open {member['opens']}"]
         if ways:
-            said.append(" ".join([member["member"], *ways]))
-    return ", ".join(said)
+            values.append(" ".join([member["member"], *ways]))
+    return ", ".join(values)
 
 
-def _in_seconds(said: dict[str, Any]) -> dict[str, Any]:
+def _in_seconds(values: dict[str, Any]) -> dict[str, Any]:
     """Returns the same with durations as a person reads them."""
 
     def seconds(row: dict[str, Any]) -> dict[str, Any]:
         durations = {"silent_ms", "lease_ms", "ago_ms"}
         return {(f"{key[:-3]}_s" if key in durations else key): _s(key, value, durations) for key, value in row.items()}
 
-    lists = {key: [seconds(row) for row in said[key]] for key in ("members", "recovered") if key in said}
-    return said | lists
+    lists = {key: [seconds(row) for row in values[key]] for key in ("members", "recovered") if key in values}
+    return values | lists
 
 
 def _s(key: str, value: Any, durations: set[str]) -> Any:

@@ -37,7 +37,7 @@ class LoadError(ValueError):
     "trigmon lint\ntrigmon lint config/queues.yaml process_defs\ntrigmon lint dump.mqsc --ignore no-dead-letter-queue",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
-@click.option("--ignore", multiple=True, metavar="RULE", help="Leave a rule out, by its name; may be said repeatedly.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Leave a rule out, by its name; may be given repeatedly.")
 @click.pass_context
 def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -> None:
     """Look for definitions that are valid and do not do what was meant, each with its risk and its remedy.
@@ -68,10 +68,10 @@ def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -
     ctx.exit(FINDINGS if found else CLEAN)
 
 
-def _check_rules(said: Iterable[str], known: Sequence[str]) -> None:
+def _check_rules(given: Iterable[str], known: Sequence[str]) -> None:
     from trigmon.cli.command import nearest
 
-    for name in said:
+    for name in given:
         if name not in known:
             raise click.UsageError(f"there is no rule {name!r}{nearest(name, known)}; they are {', '.join(known)}")
 

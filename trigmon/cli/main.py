@@ -59,7 +59,7 @@ class Root(Group):
         try:
             return super().main(args, *more, **named)
         except BrokenPipeError:
-            # Whoever read our output has gone; the interpreter must not try to flush the rest at its end.
+            # The reader of our output has gone; the interpreter must not try to flush the rest at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except Exception as error:

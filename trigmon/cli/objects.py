@@ -61,11 +61,11 @@ def row(qm: Connection, object_type: str, name: str) -> Row:
     """Returns one object. Raises UnknownObjectName."""
     found = next((r for r in rows(qm, object_type, name) if r["name"] == name), None)
     if found is None:
-        raise UnknownObjectName(_said(object_type, name))
+        raise UnknownObjectName(_named(object_type, name))
     return found
 
 
-def _said(object_type: str, name: str) -> str:
+def _named(object_type: str, name: str) -> str:
     """Returns the object as a refusal names it: a queue of whatever type by its name alone."""
     return name if object_type == "queue" else f"{object_type}({name})"
 
@@ -77,7 +77,7 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
         wanted = system or pattern.startswith("SYSTEM")
         count = output.listing((r for r in found if wanted or not r["name"].startswith("SYSTEM.")), columns)
     if not count and "*" not in pattern:
-        raise UnknownObjectName(_said(object_type, pattern))
+        raise UnknownObjectName(_named(object_type, pattern))
     if not count:
         output.note(f"nothing is named {pattern}; --system shows the SYSTEM objects too")
 
@@ -115,8 +115,8 @@ def _warn(qm: Connection, which: ObjectType, name: str) -> None:
     from trigmon.mq.enums import ObjectType
     from trigmon.rules.runs.spark_ports import warning
 
-    if which is ObjectType.PROCESS and (said := warning(name, row(qm, which.name, name))):
-        output.note(f"warning: {said}")
+    if which is ObjectType.PROCESS and (text := warning(name, row(qm, which.name, name))):
+        output.note(f"warning: {text}")
 
 
 def _done(action: str, object_type: str, name: str) -> None:

@@ -113,8 +113,8 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
     with invocation().connected() as qm:
         definition = objects.row(qm, "PROCESS", process)
         if not definition["appl_id"]:
-            told = f"PROCESS({process}) has a blank APPLICID, so there is no program to start"
-            raise click.UsageError(f"{told}: trigmon process alter {process} APPLICID=PROGRAM")
+            problem = f"PROCESS({process}) has a blank APPLICID, so there is no program to start"
+            raise click.UsageError(f"{problem}: trigmon process alter {process} APPLICID=PROGRAM")
         queue = _queue_of(qm, process, q_name)
         initiation_q = initq or queue["initiation_q_name"]
         if not initiation_q:
@@ -148,8 +148,8 @@ def _queue_of(qm: Connection, process: str, q_name: str | None) -> dict[str, Any
     if q_name is not None:
         queue = objects.row(qm, "QLOCAL", q_name)
         if queue["process_name"] != process:
-            told = f"QLOCAL({q_name}) names process {queue['process_name'] or 'none'}, not {process}"
-            raise click.UsageError(f"{told}: trigmon queue alter {q_name} PROCESS={process}")
+            problem = f"QLOCAL({q_name}) names process {queue['process_name'] or 'none'}, not {process}"
+            raise click.UsageError(f"{problem}: trigmon queue alter {q_name} PROCESS={process}")
         return queue
     found = [row for row in objects.rows(qm, "QLOCAL") if row["process_name"] == process]
     if len(found) != 1:

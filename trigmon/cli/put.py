@@ -37,7 +37,7 @@ BATCH_BYTES = 1 << 20
 def put(queue: str, text: str | None, file: IO[bytes] | None, lines: IO[bytes] | None, **fields: Any) -> None:
     """Put TEXT on QUEUE, or a file, or a message a line; with none of them, standard input.
 
-    Lines are put in batches, each a unit of work: when it breaks off, what was said to be put is put, and no more.
+    Lines are put in batches, each a unit of work: if it breaks off, exactly the messages that it reported are put.
     """
     if sum(source is not None for source in (text, file, lines)) > 1:
         raise click.UsageError("TEXT, --file and --lines exclude each other")
@@ -52,14 +52,14 @@ def put(queue: str, text: str | None, file: IO[bytes] | None, lines: IO[bytes] |
 def _words(
     priority: int | None, persistent: bool | None, expiry: float | None, correl_id: str | None, format_: str | None
 ) -> dict[str, Any]:
-    said = {
+    fields = {
         "priority": priority,
         "persistence": None if persistent is None else ("persistent" if persistent else "not_persistent"),
         "expiry_tenths": None if expiry is None else max(1, round(expiry * 10)),
         "correl_id": correl_id,
         "format": format_,
     }
-    return {word: value for word, value in said.items() if value is not None}
+    return {word: value for word, value in fields.items() if value is not None}
 
 
 def _body(text: str | None, file: IO[bytes] | None) -> str | bytes:

@@ -142,7 +142,7 @@ def move(queue: str, to: str, count: int | None) -> None:
         # What is put onto the queue meanwhile is not ours to chase: a busy queue would never end.
         left = min(count or 1 << 62, row(qm, "queue", queue).get("current_q_depth", 1 << 62))
         while True:
-            # An empty queue is asked too: who may not move, or names no such target, is not told that 0 were moved.
+            # An empty queue is asked too: a user without the right, or an unknown target, is an error, not "0 moved".
             counted = qm.ask(Move(q_name=queue, to_q_name=to, count=max(1, min(left, SLICE))), Counted)
             moved += counted.count
             left -= counted.count

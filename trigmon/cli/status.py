@@ -50,16 +50,16 @@ def _show() -> None:
     from trigmon.mq.replies import Values
 
     with invocation().connected() as qm:
-        said, version = qm.ask(Status(), Values).values, qm.server_version
+        answer, version = qm.ask(Status(), Values).values, qm.server_version
     # What the queue manager is comes first, its attributes last; its name was among them twice.
     attributes = {a.name for a in ATTRIBUTES[ObjectType.QMGR].values()}
     drop = {"object_type", "name", "created_ms", "altered_ms"}
-    first = {"q_mgr_name": said["q_mgr_name"], "version": version, "started_ms": said["started_ms"]}
-    rest = {key: value for key, value in said.items() if key not in attributes | drop | first.keys()}
-    values: dict[str, Any] = first | rest | {key: said[key] for key in said if key in attributes}
+    first = {"q_mgr_name": answer["q_mgr_name"], "version": version, "started_ms": answer["started_ms"]}
+    rest = {key: value for key, value in answer.items() if key not in attributes | drop | first.keys()}
+    values: dict[str, Any] = first | rest | {key: answer[key] for key in answer if key in attributes}
     values["reserved"] = [
         {key: value for key, value in row.items() if key != "age_ms"} | {"age_s": row["age_ms"] / 1000}
-        for row in said.get("reserved", [])
+        for row in answer.get("reserved", [])
     ]
     if invocation().is_json:
         output.one(values)

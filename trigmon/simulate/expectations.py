@@ -9,7 +9,7 @@ from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Explained, Reply, WasGot
 from trigmon.simulate.mapping import Fields, Place, Reader, items, nearest, shown, text, truth, worded
-from trigmon.simulate.message_fields import appl_type, read_returns, returned, said
+from trigmon.simulate.message_fields import appl_type, read_returns, returned, shown_value
 from trigmon.simulate.reservation_verbs import RETURNED, returned_otherwise
 from trigmon.simulate.reservation_verbs import read_returns as read_returns_of
 from trigmon.simulate.scenario import Expected
@@ -76,10 +76,10 @@ def _reason(value: Any, place: Place) -> Reason:
 
 def _conditions(value: Any, place: Place) -> frozenset[str]:
     numbers = [(text(item, where), where) for item, where in items(value, place)]
-    for said_number, where in numbers:
-        if said_number not in CONDITIONS:
-            raise where.error(f"fails: {worded(said_number)} is none of the conditions {', '.join(CONDITIONS)}")
-    return frozenset(said_number for said_number, _ in numbers)
+    for number, where in numbers:
+        if number not in CONDITIONS:
+            raise where.error(f"fails: {worded(number)} is none of the conditions {', '.join(CONDITIONS)}")
+    return frozenset(number for number, _ in numbers)
 
 
 # -- comparing ----------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def _named(reason: int) -> str:
 
 def _returned_otherwise(wanted: Mapping[str, Any], message: WasGot) -> list[str]:
     return [
-        f"returns: expected {key} {said(value)}, got {said(returned(key, message))}"
+        f"returns: expected {key} {shown_value(value)}, got {shown_value(returned(key, message))}"
         for key, value in wanted.items()
         if returned(key, message) != value
     ]

@@ -37,7 +37,7 @@ class _Listener(Telling):
         self.heard.append(Available(q_mgr_name, initiation_q, message))
 
 
-class _House:
+class _QueueManager:
     """One queue manager of the stage, on a store that is empty again at the end. ``group``: it is a member of it."""
 
     def __init__(self, name: str, clock: VirtualClock, telling: Telling, stores: Stores, group: Group | None) -> None:
@@ -46,7 +46,7 @@ class _House:
         self._telling = telling
         self._stores = stores
         self._group = group
-        self._rung: dict[str, int] = {}
+        self._run_at: dict[str, int] = {}
         self.start()
 
     def start(self) -> None:
@@ -71,14 +71,14 @@ class _House:
         """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
         moments = [self.manager.next_deadline_ms()]
         if self.manager.watches_the_clock:
-            moments.append(next_ring(self._rung, self._clock.now()))
+            moments.append(next_ring(self._run_at, self._clock.now()))
         return min((moment for moment in moments if moment is not None), default=None)
 
     def do_what_is_due(self, moment: int) -> list[Answer]:
         """Returns the chores of this moment, and the ends of waits."""
         answers: list[Answer] = []
-        for job in due(self._rung, moment):
-            self._rung[job.name] = moment
+        for job in due(self._run_at, moment):
+            self._run_at[job.name] = moment
             answers += job.work(self.manager)
         return [*answers, *self.scan(), *self.manager.turn([])]
 
@@ -111,12 +111,12 @@ class InProcess:
         self._connections: dict[tuple[str, str], _Connection] = {}
         self._operators: dict[str, Session] = {}
         self._sequence = 0
-        self._houses: dict[str, _House] = {}
+        self._q_mgrs: dict[str, _QueueManager] = {}
         made = [STORES[store]("") for _ in q_mgrs] if isinstance(store, str) else store
         self._group = made[0].group() if in_group or len(q_mgrs) > 1 else None
         self._to_end = made if isinstance(store, str) else ()
         for name, stores in zip(q_mgrs, made, strict=True):
-            self._houses[name] = _House(name, self._clock, self._listener, stores, self._group)
+            self._q_mgrs[name] = _QueueManager(name, self._clock, self._listener, stores, self._group)
             self._has_started(name)
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
@@ -144,11 +144,11 @@ class InProcess:
 
     def restart(self, q_mgr: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        self._end(q_mgr, lambda house: house.manager.stop())
+        self._end(q_mgr, lambda member: member.manager.stop())
 
     def crash(self, q_mgr: str) -> None:
         """See :class:`trigmon.simulate.stage.Stage`. What was not durable is gone with the process."""
-        self._end(q_mgr, lambda house: house.cut_off())
+        self._end(q_mgr, lambda member: member.cut_off())
 
     def advance(self, milliseconds: int) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
@@ -164,16 +164,16 @@ class InProcess:
 
     def close(self) -> None:
         """See :class:`trigmon.simulate.stage.Stage`."""
-        for house in self._houses.values():
-            house.clear()
+        for member in self._q_mgrs.values():
+            member.clear()
         for stores in self._to_end:
             stores.end()
 
     def connect(self, application: str, *, administrator: bool = False, q_mgr: str = "") -> Session:
         """A session for who makes calls by :meth:`ask` and numbers units of work himself; blank: with the first."""
-        house = self._houses[q_mgr] if q_mgr else next(iter(self._houses.values()))
+        member = self._q_mgrs[q_mgr] if q_mgr else next(iter(self._q_mgrs.values()))
         self._sequence += 1
-        session = house.manager.connect(
+        session = member.manager.connect(
             Identity(
                 client_id=f"{self._sequence:016x}",
                 application=application,
@@ -184,7 +184,7 @@ class InProcess:
                 administrator=administrator,
             )
         )
-        session.attachment = house.name
+        session.attachment = member.name
         return session
 
     def ask(self, session: Session, call: Call) -> Reply:
@@ -193,8 +193,8 @@ class InProcess:
             return self._ask_without_end(session, call)
         self._sequence += 1
         mine = self._sequence
-        house = self._houses[session.attachment]
-        answers = [*house.manager.turn([(session, mine, call)]), *house.scan(), *self._look_around()]
+        member = self._q_mgrs[session.attachment]
+        answers = [*member.manager.turn([(session, mine, call)]), *member.scan(), *self._look_around()]
         while not (reply := _reply_to(answers, session, mine)):
             moment = self._next_moment()
             assert moment is not None, call
@@ -205,18 +205,18 @@ class InProcess:
 
     def lose(self, session: Session) -> None:
         """The connection of a session from :meth:`connect` is lost."""
-        self._houses[session.attachment].manager.lost([session])
+        self._q_mgrs[session.attachment].manager.lost([session])
         self._look_around()
 
-    def _end(self, q_mgr: str, end: Callable[[_House], object]) -> None:
+    def _end(self, q_mgr: str, end: Callable[[_QueueManager], object]) -> None:
         """Ends a queue manager, lets the others find that out, and starts it again."""
-        house = self._houses.pop(q_mgr)
-        end(house)
+        member = self._q_mgrs.pop(q_mgr)
+        end(member)
         for key in [key for key in self._connections if key[0] == q_mgr]:
             del self._connections[key]
         self._look_around()
-        house.start()
-        self._houses[q_mgr] = house
+        member.start()
+        self._q_mgrs[q_mgr] = member
         self._has_started(q_mgr)
 
     def _has_started(self, q_mgr: str) -> None:
@@ -229,8 +229,8 @@ class InProcess:
         seen = -1
         while self._group is not None and seen != self._group.version:
             seen = self._group.version
-            for house in self._houses.values():
-                answers += house.manager.turn([])
+            for member in self._q_mgrs.values():
+                answers += member.manager.turn([])
         return answers
 
     def _ask_without_end(self, session: Session, call: Get | GetMany) -> Reply:
@@ -241,15 +241,15 @@ class InProcess:
             raise UnexpectedError("it waits without end: in a scenario nothing can happen meanwhile") from None
 
     def _next_moment(self) -> int | None:
-        moments = [house.next_moment() for house in self._houses.values()]
+        moments = [member.next_moment() for member in self._q_mgrs.values()]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _go_on_to(self, moment: int) -> list[Answer]:
         """Lets the time come to a moment, and what is due then happen: ends of waits, and the chores."""
         self._clock.advance(max(0, moment - self._clock.now()))
         answers: list[Answer] = []
-        for house in self._houses.values():
-            answers += house.do_what_is_due(moment)
+        for member in self._q_mgrs.values():
+            answers += member.do_what_is_due(moment)
         return [*answers, *self._look_around()]
 
 

@@ -42,10 +42,10 @@ class Place:
 Reader = Callable[[Any, Place], T]
 
 
-def nearest(said: object, known: Iterable[str]) -> str:
+def nearest(given: object, known: Iterable[str]) -> str:
     """``; did you mean X?`` for a near word, else the known words when they are few, else the least far one."""
     lower = {word.lower(): word for word in known}
-    found = str(said).lower()
+    found = str(given).lower()
     near = get_close_matches(found, lower, n=1, cutoff=0.6) or [word for word in lower if word.startswith(found)]
     if near:
         return f"; did you mean {lower[near[0]]}?"

@@ -27,10 +27,10 @@ def numbered(words: dict[str, int]) -> Reader[int]:
 
 def status(value: Any, place: Place) -> str:
     """Returns a group's or a segment's status: one character."""
-    said = text(value, place)
-    if said not in (" ", "G", "S", "L"):
+    status = text(value, place)
+    if status not in (" ", "G", "S", "L"):
         raise place.error(f"{place.path[-1]} is ' ', G, S or L, not {shown(value)}")
-    return said
+    return status
 
 
 def _words(*kinds: type[Any]) -> dict[str, int]:
@@ -119,7 +119,7 @@ def returned(key: str, message: WasGot) -> object:
     return getattr(message.descriptor, key)
 
 
-def said(value: object) -> str:
+def shown_value(value: object) -> str:
     """Returns a compared value for a person: ids without their padding."""
     if isinstance(value, bytes):
         return repr(_decoded(value.rstrip(b"\0")))

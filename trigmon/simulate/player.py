@@ -98,7 +98,7 @@ class _Play:
         self.reservations: dict[str, int] = {}
 
     def run(self) -> Result:
-        """Setup and steps. A failed step does not end the play: each expectation is told of."""
+        """Setup and steps. A failed step does not end the play: each expectation is reported."""
         try:
             first = self.scenario.q_mgrs[0]
             for q_mgr in self.scenario.q_mgrs:
@@ -274,8 +274,8 @@ class _Play:
         assert isinstance(reply, replies.Listing)
         if not reply.rows:
             raise UnknownObjectName(check.queue)
-        told = (_difference(attribute, wanted, reply.rows[0]) for attribute, wanted in check.wanted)
-        return [one for one in told if one]
+        differences = (_difference(attribute, wanted, reply.rows[0]) for attribute, wanted in check.wanted)
+        return [one for one in differences if one]
 
 
 def _without_the_groups(command: Command) -> Command:
@@ -292,13 +292,13 @@ def is_of_group(attributes: Mapping[str, Any]) -> bool:
 def _difference(attribute: Attribute, wanted: Any, row: Mapping[str, Any]) -> str:
     """Returns how an attribute differs from what is wanted, in MQSC's words; nothing when it does not."""
     if attribute.name not in row:
-        return f"there is no {attribute.mqsc}, expected {_said(attribute, wanted)}"
+        return f"there is no {attribute.mqsc}, expected {_worded(attribute, wanted)}"
     seen = attribute.read(row[attribute.name], "check")
     holds = (seen > 0) is wanted if isinstance(wanted, bool) else seen == wanted
-    return "" if holds else f"{attribute.mqsc} is {_said(attribute, seen)}, expected {_said(attribute, wanted)}"
+    return "" if holds else f"{attribute.mqsc} is {_worded(attribute, seen)}, expected {_worded(attribute, wanted)}"
 
 
-def _said(attribute: Attribute, value: Any) -> str:
+def _worded(attribute: Attribute, value: Any) -> str:
     if isinstance(value, bool):
         return "YES" if value else "NO"
     return shown(value) if attribute.is_text else attribute.write(value)

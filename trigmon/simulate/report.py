@@ -1,4 +1,4 @@
-"""How a play is told: a line a scenario for people, an object a line for programs."""
+"""Reports of a play: a line a scenario for people, an object a line for programs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a scenario file says, as values: a title, a setup, steps, and what must be seen of each.
 
 The file's own words are turned into the queue manager's (options to flags, ids to bytes) while reading
-(:mod:`trigmon.simulate.scenario_files`), so that whoever plays a step has nothing left to interpret.
+(:mod:`trigmon.simulate.scenario_files`), so that the player has nothing left to interpret.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class InDirectory:
 
 
 class InSchema:
-    """A schema of its own in a PostgreSQL database. A rehearsal puts up with any loss."""
+    """A schema of its own in a PostgreSQL database. A rehearsal accepts any loss."""
 
     def __init__(self, dsn: str = "") -> None:
         # Here, since the library is there only where this store is wanted.

@@ -42,7 +42,7 @@ class Stage(Protocol):
     """Running queue managers. Every call is over when it returns; a refusal is raised as MQError."""
 
     def perform(self, q_mgr: str, application: str, call: Call) -> Reply:
-        """Performs a command or a question of an administrator, on no connection of the scenario."""
+        """Performs an application's call. Its first call connects; one under syncpoint joins its unit of work."""
 
     def command(self, q_mgr: str, call: Call) -> Reply:
         """Performs a command or a question of an administrator who makes no connection of the scenario's."""

@@ -36,24 +36,24 @@ LATER_CHECKED = frozenset({"INDXTYPE", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
     """MQSC text. What has no meaning here would make another scenario and is refused; a wrong command fails later."""
-    said = text(value, place)
-    found = read_script(said)
+    script = text(value, place)
+    found = read_script(script)
     for command in found:
         if isinstance(command.error, FunctionNotSupported):
-            raise _error_in_mqsc(command, command.error.about, said, place)
+            raise _error_in_mqsc(command, command.error.about, script, place)
         for skipped in command.skipped:
             if not skipped.is_default:
                 about = f"line {skipped.line}, near {skipped.parameter or skipped.what}: {skipped.why}"
-                raise _error_in_mqsc(command, about, said, place)
+                raise _error_in_mqsc(command, about, script, place)
     return tuple(found)
 
 
-def _error_in_mqsc(command: Command, about: str, said: str, place: Place) -> Exception:
+def _error_in_mqsc(command: Command, about: str, script: str, place: Place) -> Exception:
     """Returns an error of a command, moved from its line in the MQSC text to the line in the file."""
     counted = re.match(r"line (\d+), ", about)
     line = int(counted.group(1)) if counted else command.line
     # A block of several lines begins on the line below its key.
-    line = place.line + line if "\n" in said else place.line
+    line = place.line + line if "\n" in script else place.line
     error = place.error(about[counted.end() :] if counted else about)
     return type(error)(f"{place.document.source}:{line}", f"{place.path[-1]}: {error.problem}")
 
