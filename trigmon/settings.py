@@ -87,6 +87,7 @@ class ServerSettings(_Section):
     max_connections_over_tcp: Annotated[int, Field(ge=1, le=100_000)] | None
     max_handles_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
     max_dynamic_queues_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
+    max_reservations_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
     hello_timeout_s: Seconds
     frame_timeout_s: Seconds
     reply_timeout_s: Seconds

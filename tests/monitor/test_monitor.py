@@ -11,6 +11,7 @@ import pytest
 
 import trigmon
 from tests.daemons import define
+from tests.strangers import as_user
 from tests.waiting import until
 from trigmon.launch.keeper_client import Keepers
 from trigmon.launch.launchers import launchers
@@ -185,6 +186,27 @@ def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
     assert (run["state"], run["argv"]) == ("failed", [])
     assert "not by the queue manager, and process P is not defined here" in run["why"]
     assert not trap.exists()
+
+
+def test_the_dead_letter_of_a_forged_trigger_message_says_who_put_it(passable):
+    house = passable(with_monitor=True, settings={"server.socket_mode": "0666"})
+    house.wait_for_event("ready")
+    letters = "SYSTEM.DEAD.LETTER.QUEUE"
+    with house.connect() as qm:
+        qm.call(Alter(object_type="QMGR", name="", attributes={"dead_letter_q_name": letters}))
+
+        def forge():
+            with house.connect() as anybody:
+                message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id="/bin/true")
+                given = MessageDescriptor(format=FORMAT_TRIGGER)
+                anybody.call(Put(q_name="SYSTEM.DEFAULT.INITIATION.QUEUE", descriptor=given, data=pack_tm(message)))
+
+        as_user(5001, forge)
+        with qm.open(letters, "input_shared") as queue:
+            letter = queue.get(wait_interval_ms=30_000)
+        (run,) = until(lambda: qm.call(Runs(where={"q_name": "Q"})).rows)
+    assert letter.user_identifier == "5001"
+    assert "put by 5001" in run["why"]
 
 
 def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):

@@ -178,6 +178,46 @@ apt-get -o APT::Update::Pre-Invoke::={trigdata} update
 ncat --sh-exec {trigdata} h
 socat - EXEC:{trigdata}
 command exec {trigdata}
+npm exec {trigdata}
+npm exec -- load {trigdata}
+npx {trigdata}
+cargo run {trigdata}
+cargo --config {trigdata} run
+go run {trigdata}
+rake {trigdata}
+just {trigdata}
+mvn {trigdata}
+bundle exec {trigdata}
+tar cIf {trigdata} a b
+tar cfI a {trigdata} b
+tar {queue} a
+tar -cIf {trigdata} a b
+tar -cf a {trigdata}
+busybox tar cf a {trigdata}
+bsdtar --use-compress-program {trigdata} -cf a b
+tar --checkpoint-action {trigdata} -cf a b
+git log {trigdata}
+git log {userdata}
+rsync a {trigdata}
+psql {trigdata}
+vim {trigdata}
+vim +cmd {trigdata}
+sort {trigdata}
+zip a.zip {trigdata}
+curl {trigdata}
+curl -sK {trigdata}
+curl --config {trigdata}
+wget {trigdata}
+wget -qe {trigdata} u
+sqlite3 -cmd {trigdata}
+nice -n 5 git log {trigdata}
+sed -e s/a/b/ {trigdata}
+sed s/a/b/ {trigdata}
+perl -ne print {trigdata}
+node -e 1 {trigdata}
+ruby -e 1 {trigdata}
+php -r 1 {trigdata}
+git '' -c {trigdata}
 """
 ALLOWED = r"""
 load {trigdata}
@@ -200,12 +240,15 @@ sudo --user=bob QUEUE={queue} load
 python3 load.py --queue {queue}
 python3 -W ignore -m load.job {queue}
 python3 -c 'import sys; print(sys.argv[1])' {trigdata}
-perl -ne 'print' {trigdata}
+perl -ne 'print' -- {trigdata}
 perl load.pl {queue}
 node load.js {queue}
 awk -v q={queue} '{print q}' file
 awk '{print}' {trigdata}
-sed -e s/a/b/ {trigdata}
+sed -e s/a/b/ -- {trigdata}
+sed s/a/b/ -- {trigdata}
+sed s/a/b/ /data/{trigdata}
+perl -ne print -- {trigdata}
 java -Xmx2g -Dqueue={queue} -cp a.jar Main {trigdata}
 java -jar a.jar {trigdata}
 find /data -name {trigdata}
@@ -214,9 +257,16 @@ flock -w 5 /tmp/l load {queue}
 grep -e {trigdata} file
 head -c {userdata} file
 su bob -c 'load "$1"' {queue}
-git log {trigdata}
-rsync a {trigdata}
+git log -- {trigdata}
+git log {queue}
+git log --author={trigdata}
+rsync -a -- a {trigdata}
+rsync a /data/{trigdata}
 tar -cf {queue} a
+tar cf {queue} -- {trigdata}
+curl -d{trigdata} https://localhost/
+vim -- {trigdata}
+load just {trigdata}
 busybox load {queue}
 deno run load.ts {queue}
 spark-submit --conf spark.a=b a.py {trigdata}
@@ -288,8 +338,8 @@ CODE = st.sampled_from(
 SCRIPTS = st.sampled_from(
     [
         *(f"{shell} {flag} script name" for shell in SHELLS for flag in FLAGS),
-        *("python3 -c 'pass'", "python3 -I job.py", "perl -ne print", "node job.js", "ruby job.rb", "awk '{print}'"),
-        *("sed -n p", "/opt/load --queue", "java -jar a.jar"),
+        *("python3 -c 'pass'", "python3 -I job.py", "perl -ne print --", "node job.js", "ruby job.rb", "awk '{print}'"),
+        *("sed -n p --", "/opt/load --queue", "java -jar a.jar"),
     ]
 )
 FILLED = st.sampled_from(["{trigdata}", "{queue}", "{tmc}", "{userdata}", "{run}", "x {trigdata}", "a{queue}b"])

@@ -6,6 +6,9 @@ import io
 import os
 import pwd
 import re
+import socket
+import struct
+import time
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.strangers import NOBODY, as_nobody
 from trigmon import paths, settings
 from trigmon.cli.main import cli
 from trigmon.mq.calls import CancelRun, ChangeRun, Pause, Pauses, RecordRun, Resume, RetryRun, Runs
+from trigmon.server import peer_identity as by_system
 from trigmon.server.peer_identity import Authority
 
 
@@ -156,3 +160,38 @@ def test_root_the_daemons_user_and_those_named_administer_and_nobody_else():
     assert authority.administers(5001, 0, "in-group-root")
     assert not authority.administers(5001, 5001, "bob")
     assert not authority.administers(-1, -1, "")
+
+
+class Accepted:
+    """An accepted connection of this user."""
+
+    family = socket.AF_UNIX
+
+    def __init__(self, uid):
+        self.credentials = struct.pack("3i", os.getpid(), uid, uid)
+
+    def getsockopt(self, *_):
+        return self.credentials
+
+
+def test_a_slow_user_database_is_asked_once_for_many_connections_and_again_when_the_answer_is_old(monkeypatch):
+    asked = []
+
+    def slow(user, gid):
+        asked.append(user)
+        time.sleep(0.05)
+        return [gid]
+
+    monkeypatch.setattr(by_system.os, "getgrouplist", slow)
+    who = Authority([f"%{grp.getgrgid(0).gr_name}"])
+    first = who.peer(Accepted(5001))
+    once = len(asked)
+    assert once
+    assert not first.administrator
+    assert all(who.peer(Accepted(5001)) == first for _ in range(50))
+    assert len(asked) == once
+    assert who.peer(Accepted(5002)).uid == 5002
+    assert len(asked) == 2 * once
+    monkeypatch.setattr(by_system, "REMEMBERED_S", -1.0)
+    who.peer(Accepted(5001))
+    assert len(asked) == 3 * once

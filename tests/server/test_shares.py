@@ -12,9 +12,9 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.strangers import as_user, meanwhile_as_user
-from trigmon.mq.calls import Close, Open, Status
+from trigmon.mq.calls import Close, Open, PutMany, Release, Reservations, Reserve, Status
 from trigmon.mq.enums import CloseOption, OpenOption
-from trigmon.mq.replies import Opened, Values
+from trigmon.mq.replies import Listing, Opened, Values
 from trigmon.server.connection_limits import KEPT, ON_THE_STEP, Guests, Shares
 from trigmon.server.peer_identity import Peer
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello, encode_hello
@@ -196,6 +196,39 @@ def test_one_users_temporary_dynamic_queues_are_bounded_while_they_are_there(pas
 
     assert as_user(ALICE, lambda: (work(), make_dynamic(one, 9))) == (2, 3)
     assert as_user(BOB, lambda: make_dynamic(one, 9)) == 3
+
+
+def test_one_users_reservations_are_bounded_over_all_queues_and_listed_a_page_at_a_time(passable):
+    one = passable(settings={"server.socket_mode": "0666", "server.max_reservations_per_user": 3})
+    with one.connect() as qm:
+        for name in ("Q", "Q2"):
+            define(qm, name)
+            qm.call(PutMany(q_name=name, bodies=[b"x"] * 150))
+
+    def made(q_name, count):
+        """How many reservations are made of so many, by as many consumers, before one is refused."""
+        with one.connect() as qm:
+            handle = qm.open(q_name, "input_shared").handle
+            for number in range(count):
+                try:
+                    qm.call(Reserve(handle=handle, consumer=f"JOB{number}", max_messages=1))
+                except trigmon.ResourceProblem as error:
+                    assert "server.max_reservations_per_user" in error.about
+                    return number
+        return count
+
+    assert as_user(ALICE, lambda: (made("Q", 2), made("Q2", 9), made("Q", 9))) == (2, 1, 2)
+    assert as_user(BOB, lambda: made("Q2", 9)) == 3
+    assert made("Q", 140) == made("Q2", 140) == 140  # root
+    with one.connect() as qm:
+        listing = qm.ask(Reservations(), Listing)
+        assert (len(listing.rows), listing.more) == (256, True)
+        rows = qm.reservations()
+        assert len({row["reservation"] for row in rows}) == len(rows) == 286
+        assert [row["q_name"] for row in rows] == sorted(row["q_name"] for row in rows)
+        number = next(row["reservation"] for row in rows if row["user"] == str(ALICE))
+        qm.call(Release(reservation=number))
+    assert as_user(ALICE, lambda: made("Q", 9)) == 2
 
 
 def test_a_warning_at_the_start_and_the_status_say_what_tcp_means(daemon, free_address):

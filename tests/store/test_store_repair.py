@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import struct
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -17,7 +18,9 @@ from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_whole, register
+from trigmon.store.sqlite.connection import SCHEMA_VERSION
 from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
+from trigmon.store.sqlite.open_database import _turn_of
 from trigmon.store.sqlite.store import SqliteStore
 
 IN = OpenOption.INPUT_SHARED
@@ -415,3 +418,26 @@ def test_a_stamp_says_what_was_written_and_nothing_else():
         data = bytearray(stamp.packed())
         data[at] ^= 1
         assert unpacked(bytes(data)) is None
+
+
+@pytest.mark.parametrize(("version", "wanted"), [(SCHEMA_VERSION, "its row is missing"), (6, "did not count")])
+def test_a_number_of_the_last_turn_that_is_not_there_is_told_of(world, version, wanted):
+    with contextlib.closing(stopped(world)) as db:
+        db.execute("DELETE FROM meta WHERE key = 'turn'")
+    said = []
+    with contextlib.closing(apsw.Connection(":memory:")) as db:
+        register(db)
+        db.execute("CREATE TABLE meta (key, value, sum)")
+        db.execute(f"PRAGMA user_version = {version}")
+        assert _turn_of(db, SimpleNamespace(found=Stamp(7, 0, 0)), said.append) == 7
+    assert any(wanted in each and "cannot be known" in each for each in said)
+    if version == SCHEMA_VERSION:
+        started(world)
+        assert any(wanted in each for each in world.said)
+
+
+def test_a_damaged_record_of_ended_units_is_told_with_what_follows_from_it(world):
+    with contextlib.closing(stopped(world)) as db:
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('leftovers', '{}', 1)")
+    started(world)
+    assert any("committed one had got may lie on their queues again" in each for each in world.said)

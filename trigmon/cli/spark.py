@@ -7,7 +7,19 @@ import click
 from trigmon.cli.archive import archive
 from trigmon.cli.command import command, complete_names, group, invocation
 
-_COLUMNS = ["reservation", "q_name", "consumer", "left", "count", "offers", "held", "readers", "since_time", "by"]
+_COLUMNS = [
+    "reservation",
+    "q_name",
+    "consumer",
+    "left",
+    "count",
+    "offers",
+    "held",
+    "readers",
+    "since_time",
+    "user",
+    "by",
+]
 
 
 @group("spark", example="trigmon spark reservations list")

@@ -331,8 +331,18 @@ class Connection:
         return not self.ask(call, Settled).already
 
     def reservations(self, q_name: str = "*") -> list[dict[str, Any]]:
-        """Returns the reservations of which anything is left, of queues of a generic name, as values by name."""
-        return self.ask(Reservations(q_name=q_name), Listing).rows
+        """Returns the reservations of which anything is left, of queues of a generic name, by queue and consumer.
+
+        Each is values by name; ``own`` says that it is of this connection's user.
+        """
+        rows: list[dict[str, Any]] = []
+        is_all = False
+        while not is_all:
+            after = rows[-1]["reservation"] if rows else 0
+            page = self.ask(Reservations(q_name=q_name, after=after), Listing)
+            rows += page.rows
+            is_all = not (page.more and page.rows)
+        return sorted(rows, key=lambda row: (row["q_name"], row["consumer"], row["reservation"]))
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
         """What a put of a message of this priority (-1: the queue's) would meet now; ``print`` shows it as text.

@@ -122,6 +122,7 @@ class Books:
             initiation_q=self._initiation_q,
             q_mgr_name=self._link.connection().q_mgr_name,
             now_ms=now_ms,
+            sets_context=self._link.connection().administrator,
         )
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
         self.note(run_id, run_changes.failed(f"{verdict.why}; {where}", now_ms))

@@ -33,12 +33,15 @@ def put_dead_letter(
     q_mgr_name: str,
     now_ms: int,
     unit: int = 0,
+    sets_context: bool = False,
 ) -> str:
     """Puts the message onto the queue manager's DEADQ, in the unit of work when one is given.
 
     Returns a sentence for the run record: where the trigger message lies now, or why it lies nowhere. A queue
     that refuses it is such a reason, not an error: the monitor goes on. One about the dead-letter queue itself is
-    dropped: it would trigger that queue again, for ever. Raises only what ``call`` raises besides MQError.
+    dropped: it would trigger that queue again, for ever. With ``sets_context``, which needs an administrator, the
+    dead letter says who put the message (UserIdentifier), else who the monitor is. Raises
+    only what ``call`` raises besides MQError.
     """
     try:
         name = dead_letter_queue(call)
@@ -47,12 +50,15 @@ def put_dead_letter(
         about = _triggered_queue(data)
         if about and about in (name, _base_queue(call, name)):
             return f"the trigger message was dropped: it is about {about}, the dead-letter queue itself"
+        options = PutOption.SYNCPOINT if unit else PutOption.NO_SYNCPOINT
+        if sets_context and descriptor.user_identifier:
+            options |= PutOption.SET_IDENTITY_CONTEXT
         call(
             Put(
                 q_name=name,
                 descriptor=dead_descriptor(descriptor),
                 data=_header(verdict, descriptor, initiation_q, q_mgr_name, now_ms) + data,
-                options=int(PutOption.SYNCPOINT if unit else PutOption.NO_SYNCPOINT),
+                options=int(options),
                 unit=unit,
             )
         )

@@ -214,6 +214,7 @@ class Watcher:
             q_mgr_name=self._link.connection().q_mgr_name,
             now_ms=now_ms(),
             unit=unit,
+            sets_context=self._link.connection().administrator,
         )
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
         return self._recorded(got, run_id, trigger, **run_changes.failed(f"{verdict.why}; {where}", now_ms()))

@@ -424,8 +424,8 @@ class Reserve(Call, frozen=True, array_like=True, kw_only=True, tag="reserve"):
     anything of it is left, it is that which is answered, with the ``token`` it was made with, whatever is asked for
     here. While the answer says ``more`` it is still being made, slice by slice, and the call is made again. With
     ``whole_groups`` there are only whole groups in it, each in its order; a first one that is too large comes all the
-    same, as a first message does. 2033 when there is nothing; 2042 while another connection holds the consumer's, 2035
-    where another user made it.
+    same, as a first message does. 2033 when there is nothing; 2042 while another connection of the same user holds the
+    consumer's: each user has consumer names of its own. 2102 for one more than server.max_reservations_per_user.
     """
 
     handle: int
@@ -497,9 +497,14 @@ class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
 
 
 class Reservations(Call, frozen=True, array_like=True, kw_only=True, tag="reservations"):
-    """The reservations of which anything is left, of queues of a generic name. Answered by Listing."""
+    """The reservations of which anything is left, of queues of a generic name, by number. Answered by Listing.
+
+    ``after`` pages on behind a number.
+    """
 
     q_name: str = "*"
+    after: int = 0
+    limit: int = 256
 
 
 AnyCall = (

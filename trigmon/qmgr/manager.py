@@ -137,6 +137,7 @@ class QueueManager:
             is_setter=identity.setter,
             max_handles=identity.max_handles,
             max_dynamic_queues=identity.max_dynamic_queues,
+            max_reservations=identity.max_reservations,
         )
         self._store.apply([c.Connect(facts)], False)
         self._sessions[number] = session

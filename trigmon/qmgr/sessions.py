@@ -13,8 +13,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Who connects: what hello says, and what the socket knows of the peer.
 
     ``administrator`` may change objects, ``monitor`` may write the run ledger, ``setter`` may use MQSET; an
-    administrator may both. ``max_handles`` and ``max_dynamic_queues`` are for its user, over all connections; 0 is any
-    number.
+    administrator may both. ``max_handles``, ``max_dynamic_queues`` and ``max_reservations`` are for its user, over all
+    connections; 0 is any number.
     """
 
     client_id: str
@@ -28,6 +28,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     setter: bool = False
     max_handles: int = 0
     max_dynamic_queues: int = 0
+    max_reservations: int = 0
 
 
 class Parked(msgspec.Struct):

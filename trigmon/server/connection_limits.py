@@ -4,7 +4,8 @@ A connection takes a place from the moment it was accepted. Those who say hello 
 of those a few are heard, and when the step is full as well the rest is told without having been asked anything, so
 nobody is left waiting in the kernel. Some places more are kept for root, the daemon's user, administrators and
 monitors: whoever fills the house cannot keep those out who could end it. And nobody but an administrator takes more
-than a user's share of the places, of open objects and of dynamic queues; all who come over TCP are one user there.
+than a user's share of the places, of open objects, of dynamic queues and of reservations; all who come over TCP are
+one user there.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ KEPT = 8
 
 @dataclass(frozen=True)
 class Shares:
-    """What one user may have at most; of ``handles`` and ``dynamic_queues`` 0 is any number. None: see the methods."""
+    """What one user may have at most. None: see the methods; of the last three 0 is any number."""
 
     connections: int | None = None
     over_tcp: int | None = None
     handles: int = 0
     dynamic_queues: int = 0
+    reservations: int = 0
 
     @classmethod
     def of(cls, server: ServerSettings) -> Shares:
@@ -47,6 +49,7 @@ class Shares:
             server.max_connections_over_tcp,
             server.max_handles_per_user,
             server.max_dynamic_queues_per_user,
+            server.max_reservations_per_user,
         )
 
     def places(self, peer: Peer, room: int) -> int:
@@ -146,6 +149,7 @@ class Guests:
             setter=peer.setter,
             max_handles=0 if peer.administrator else self._shares.handles,
             max_dynamic_queues=0 if peer.administrator else self._shares.dynamic_queues,
+            max_reservations=0 if peer.administrator else self._shares.reservations,
         )
 
     def enter(self, identity: Identity) -> Session | Refused:

@@ -17,11 +17,15 @@ import os
 import pwd
 import socket
 import struct
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 from trigmon.server.exit_status import CannotStart
 
 _CREDENTIALS = struct.Struct("3i")
+REMEMBERED_S = 30.0
+"""So long after it was looked up a new connection of a user has the name and the groups that it had then."""
+_MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Authority:
         self._administrators = Named(administrators)
         self._monitors = Named(monitors or [])
         self._setters = Named(setters or [])
+        self._known: dict[tuple[int, int], tuple[float, Peer]] = {}
 
     def peer(self, connection: socket.socket) -> Peer:
         """Returns who is at the other end of an accepted connection."""
@@ -82,9 +87,23 @@ class Authority:
         if uid == -1:
             # The peer's user has no number in our user namespace: a stranger, whoever it is.
             return Peer(pid=pid)
+        return replace(self._user(uid, gid), pid=pid)
+
+    def _user(self, uid: int, gid: int) -> Peer:
+        """What the system's database says of a user. It is asked where all connections wait for it, so it is seldom."""
+        now = time.monotonic()
+        asked, known = self._known.get((uid, gid), (0.0, None))
+        if known is None or now - asked > REMEMBERED_S:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._looked_up(uid, gid)
+            self._known[uid, gid] = now, known
+        return known
+
+    def _looked_up(self, uid: int, gid: int) -> Peer:
         user = user_name(uid)
         return Peer(
-            pid,
+            -1,
             uid,
             gid,
             user,

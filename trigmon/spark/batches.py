@@ -259,7 +259,8 @@ class Batches:
 
     def reservations(self) -> list[dict[str, Any]]:
         """What the consumer has reserved of the queue: one reservation, or none."""
-        return [r for r in self._connection.reservations(self._queue.q_name) if r["consumer"] == self.consumer]
+        found = self._connection.reservations(self._queue.q_name)
+        return [r for r in found if r["consumer"] == self.consumer and r["own"]]
 
     def failed(self, number: int, error: BaseException, part: Ordinals | None = None) -> bool:
         """Decides what becomes of a batch, or a part of one, that failed; False: the error must be told.

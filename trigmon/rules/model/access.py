@@ -79,5 +79,15 @@ def check_dynamic_queues(facts: Facts) -> None:
         )
 
 
+def check_reservations(facts: Facts) -> None:
+    """One reservation more. Raises ResourceProblem (2102)."""
+    connection = facts.connection
+    if 0 < connection.max_reservations <= facts.reservations_of_user:
+        raise ResourceProblem(
+            f"{_user(connection)} has {facts.reservations_of_user} reservations: settle or release some, or raise "
+            "server.max_reservations_per_user"
+        )
+
+
 def _user(connection: ConnectionFacts) -> str:
     return connection.user or "all who come over TCP together"

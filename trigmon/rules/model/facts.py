@@ -253,7 +253,8 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     """A connection: its handles in order of opening, its open unit (0: none), the last unit number it used.
 
     ``reservations`` are those it stands behind; ``refused_unit`` is the last in which a put was refused.
-    ``max_handles`` and ``max_dynamic_queues`` are for its user, over all connections; 0 is any number.
+    ``max_handles``, ``max_dynamic_queues`` and ``max_reservations`` are for its user, over all connections; 0 is any
+    number.
     """
 
     connection: int
@@ -269,6 +270,7 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     is_setter: bool = False
     max_handles: int = 0
     max_dynamic_queues: int = 0
+    max_reservations: int = 0
     refused_unit: int = 0
     reservations: tuple[int, ...] = ()
 
@@ -561,8 +563,8 @@ class Facts(msgspec.Struct, frozen=True):
     ledger need not keep any longer. ``serving`` is the run that the connection's program is, ``serves`` are all that
     are due or have programs. With a run come its queue and process, its ``cause``, what it is ``itself`` doing, how
     many connections it has, how many runs of its line are ``held``, and with a new one the last of those, ``waiting``,
-    and what held when its queue ``fired``. ``handles_of_user`` and ``dynamic_of_user`` are the objects that the
-    connection's user has open and the dynamic queues of that user, where there is a limit. ``unread`` are
+    and what held when its queue ``fired``. ``handles_of_user`` and its kin are the objects that the
+    connection's user has open, its dynamic queues and open reservations, where there is a limit. ``unread`` are
     initiation queues of the listed ``runs`` that nobody reads. ``under_way`` is as :class:`Neighbour` says it.
     """
 
@@ -610,5 +612,6 @@ class Facts(msgspec.Struct, frozen=True):
     of_group: AnyDefinition | None = None
     handles_of_user: int = 0
     dynamic_of_user: int = 0
+    reservations_of_user: int = 0
     members: Group | None = None
     under_way: int = 0

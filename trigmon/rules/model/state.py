@@ -24,7 +24,7 @@ from trigmon.mq.attributes import (
     QueueManagerDefinition,
     RemoteQueue,
 )
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run_states import HELD
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import (
@@ -212,6 +212,7 @@ class Standing:
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
             handles_of_user=self._handles_of(facts.connection),
             dynamic_of_user=self._dynamic_of(facts.connection),
+            reservations_of_user=self._open_reservations_of(facts.connection),
             under_way=self._under_way(facts.queue) if facts.queue is not None else 0,
         )
 
@@ -318,6 +319,12 @@ class Standing:
             + sum(each.taken <= each.backed_out for each in begun)
             + sum(message.q_name == name for message in hidden)
         )
+
+    def _open_reservations_of(self, connection: ConnectionFacts) -> int:
+        if not connection.max_reservations:
+            return 0
+        each = self.reservations.values()
+        return sum(r.user == connection.user and r.outcome is UnitOutcome.OPEN for r in each)
 
     def _reservations_of(self, queue: QueueFacts | None) -> tuple[Reservation, ...]:
         name = queue.definition.name if queue is not None else ""

@@ -73,6 +73,7 @@ def _open_queue(call: Open, options: int, facts: Facts, found: Found | None, now
     """A queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
     if facts.model is not None and facts.alias is None:
+        # It still holds when the errand MakeQueue is performed: both are of one turn, and nothing comes between.
         check_dynamic_queues(facts)
         return _make(call, options, facts.model, facts.connection.user, now, ids)
     itself = facts.alias or facts.remote

@@ -10,6 +10,7 @@ and not committed does not; else it counts as waiting, for its consumer alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -39,7 +40,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Done, Listing, Refused, Reply, Reserved, Settled, WereReserved
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, given
 from trigmon.rules.messages.reports import delivery_report, expiration_reports
-from trigmon.rules.model.access import check_may_end, is_of
+from trigmon.rules.model.access import check_may_end, check_reservations, is_of
 from trigmon.rules.model.changes import (
     AnyChange,
     ReserveMessages,
@@ -61,6 +62,8 @@ from trigmon.rules.triggers.effects import trigger
 LARGEST = 10_000_000
 """Messages of a reservation at most."""
 LONGEST_NAME = 256
+MOST_ROWS = 256
+"""So many reservations are shown at once at most: each may say a thousand stretches."""
 MOST_STRETCHES = 1000
 """Into so many pieces what is left may fall at most: each step writes all of them down."""
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
@@ -73,8 +76,8 @@ _MOST_OF_A_GROUP = 64 << 20
 def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     """Checks the call, and says which messages come next, where the consumer's reservation is still to be made.
 
-    Raises ObjectInUse (2042) while another connection holds it, NotAuthorized (2035) where it is another user's, and
-    what a get raises.
+    Raises ObjectInUse (2042) while another connection holds it, ResourceProblem (2102) for one more than its user may
+    have, and what a get raises.
     """
     handle = _checked(call, facts)
     if facts.queue is not None and facts.queue.shared is not None:
@@ -86,9 +89,9 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     own = _own(call, facts)
     if own is not None and own.holder not in (0, facts.connection.connection):
         raise ObjectInUse(f"{own.q_name}: a reservation of {own.consumer} is held by another connection of {own.by}")
-    if own is not None:
-        check_may_end(own, named(own), facts.connection)
-    if own is not None and own.is_sealed:
+    if own is None:
+        check_reservations(facts)
+    elif own.is_sealed:
         return None
     wanted = own or _new(call, facts, 0, now)
     whole = Whole.GROUP if wanted.whole_groups else Whole.NOTHING
@@ -294,9 +297,14 @@ def _new(call: Reserve, facts: Facts, number: int, now: int) -> Reservation:
 
 
 def _own(call: Reserve, facts: Facts) -> Reservation | None:
-    """The consumer's reservation of this queue of which anything is left, if there is one."""
-    is_open = (r for r in facts.reservations if r.consumer == call.consumer and r.outcome is UnitOutcome.OPEN)
-    return next(is_open, None)
+    """The consumer's reservation of this queue of which anything is left, if there is one.
+
+    Each user has consumer names of its own: another user's reservation of the same name is none of this one. One whose
+    record is older than its user's field is anybody's.
+    """
+    is_open = [r for r in facts.reservations if r.consumer == call.consumer and r.outcome is UnitOutcome.OPEN]
+    by_user = {r.user: r for r in is_open}
+    return by_user.get(facts.connection.user) or by_user.get(None)
 
 
 def _checked(call: Reserve, facts: Facts) -> HandleFacts:
@@ -549,14 +557,19 @@ def named(reservation: Reservation) -> str:
 
 
 def decide_reservations(call: Reservations, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Those of which anything is left, by queue and consumer."""
+    """Those of which anything is left, by number, a page of them. ``own`` are those of the user who asks."""
     assert facts.world is not None
-    of = [r for r in facts.world.reservations if r.left and matches(r.q_name, call.q_name)]
-    return Decision(Listing(rows=rows(sorted(of, key=lambda r: (r.q_name, r.consumer)))))
+    limit = max(1, min(call.limit, MOST_ROWS))
+    behind = sorted((r for r in facts.world.reservations if r.number > call.after), key=lambda r: r.number)
+    of = list(islice((r for r in behind if r.left and matches(r.q_name, call.q_name)), limit + 1))
+    page = of[:limit]
+    owned = [{**row, "own": r.user in (None, facts.connection.user)} for r, row in zip(page, rows(page), strict=True)]
+    return Decision(Listing(rows=owned, more=len(of) > limit))
 
 
 def rows(reservations: Sequence[Reservation]) -> list[dict[str, Any]]:
-    """Reservations as they are shown; ``told`` is one for a person."""
+    """Reservations as they are shown, the first MOST_ROWS; ``told`` is one for a person."""
+    shown = islice((r for r in reservations if r.left), MOST_ROWS)
     return [
         {
             "reservation": r.number,
@@ -572,12 +585,12 @@ def rows(reservations: Sequence[Reservation]) -> list[dict[str, Any]]:
             "offers": r.offers,
             "since_ms": r.made_ms,
             "by": r.by,
+            "user": r.user or "",
             "held": bool(r.holder),
             "readers": len(r.readers),
             "told": _told(r),
         }
-        for r in reservations
-        if r.left
+        for r in shown
     ]
 
 

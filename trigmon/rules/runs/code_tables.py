@@ -30,7 +30,8 @@ class Interpreter(NamedTuple):
     """A program that runs a text, or the file that is its first operand behind ``skip`` others.
 
     ``code`` are the options, letters and whole words, that bring the text; with ``ends`` all behind it is arguments.
-    Those of ``values`` and ``longs`` take a value, and what is assigned by an option of ``data`` is no code.
+    Those of ``values`` and ``longs`` take a value, and what is assigned by an option of ``data`` is no code. With
+    ``permutes`` options may stand behind operands.
     """
 
     code: str = ""
@@ -39,6 +40,7 @@ class Interpreter(NamedTuple):
     ends: bool = False
     skip: int = 0
     data: str = ""
+    permutes: bool = False
 
 
 _SHELL = Interpreter(code="c", values="oO", longs="--rcfile --init-file")
@@ -47,7 +49,7 @@ _PERL = Interpreter(code="e E", values="IMmFx")
 _NODE = Interpreter(code="e p -pe --eval --print", values="rC", longs="--require --import --loader -r")
 _LUA = Interpreter(code="e", values="l")
 _AWK = Interpreter(code="e f --source --file", values="Fvil", longs="--assign --field-separator", data="v")
-_SED = Interpreter(code="e f --expression --file", values="l", longs="--line-length")
+_SED = Interpreter(code="e f --expression --file", values="l", longs="--line-length", permutes=True)
 _SCHEME = Interpreter(code="c e --eval", values="lL")
 INTERPRETERS: dict[str, Interpreter] = {
     **dict.fromkeys(SHELLS, _SHELL),
@@ -75,6 +77,7 @@ INTERPRETERS: dict[str, Interpreter] = {
         "",
         "-cp -classpath --class-path -p --module-path --add-modules --source --add-opens --add-exports --add-reads "
         "--limit-modules --upgrade-module-path --enable-native-access",
+        ends=True,
         data="D",
     ),
     "su": Interpreter("c --command --session-command", "gGsw", "--group --shell --whitelist-environment", skip=1),
@@ -128,7 +131,10 @@ RUNNERS: dict[str, Runner] = {
     "firejail": Runner(),
     "sshpass": Runner("pfde"),
     "npx": Runner("pc", "--package", code="c --call"),
-    **dict.fromkeys(("uv", "poetry", "pipenv", "pixi", "conda"), Runner("pn", "--name --prefix --with", operands=1)),
+    **dict.fromkeys(
+        _words("uv poetry pipenv pixi conda bundle hatch pdm rye"),
+        Runner("pn", "--name --prefix --with", operands=1),
+    ),
     "prlimit": Runner("p", "--pid"),
     "choom": Runner("np", "--adjust --pid"),
     "setarch": Runner(operands=1),
@@ -162,11 +168,16 @@ RUNNERS: dict[str, Runner] = {
 JOINS = _words(
     "ssh rsh slogin autossh mosh watch parallel sem make gmake ninja eval at batch pdsh dsh clush ansible "
     "start-stop-daemon docker-compose buildah ctr crictl ip sg capsh sqlite3 socat gdb bc dc ed "
+    "npm pnpm yarn bunx cargo go rake just mvn mvnw gradle gradlew ant bazel task tox nox sbt meson cmake ctest "
+    "invoke lldb "
     "docker podman nerdctl kubectl oc lxc machinectl vagrant tmux screen entr incrond crontab"
 )
 """What makes its words the line of a shell, or its options too many: no placeholder at all behind it."""
 
-COMMON = _words("time watch script make find parallel at batch command exec java R sem eval ip ed bc dc perf")
+COMMON = _words(
+    "time watch script make find parallel at batch command exec java R sem eval ip ed bc dc perf just ant go task "
+    "invoke nox"
+)
 """Those of the names above that are also words: behind a program in no table they are taken as that, unless options
 follow."""
 
@@ -180,7 +191,10 @@ CODE = _words(
     "--exec-path --preload --require --import --init-command --conf --driver-java-options --properties-file"
 )
 CODE_OF = {
-    "tar": "I F",
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), "I F"),
+    "curl": "K --config",
+    "wget": "e --use-askpass",
+    "less": "k --lesskey-file --lesskey-src --lesskey-content",
     "scp": "S o F",
     "sftp": "S o F b D",
     "rsync": "e M",
@@ -201,7 +215,10 @@ CODE_OF = {
     **dict.fromkeys(("apt", "apt-get"), "c o"),
 }
 """Of some programs: the letters, also behind others as in ``psql -Atc``, and the words before or in which code stands.
-Their long options may be shortened."""
+Their long options may be shortened. A word that begins with what came from outside could be an option: it
+stands behind ``--``."""
+BUNDLES = _words("tar gtar bsdtar")
+"""Programs whose first word is letters of options also without a dash; the values follow in their order."""
 EXECUTES = _words("-exec -execdir -ok -okdir")
 LOADER = re.compile(r"LD_.*|PATH|.*PATH|.*_?OPTIONS|.*OPTS?|BASH_ENV|ENV|IFS|SHELL|EDITOR|PAGER|PYTHON.*|PERL.*|GIT_.*")
 """Variables that say what is executed, or loaded."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from trigmon.rules.runs.code_tables import (
+    BUNDLES,
     CODE,
     CODE_OF,
     COMMON,
@@ -32,6 +33,8 @@ from trigmon.rules.runs.code_tables import (
 )
 
 PLACEHOLDER = re.compile(r"\{(tmc|queue|trigdata|userdata|run)\}")
+_LEADING = re.compile(r"\{(trigdata|userdata)\}")
+"""What such a word begins with may be a dash or a plus: then it is an option. A queue's name begins with neither."""
 _VERSION = re.compile(r"(?<=[a-zA-Z])-?[0-9][0-9.]*([dmtu]*|-.*)$")
 _TO_A_SHELL = re.compile(r"-[eiluvx]+c")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
@@ -85,10 +88,12 @@ def _run_by(runner: Runner, words: list[str], at: int) -> int:
 def _interpreted(how: Interpreter, words: list[str], at: int, *, is_shell: bool) -> int:
     """All up to the script are the definition's own: its text behind an option, or the first operand."""
     left, has_text = how.skip, False
+    if how.permutes and (number := _first_leading(words, at)):
+        return number
     for kind, number in _parts(how, words, at, is_shell=is_shell):
         word = words[number]
         is_data = has_text and not is_shell if kind is _Kind.OPERAND else _assigns(how, words, number)
-        if _is_filled(word) and not is_data:
+        if _is_filled(word) and (not is_data or (has_text and not is_shell and _is_leading(words, at, number))):
             return number
         if kind is _Kind.CODE:
             has_text = True
@@ -105,12 +110,17 @@ def _interpreted(how: Interpreter, words: list[str], at: int, *, is_shell: bool)
 def _unknown(words: list[str], at: int, *, is_file: bool = False) -> int:
     """A program in no table, at ``at``, and its arguments. ``is_file``: a script, whose options are its own."""
     name = _name(words[at])
+    is_open = name in CODE_OF and not is_file
+    first = words[at + 1] if at + 1 < len(words) else ""
+    is_bundle = is_open and name in BUNDLES and not _is_option(first)
+    if is_bundle and (_is_filled(first) or any(letter in CODE_OF[name].split() for letter in first)):
+        return _first_filled(words, at + 1)
     for number in range(at + 1, len(words)):
         word, before = words[number], words[number - 1]
         if before in EXECUTES:
             return _command(words, number)
         if _is_filled(word):
-            if not is_file and _is_code(name, before, word):
+            if not is_file and (_is_code(name, before, word) or (is_open and _is_leading(words, at, number))):
                 return number
         elif not _is_option(word) and _is_program(words, number):
             return _command(words, number)
@@ -118,30 +128,37 @@ def _unknown(words: list[str], at: int, *, is_file: bool = False) -> int:
 
 
 def _is_code(name: str, before: str, word: str) -> bool:
-    """Whether a word that a placeholder is part of is code by the option it is, or stands behind."""
-    if name in CODE_OF and _is_code_of(CODE_OF[name].split(), before, word):
-        return True
-    letters = "" if name in TEXT_OF or name in CODE_OF else "ceES"
-    if word[0] == "+" or word.partition("=")[0] in CODE or (name not in TEXT_OF and _TO_A_SHELL.fullmatch(before)):
-        return True
-    if before in CODE and (len(before) > 2 or name not in TEXT_OF):
-        return True
-    if len(before) == 2 and before[0] == "-" and before[1] in letters:
-        return True
-    return word[0] == "-" and word[1] in letters and PLACEHOLDER.match(word, 2) is not None
+    """Whether a word that a placeholder is part of is code by the option it is, or stands behind.
 
-
-def _is_code_of(codes: list[str], before: str, word: str) -> bool:
-    """The same of a program that has a line in the table: its letters stand behind others, its long options short."""
-    longs = [code for code in (*CODE, *codes) if code.startswith("--")]
+    Of a program that has a line in the table the letters stand behind others too, and long options are shortened.
+    """
+    own, has_line = CODE_OF.get(name, "").split(), name in CODE_OF
+    longs = [code for code in (*CODE, *own) if code.startswith("--")] if has_line else []
     for each in (before, word.partition("=")[0]):
-        if each in codes or (len(each) > 4 and any(code.startswith(each) for code in longs)):
+        if each in own or (each in CODE and (len(each) > 2 or name not in TEXT_OF)):
             return True
-    if before[0] == "-" and before[1:2] != "-" and before[-1] in codes:
-        return True
+        if len(each) > 4 and any(code.startswith(each) for code in longs):
+            return True
     start = PLACEHOLDER.search(word)
     letters = word[1 : start.start()] if start and word[0] == "-" and word[1] != "-" else ""
-    return any(letter in codes for letter in letters)
+    if word[0] == "+":
+        return True
+    if has_line:
+        return (_is_short(before) and before[-1] in own) or any(letter in own for letter in letters)
+    return name not in TEXT_OF and (_TO_A_SHELL.fullmatch(before) is not None or letters in ("c", "e", "E", "S"))
+
+
+def _is_short(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and word[1] != "-"
+
+
+def _is_leading(words: list[str], at: int, number: int) -> bool:
+    """Whether what came from outside decides that this word is an option of the program: no ``--`` stands before it."""
+    return _LEADING.match(words[number]) is not None and "--" not in words[at:number]
+
+
+def _first_leading(words: list[str], at: int) -> int:
+    return next((number for number in range(at, len(words)) if _is_leading(words, at, number)), 0)
 
 
 def _sets_variable(kind: _Kind, words: list[str], number: int) -> bool:

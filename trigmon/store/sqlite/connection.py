@@ -175,6 +175,11 @@ def is_empty(connection: apsw.Connection) -> bool:
     return not _pragma(connection, "user_version")
 
 
+def is_present(connection: apsw.Connection) -> bool:
+    """Whether it has this version's schema."""
+    return bool(_pragma(connection, "user_version") == SCHEMA_VERSION)
+
+
 def _pragma(connection: apsw.Connection, name: str) -> Any:
     rows: list[Any] = connection.execute(f"PRAGMA {name}").fetchall()
     return rows[0][0] if rows else None

@@ -20,6 +20,10 @@ from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_right, is_
 
 Tell = Callable[[str], None]
 MOST_SAID = 20
+_LOST_LEFTOVERS = (
+    "which units of work had ended whose rows were still to go is lost: messages that a committed one had got may lie "
+    "on their queues again"
+)
 LOST_DEFINITION = "its definition was damaged: define it again, then allow gets and puts"
 
 # All messages, and the same ones by the indexes of those that wait, were put or were got.
@@ -56,7 +60,7 @@ def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
             raise apsw.CorruptError("the indexes made anew do not agree either")
     strays = db.execute(_STRAYS).fetchall()
     if everything or strays:
-        _put_right(db, tell)
+        put_right(db, tell)
     _check_tables(db, tell)
     if strays:
         with db:
@@ -94,16 +98,19 @@ LEFT JOIN message AS m NOT INDEXED ON m.id = i.id WHERE (m.{where} AND {is_right
     return bool(db.execute(statement).fetchall() == [(0,)])
 
 
-def _put_right(db: apsw.Connection, tell: Tell) -> None:
-    """Sets aside the messages whose columns are not what was written: no queue has them any more."""
+def put_right(db: apsw.Connection, tell: Tell) -> bool:
+    """Sets aside the messages whose columns are not what was written: no queue has them any more. Whether none was."""
+    is_all_right = True
     for number, queue in list(db.execute(f"SELECT id, queue FROM message NOT INDEXED WHERE NOT {IS_RIGHT}")):
         if isinstance(queue, int) and queue < 0:
             continue
         tell(f"message {number} of queue number {queue} is not what was written: it is set aside")
-        put_aside(db, number)
+        _put_aside(db, number)
+        is_all_right = False
+    return is_all_right
 
 
-def put_aside(db: apsw.Connection, number: int) -> None:
+def _put_aside(db: apsw.Connection, number: int) -> None:
     """Takes a message whose columns say nothing certain from its queue; its bodies stay."""
     db.execute(
         """
@@ -122,18 +129,23 @@ def _check_tables(db: apsw.Connection, tell: Tell) -> None:
     if damaged:
         with db:
             for table in sorted(damaged):
-                _drop_damaged(db, tell, table)
+                drop_damaged(db, tell, table)
             settle(db, tell, damaged)
 
 
-def _drop_damaged(db: apsw.Connection, tell: Tell, table: str) -> None:
-    """Writes a table anew without them: where a key is damaged no look-up leads to its row."""
+def drop_damaged(db: apsw.Connection, tell: Tell, table: str) -> bool:
+    """Writes a table anew without them: where a key is damaged no look-up leads to its row. Whether there was none."""
     rows = list(db.execute(f"SELECT *, {is_whole(table)} FROM {table}"))
-    for row in rows:
-        if not row[-1]:
-            tell(f"a row of the table {table} is not what was written and is dropped: {short(row[:-2])}")
+    bad = [row for row in rows if not row[-1]]
+    for row in bad:
+        tell(f"a row of the table {table} is not what was written and is dropped: {short(row[:-2])}")
+        if table == "meta" and row[0] == "leftovers":
+            tell(_LOST_LEFTOVERS)
+    if not bad:
+        return True
     db.execute(f"DELETE FROM {table}")
     write_rows(db, table, [row[:-1] for row in rows if row[-1]])
+    return False
 
 
 def write_rows(db: apsw.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite.checksums import SUMMED, row_sum
-from trigmon.store.sqlite.connection import connect, is_empty, migrate
+from trigmon.store.sqlite.connection import connect, is_empty, is_present, migrate
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
 from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
@@ -87,6 +87,9 @@ def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
     except DAMAGE:
         rows = [("turn", None, None)]
     if not rows:
+        if last.found.turn:
+            how = "damaged: its row is missing" if is_present(db) else "of a version that did not count"
+            tell(f"the number of the last turn is {how}: {_UNKNOWN}")
         return last.found.turn
     _, turn, *said = rows[0]
     if said != [row_sum("turn", turn)]:

@@ -14,9 +14,9 @@ from typing import Any
 import apsw
 
 from trigmon.store.port import StoreLost
-from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, is_whole
+from trigmon.store.sqlite.checksums import ROWS
 from trigmon.store.sqlite.connection import connect, migrate
-from trigmon.store.sqlite.inspection import Tell, put_aside, settle, short
+from trigmon.store.sqlite.inspection import Tell, drop_damaged, put_right, settle, short
 from trigmon.store.sqlite.last_turn import make_durable
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
@@ -130,8 +130,8 @@ def _copy(old: apsw.Connection, new: apsw.Connection, table: str, tell: Tell) ->
         tell(f"{table}: {each} cannot be read")
     if table == "message":
         _say_lost_messages(old, new, tell)
-        return _put_messages_aside(new, tell) and not lost
-    return _drop(new, table, tell) and not lost
+        return put_right(new, tell) and not lost
+    return drop_damaged(new, tell, table) and not lost
 
 
 def _numbered(db: apsw.Connection, table: str, columns: list[str], lost: list[str]) -> Iterator[tuple[Any, ...]]:
@@ -198,20 +198,3 @@ def _say_lost_messages(old: apsw.Connection, new: apsw.Connection, tell: Tell) -
     for queue, number in known:
         if number not in there:
             tell(f"message {number} of queue {names.get(queue, queue)} is lost: its row cannot be read")
-
-
-def _put_messages_aside(new: apsw.Connection, tell: Tell) -> bool:
-    bad = list(new.execute(f"SELECT id, queue FROM message NOT INDEXED WHERE queue > 0 AND NOT {IS_RIGHT}"))
-    for number, queue in bad:
-        tell(f"message {number} of queue number {queue} is not what was written: it is set aside")
-        put_aside(new, number)
-    return not bad
-
-
-def _drop(new: apsw.Connection, table: str, tell: Tell) -> bool:
-    bad = list(new.execute(f"SELECT * FROM {table} WHERE NOT {is_whole(table)}"))
-    for row in bad:
-        tell(f"a row of the table {table} is not what was written and is dropped: {short(row[:-1])}")
-    if bad:
-        new.execute(f"DELETE FROM {table} WHERE NOT {is_whole(table)}")
-    return not bad
