@@ -15,6 +15,7 @@ from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
 from trigmon.store.sqlite.store import SqliteStore
@@ -415,3 +416,18 @@ def test_a_stamp_says_what_was_written_and_nothing_else():
         data = bytearray(stamp.packed())
         data[at] ^= 1
         assert unpacked(bytes(data)) is None
+
+
+def test_what_was_committed_is_kept_where_the_record_of_large_units_is_damaged(world, monkeypatch):
+    monkeypatch.setattr(Leftovers, "at_once", 1)
+    for body in (b"1", b"2", b"3"):
+        world.put("Q2", body, unit=1, persistence=1)
+    world.did(Commit(unit=1))
+    assert world.store.has_leftovers
+    db = stopped(world)
+    db.execute("UPDATE meta SET sum = sum + 1 WHERE key = 'leftovers'")
+    db.close()
+    started(world)
+    assert any("counts as committed" in text for text in world.said)
+    assert got(world, "Q2")[0][-3:] == [b"1", b"2", b"3"]
+    world.qm.stop()
