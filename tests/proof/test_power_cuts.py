@@ -6,6 +6,7 @@ from tests.proof.amounts import NORMAL, SLOW
 from tests.proof.disk import Disk, Op
 from tests.proof.images import POWER_CUTS, dropped, kept
 from tests.proof.power_cuts import cut_power
+from trigmon.store.sql.leftovers import Leftovers
 
 SLICES = 5
 
@@ -14,6 +15,16 @@ def test_2000_images_of_power_cuts_show_no_violation(tmp_path):
     found = cut_power(tmp_path, 1, NORMAL.images)
     assert not found.violations, found.violations[:20]
     assert found.count == NORMAL.images == 2000
+
+
+def test_500_images_of_power_cuts_between_slices_show_no_violation(tmp_path, monkeypatch):
+    monkeypatch.setattr(Leftovers, "at_once", 1)
+    left: list[object] = []
+    remove = Leftovers.remove
+    monkeypatch.setattr(Leftovers, "remove", lambda self: (left.append(dict(self.available)), remove(self))[1])
+    found = cut_power(tmp_path, 5000, 500)
+    assert not found.violations, found.violations[:20]
+    assert sum(map(bool, left)) > 20
 
 
 @pytest.mark.slow

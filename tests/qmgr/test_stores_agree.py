@@ -53,6 +53,7 @@ from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persisten
 from trigmon.mq.rejection import without_rejection
 from trigmon.mq.replies import Opened, Refused, Reserved, Settled, Sifted, WasGot, WereGot
 from trigmon.store.memory.store import MemoryStore
+from trigmon.store.sql.leftovers import Leftovers
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")
 MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make
@@ -139,6 +140,7 @@ step = st.one_of(
     st.tuples(st.just("advance"), st.sampled_from([1, 400, 1000])),
     st.tuples(st.just("tend")),
     st.tuples(st.just("expire")),
+    st.tuples(st.just("slice")),
     st.tuples(st.just("retry"), st.sampled_from(("", "E", "T"))),
     st.tuples(st.just("reserve"), app, pick, st.sampled_from(CONSUMERS), st.integers(1, 4), st.booleans()),
     st.tuples(st.just("read"), app, st.sampled_from(CONSUMERS), st.integers(0, 2)),
@@ -180,6 +182,35 @@ def traffic(seed: int, steps: int = 80) -> list[tuple]:
             case "leave":
                 script.append(dice.choice([("lose", name), ("disconnect", name), ("crash",), ("restart",)]))
                 script += [("open", each, "F", IN | BROWSE) for each in APPS]
+    return script
+
+
+def large_ends(seed: int, steps: int = 100) -> list[tuple]:
+    """Units of work that put and get much, on queues that others use, with slices of what is left in between."""
+    dice = random.Random(seed)
+    opens = [("open", name, q_name, IN | OUT | BROWSE) for q_name in ("F", "E", "D", "B") for name in APPS]
+    script: list[tuple] = [*opens]
+    for _ in range(steps):
+        name, q_name, which, yes = dice.choice(APPS), dice.choice("FFEDB"), dice.randrange(4), dice.random() < 0.7
+        consumer, n, expiry = dice.choice(CONSUMERS), dice.randrange(1, 5), dice.choice((-1, -1, 5))
+        look = dice.choice([option for option in GETS if option & LOCKING])
+        mostly: list[tuple[float, list[tuple]]] = [
+            (6, [("put", name, q_name, yes, dice.random() < 0.7, n % 3, expiry)]),
+            (4, [("put_many", name, dice.choice("FDB"), yes, n)]),
+            (6, [("get", name, which, dice.choice((0, 0, 0, GetOption.MARK_SKIP_BACKOUT)), yes)]),
+            (2, [("get_many", name, which, yes)]),
+            (3, [("get", name, which, look, False)]),
+            (0.5, [("reserve", name, which, consumer, n, yes), ("settle", name, consumer, 0, -1)]),
+            (0.5, [("reserve", name, which, consumer, n, yes), ("release", name, consumer, 0, -1, yes)]),
+            (4, [("commit" if yes else "backout", name)]),
+            (4, [("slice",)]),
+            (0.3, [("group", name, which, flags, True, True) for flags in (8, 16)]),
+            (1, [("explain", q_name)]),
+            (0.5, [("advance", 400), dice.choice([("expire",), ("tend",)])]),
+            (0.5, [("alter", q_name, dice.choice(CHANGES))]),
+            (0.4, [dice.choice([("lose", name), ("disconnect", name), ("crash",), ("restart",)]), *opens]),
+        ]
+        script += dice.choices([steps for _, steps in mostly], [weight for weight, _ in mostly])[0]
     return script
 
 
@@ -328,6 +359,14 @@ class Script:
                 self.pending[name][0].append(body)
             else:
                 self.committed[body] += 1
+
+    def _slice(self) -> None:
+        if self.world.store.has_leftovers:
+            self._note_ended_waits(self.world.qm.scan())
+
+    def _explain(self, q_name) -> None:
+        reply = self.world.did(Explain(q_name=q_name), "operator")
+        self.seen.append(reply)
 
     def _expire(self) -> None:
         self._call("operator", Refresh())
@@ -593,6 +632,18 @@ def check_that_stores_agree(script, store):
 ON_SQLITE, ON_POSTGRES = (partial(check_that_stores_agree, store=store) for store in ("sqlite", "postgres"))
 
 
+def check_that_large_ends_agree(script, store):
+    """The same where a unit of more than one message is a large one, and a slice one row."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Leftovers, "at_once", 1)
+        check_that_stores_agree(script, store)
+
+
+LARGE_ON_SQLITE, LARGE_ON_POSTGRES = (
+    partial(check_that_large_ends_agree, store=store) for store in ("sqlite", "postgres")
+)
+
+
 def check_that_nothing_is_lost_or_doubled(script):
     with tempfile.TemporaryDirectory() as directory:
         played = Script("memory", Path(directory))
@@ -633,6 +684,18 @@ def test_postgresql_gives_the_same_as_well(script):
     check_that_stores_agree(script, "postgres")
 
 
+@settings(max_examples=100)
+@given(scripts)
+def test_it_is_so_where_units_end_slice_by_slice(script):
+    check_that_large_ends_agree(script, "sqlite")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_large_units_end_alike(seed):
+    check_that_large_ends_agree(large_ends(seed), "sqlite")
+    check_that_large_ends_agree(large_ends(seed), "postgres")
+
+
 @settings(max_examples=150)
 @given(scripts)
 def test_what_was_committed_is_got_once_and_nothing_else(script):
@@ -668,7 +731,9 @@ def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_set
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("check", [ON_SQLITE, ON_POSTGRES, check_that_nothing_is_lost_or_doubled])
+@pytest.mark.parametrize(
+    "check", [ON_SQLITE, ON_POSTGRES, LARGE_ON_SQLITE, LARGE_ON_POSTGRES, check_that_nothing_is_lost_or_doubled]
+)
 @settings(max_examples=700, suppress_health_check=list(HealthCheck))
 @given(script=long_scripts)
 def test_it_holds_for_many_long_scripts(check, script):

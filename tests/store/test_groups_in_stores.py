@@ -6,8 +6,10 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
@@ -16,10 +18,12 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import ConnectionFacts, Cursor, Selection
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.store.memory.store import MemoryStore
+from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite.store import SqliteStore
 
-NOW, SIZE = 1000, 4
+NOW, SIZE, FIRST_UNIT = 1000, 4, 1000
 GROUPS = [padded_id("g"), padded_id("h")]
+MSG_IDS = [padded_id("m"), padded_id("n")]
 CORREL_IDS = [bytes(24), padded_id("c")]
 FLAGS = [
     0,
@@ -44,7 +48,12 @@ puts = st.tuples(
     st.booleans(),  # in a unit of work
     st.sampled_from(CORREL_IDS),
 )
-others = st.tuples(st.sampled_from(["take", "remove", "commit", "backout", "crash"]), st.integers(0, 5))
+# In one unit of work, and of no group, so that its end can go slice by slice.
+alone = st.tuples(
+    *(st.just("put"), st.just(bytes(24)), st.just(1), st.just(0), st.just(0), st.integers(0, 1), st.booleans()),
+    *(st.sampled_from([0, 0, NOW]), st.booleans(), st.sampled_from(CORREL_IDS)),
+)
+others = st.tuples(st.sampled_from(["take", "remove", "commit", "backout", "slice", "crash"]), st.integers(0, 5))
 SELECTIONS = [
     Selection("Q", NOW, limit=limit, starts=starts, whole=whole, unit_id=unit_id, after=after)
     for (starts, whole), (unit_id, after, limit) in product(
@@ -72,6 +81,12 @@ SELECTIONS += [
         CORREL_IDS, (None, 1, 2), (Whole.NOTHING, Whole.GROUP), [(0, None), (1, Cursor(1, 2)), (0, Cursor(0, 1))]
     )
 ]
+SELECTIONS += [
+    Selection("Q", NOW, msg_id=padded_id("m"), correl_id=correl_id, unit_id=unit_id, after=after, limit=limit)
+    for correl_id, unit_id, (after, limit) in product((None, *CORREL_IDS), (0, 1), [(None, 100), (Cursor(0, 2), 1)])
+]
+SELECTIONS += [Selection("Q", NOW, at=Cursor(priority, number)) for priority, number in product((0, 1), (1, 3, 5))]
+SELECTIONS += [Selection("Q", NOW, oldest_from=lowest, counts_expired=counted) for lowest, counted in ((0, 9), (1, 1))]
 
 
 class House:
@@ -103,7 +118,7 @@ class House:
     def unit(self) -> None:
         if not self.in_unit:
             self.units += 1
-            self.apply(c.BeginUnit(1, 1, self.units, "c", NOW))
+            self.apply(c.BeginUnit(1, self.unit_id, self.units, "c", NOW))
             self.in_unit = True
 
     def put(self, group_id, seq, offset, flags, priority, persistent, expires, in_unit, correl_id=bytes(24)) -> None:
@@ -119,16 +134,25 @@ class House:
         self.places.add(place)
         if expires:
             self.expiring.add(place)
+        unit_id = self.unit_id * in_unit
         descriptor = MessageDescriptor(
-            group_id=group_id, msg_seq_number=seq, offset=offset, msg_flags=flags, correl_id=correl_id
+            msg_id=MSG_IDS[self.numbers % 2],
+            group_id=group_id,
+            msg_seq_number=seq,
+            offset=offset,
+            msg_flags=flags,
+            correl_id=correl_id,
         )
-        self.apply(
-            c.AddMessage("Q", self.numbers, priority, persistent, descriptor, b"d" * SIZE, expires, int(in_unit))
-        )
+        self.apply(c.AddMessage("Q", self.numbers, priority, persistent, descriptor, b"d" * SIZE, expires, unit_id))
+
+    @property
+    def unit_id(self) -> int:
+        """Each is used once."""
+        return FIRST_UNIT + self.units
 
     def end(self, outcome: UnitOutcome) -> None:
         if self.in_unit:
-            unit = self.stores[0].standing.units[1]
+            unit = self.stores[0].standing.units[self.unit_id]
             self.apply(c.EndUnit(unit, outcome, NOW))
             self.in_unit = False
 
@@ -141,13 +165,18 @@ class House:
                     self.unit()
                 own = {row.message.number for row in self.stores[0]._rows.all() if row.put_by}
                 if verb == "take":
-                    self.apply(c.TakeMessage(message, 1))
+                    self.apply(c.TakeMessage(message, self.unit_id))
                 elif message.number not in own:
                     self.apply(c.RemoveMessage(message))
         elif verb == "commit":
             self.end(UnitOutcome.COMMITTED)
         elif verb == "backout":
             self.end(UnitOutcome.BACKED_OUT)
+        elif verb == "slice":
+            if self.stores[1].has_leftovers:
+                self.stores[1].begin()
+                self.stores[1].remove_leftovers()
+                self.stores[1].end()
         else:
             self.stores[1].idle()  # what may wait is written, so that both lose the same
             self.stores[1].abandon()
@@ -155,6 +184,8 @@ class House:
             self.start()
 
     def found(self, selection: Selection):
+        if selection.unit_id:
+            selection = replace(selection, unit_id=self.unit_id + (not self.in_unit))
         first, second = (store.find(selection) for store in self.stores)
         assert first == second, selection
         return first
@@ -164,6 +195,18 @@ class House:
 @settings(max_examples=60)
 @example([("put", GROUPS[0], 2, 0, 0x18, 1, True, 0, False), ("put", GROUPS[0], 1, 0, 0x8, 0, True, 0, True)])
 def test_stores_find_the_same_in_groups(script):
+    play(script)
+
+
+@given(st.lists(puts | alone | alone | alone | others | others, min_size=6, max_size=24))
+@settings(max_examples=25)
+def test_stores_find_the_same_of_what_large_units_have_left(script):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Leftovers, "at_once", 1)
+        play(script)
+
+
+def play(script):
     with tempfile.TemporaryDirectory() as directory:
         house = House(Path(directory))
         for verb, *arguments in script:

@@ -73,6 +73,15 @@ class TestItsStart:
         sql(place(tmp_path), "DROP TABLE added")
         sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(before))
 
+    def test_version_1_gets_its_index_of_gets_in_get_order(self, world, tmp_path):
+        definition = "SELECT indexdef FROM pg_indexes WHERE indexname = 'message_taken_by' AND schemaname = %s"
+        wanted = sql(place(tmp_path), definition, place(tmp_path).schema)
+        sql(place(tmp_path), "DROP INDEX message_taken_by")
+        sql(place(tmp_path), "CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL")
+        sql(place(tmp_path), "UPDATE meta SET value = '1' WHERE key = 'schema_version'")
+        connect(place(tmp_path)).close()
+        assert sql(place(tmp_path), definition, place(tmp_path).schema) == wanted
+
     def test_two_that_start_at_once_make_one_schema(self):
         where = Place(shared().dsn, "made_at_once", accept_loss=True)
         failed: list[BaseException] = []

@@ -8,10 +8,11 @@ import apsw
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import ChangeRun, Explain, Get, ReadReserved, RecordRun, Reserve, Runs, StartRuns
+from trigmon.mq.calls import ChangeRun, Commit, Explain, Get, ReadReserved, RecordRun, Reserve, Runs, StartRuns
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.qmgr.manager import Retention
 from trigmon.store.port import StoreTooNew
+from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.checksums import ROWS
 
@@ -33,6 +34,7 @@ def schema_of(directory):
     return found
 
 
+OF_VERSION_7 = "CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL"
 # What version 6 did not have yet.
 BEFORE_SUMS = [
     "ALTER TABLE message DROP COLUMN header",
@@ -58,6 +60,28 @@ BEFORE_GROUPS = [
     "CREATE INDEX message_ready ON message (queue, priority DESC) WHERE put_by IS NULL AND taken_by IS NULL",
     "CREATE INDEX message_group ON message (queue, group_id) WHERE group_id IS NOT NULL",
 ]
+
+
+def test_version_7_gets_its_index_of_gets_in_get_order_and_what_its_large_units_left_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(Leftovers, "at_once", 1)
+    world = World("sqlite", tmp_path)
+    world.define("Q")
+    for _ in range(2):
+        world.put("Q", persistence=1)
+    handle = world.open("Q", OpenOption.INPUT_SHARED)
+    for _ in range(2):
+        world.did(Get(handle=handle, options=GetOption.SYNCPOINT, unit=1))
+    world.did(Commit(unit=1))
+    assert world.store.has_leftovers
+    world.qm.stop()
+    wanted = schema_of(tmp_path)
+    of_then = """UPDATE meta SET value = replace(value, '{"got": []}', '"got"'), sum = NULL WHERE key = 'leftovers'"""
+    set_back(tmp_path, 7, "DROP INDEX message_taken_by", OF_VERSION_7, of_then)
+    assert schema_of(tmp_path) != wanted
+    world = World("sqlite", tmp_path)
+    assert world.store._rows("SELECT count(*) FROM message") == [(0,)]
+    world.qm.stop()
+    assert schema_of(tmp_path) == wanted
 
 
 def test_version_6_gets_checksums_and_what_it_holds_is_served_without(tmp_path):

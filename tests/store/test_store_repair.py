@@ -16,6 +16,7 @@ from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_whole, register
 from trigmon.store.sqlite.connection import SCHEMA_VERSION
@@ -441,3 +442,18 @@ def test_a_damaged_record_of_ended_units_is_told_with_what_follows_from_it(world
         db.execute("INSERT OR REPLACE INTO meta VALUES ('leftovers', '{}', 1)")
     started(world)
     assert any("committed one had got may lie on their queues again" in each for each in world.said)
+
+
+def test_what_was_committed_is_kept_where_the_record_of_large_units_is_damaged(world, monkeypatch):
+    monkeypatch.setattr(Leftovers, "at_once", 1)
+    for body in (b"1", b"2", b"3"):
+        world.put("Q2", body, unit=1, persistence=1)
+    world.did(Commit(unit=1))
+    assert world.store.has_leftovers
+    db = stopped(world)
+    db.execute("UPDATE meta SET sum = sum + 1 WHERE key = 'leftovers'")
+    db.close()
+    started(world)
+    assert any("counts as committed" in text for text in world.said)
+    assert got(world, "Q2")[0][-3:] == [b"1", b"2", b"3"]
+    world.qm.stop()

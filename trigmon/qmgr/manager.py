@@ -220,11 +220,15 @@ class QueueManager:
         return self._scan.is_under_way or self._store.has_leftovers
 
     def scan(self) -> list[Answer]:
-        """Discards a slice of expired messages, from the queues to be looked through, and of what is to be removed."""
+        """Discards a slice of expired messages, from the queues to be looked through; first of what is left to do.
+
+        So a look meets every message that has expired, those also that a large unit has just made available.
+        """
         if self._store.has_leftovers:
             self._store.begin()
             self._store.remove_leftovers()
             self._store.end()
+            return []
         return self._scan.go_on(self, self.connect(_ITSELF)) if self._scan.is_under_way else []
 
     def expire(self) -> list[Answer]:

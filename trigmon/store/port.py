@@ -130,10 +130,10 @@ class Store(Protocol):
 
     @property
     def has_leftovers(self) -> bool:
-        """Whether rows are still to be removed that no call can meet any more."""
+        """Whether rows are still to be removed that no call can meet, or rewritten that a unit's end made available."""
 
     def remove_leftovers(self) -> None:
-        """In a turn: removes a slice of them."""
+        """In a turn: removes, or rewrites, a slice of them."""
 
     def idle(self) -> None:
         """Nothing is going on: time for upkeep."""

@@ -40,7 +40,7 @@ CREATE INDEX message_rests ON message (queue, priority DESC, id)
 CREATE INDEX message_expiring ON message (queue, expires_ms)
     WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;
 CREATE INDEX message_put_by ON message (put_by, queue, priority DESC, id) WHERE put_by IS NOT NULL;
-CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal, queue, priority DESC, id) WHERE taken_by IS NOT NULL;
 CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC, id);
 CREATE INDEX message_correl_id ON message (queue, correl_id, priority DESC, id) WHERE correl_id IS NOT NULL;
 CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset, priority DESC, id)

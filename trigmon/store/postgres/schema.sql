@@ -1,4 +1,4 @@
--- Version 1 of a queue manager's own schema. Its tables, and message, are those of the store in SQLite, row for row.
+-- Version 2 of a queue manager's own schema. Its tables, and message, are those of the store in SQLite, row for row.
 -- Every statement of the session finds them by its search path.
 
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text);

@@ -30,12 +30,14 @@ class Schema(NamedTuple):
         return 1 + len(self.migrations)
 
 
+_TAKEN_IN_GET_ORDER = """DROP INDEX message_taken_by;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal, queue, priority DESC, id) WHERE taken_by IS NOT NULL;"""
 OWN = Schema(
     "a queue manager",
     "schema_version",
     ("schema.sql", "member.sql", "message.sql"),
     ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation"),
-    {},
+    {1: _TAKEN_IN_GET_ORDER},
 )
 GROUP = Schema(
     "a queue-sharing group",

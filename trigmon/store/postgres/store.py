@@ -188,7 +188,7 @@ class PostgresStore(RowStore):
     def find(self, selection: Selection) -> Found:
         """See the port. The first of a queue are known ahead."""
         number = self._numbers.get(selection.q_name)
-        if number is None or self._messages.groups.has_groups(number):
+        if number is None or self._messages.groups.has_groups(number) or number in self._leftovers.available:
             return super().find(selection)
         found = self._known.found(selection, number, partial(self._look, selection, number))
         return super().find(selection) if found is None else found

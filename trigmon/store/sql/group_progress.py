@@ -71,6 +71,10 @@ class Groups:
         """Whether this queue has, or had since the start, messages of groups or segments."""
         return queue in self.queues
 
+    def has_any_of(self, unit_id: int) -> bool:
+        """Whether this unit of work has put or got messages of groups, or may have."""
+        return unit_id in self._units
+
     def came(self, queue: int, group_id: bytes, order: Order, place: Place, unit_id: int) -> None:
         """An item was put. In a unit of work nobody sees it before the commit."""
         self.queues.add(queue)

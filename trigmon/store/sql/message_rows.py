@@ -5,7 +5,7 @@ Queues are their numbers here, units of work and handles too, as the store that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 from zlib import crc32
 
@@ -17,6 +17,7 @@ from trigmon.rules.model.facts import StoredMessage, UnitFacts
 from trigmon.rules.model.group_completeness import START
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Groups
+from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -76,17 +77,20 @@ class Messages:
         self._execute(sql.SET_ASIDE, (message.number,))
         self.groups.set_aside(queue, message.number)
 
-    def end_unit(self, unit: UnitFacts, number: int, *, is_commit: bool, leaves: bool = False) -> None:
-        """What a unit of work put and got is settled; ``leaves``: but for what is to go, and what is held."""
+    def end_unit(self, unit: UnitFacts, number: int, *, is_commit: bool, left: Container[str] = ()) -> None:
+        """What a unit of work put and got is settled, but for what is left for later; then what is held is, too."""
         ends: tuple[str, ...]
         groups = self.groups.before_end(number, is_commit=is_commit)
         if is_commit:
-            ends = (sql.COMMIT_GETS if unit.gets and not leaves else "", sql.COMMIT_PUTS if unit.puts else "")
+            ends = (
+                sql.COMMIT_GETS if unit.gets and GOT not in left else "",
+                sql.COMMIT_PUTS if unit.puts and COMMITTED not in left else "",
+            )
         else:
             ends = (
-                sql.BACK_OUT_PUTS if unit.puts and not leaves else "",
-                sql.RELEASE_HELD if unit.held and not leaves else "",
-                sql.BACK_OUT_GETS if unit.gets else "",
+                sql.BACK_OUT_PUTS if unit.puts and PUT not in left else "",
+                sql.RELEASE_HELD if unit.held and PUT not in left else "",
+                sql.BACK_OUT_GETS if unit.gets and RETURNED not in left else "",
             )
         for statement in filter(None, ends):
             self._execute(statement, (number,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any
@@ -18,6 +18,7 @@ from trigmon.rules.model.group_completeness import START, Whole, has_message, re
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
+from trigmon.store.sql.leftovers import LOOKS
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[object, ...]]
@@ -33,7 +34,8 @@ class Look:
 
     ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
     ``has_own``: the unit of work has put to it. ``ahead``: what is available, in get order, where that is known without
-    a statement; for a selection of anything on a queue without groups.
+    a statement; for a selection of anything on a queue without groups. ``available``: the units of work that have made
+    more messages available, none of which is of a group, and what they had done to them.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Look:
         has_groups: bool,
         has_own: bool,
         ahead: Iterable[StoredMessage] | None = None,
+        available: Sequence[tuple[str, int]] = (),
     ) -> None:
         self._execute = execute
         self._locks = locks
@@ -54,6 +57,7 @@ class Look:
         self._kinds = _kinds(selection, has_groups, has_own)
         self._has_own = has_own
         self._ahead = ahead
+        self._available = available
         # What was found of a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
 
@@ -66,7 +70,7 @@ class Look:
         if self._selection.reserved_by:
             return self._reserved()
         picked = Picked(self._selection, self._locks, self._is_whole)
-        streams = self._streams()
+        streams = self._with_available(self._streams())
         if self._ahead is not None:
             _pick_known(self._ahead, picked)
         elif len(streams) == 1:
@@ -81,7 +85,10 @@ class Look:
         return self._gathered(found) if self._selection.gathers and found.messages else found
 
     def _expired(self) -> Found:
-        """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6)."""
+        """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6).
+
+        Looks of this kind begin when all is rewritten that units of work have made available.
+        """
         picked = Picked(self._selection, {}, self._is_whole)
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
         return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
@@ -110,7 +117,8 @@ class Look:
         selection = self._selection
         if not selection.counts_expired:
             return 0
-        with closing(self._rows([(sql.EXPIRED, (self._queue, selection.now))])) as rows:
+        streams = self._with_available([[(sql.EXPIRED, (self._queue, selection.now))]])
+        with closing(self._rows([statement for stream in streams for statement in stream])) as rows:
             return sum(1 for _ in islice(rows, selection.counts_expired))
 
     def _oldest(self) -> tuple[StoredMessage, ...]:
@@ -120,9 +128,12 @@ class Look:
             return ()
         firsts: list[StoredMessage] = []
         for priority in range(lowest_priority, 10):
-            for kind in self._kinds:
+            of_kinds: list[list[Statement]] = [
+                [(sql.FIND_FIRST_OF[kind], (self._queue, priority))] for kind in self._kinds
+            ]
+            for stream in self._with_available(of_kinds):
                 picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
-                self._pick([(sql.FIND_FIRST_OF[kind], (self._queue, priority))], picked)
+                self._pick(stream, picked)
                 firsts += picked.messages
         return tuple(sorted(firsts, key=lambda message: message.number)[:1])
 
@@ -161,6 +172,15 @@ class Look:
         if named is not None:
             return [self._behind(*named)]
         return [self._behind(*self._narrowed(kind)) for kind in self._kinds]
+
+    def _with_available(self, streams: list[list[Statement]]) -> list[list[Statement]]:
+        """The same looks, and those among what units of work have made available."""
+        return streams + [
+            [(LOOKS[what][statement], (queue, unit, *others)) for statement, (queue, *others) in stream]
+            for what, unit in self._available
+            for stream in streams
+            if all(statement in LOOKS[what] for statement, _ in stream)
+        ]
 
     def _narrowed(self, kind: str) -> tuple[str, tuple[object, ...]]:
         """A kind less what is seen not to fit without reading the message, and what its statement asks for."""

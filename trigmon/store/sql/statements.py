@@ -64,6 +64,26 @@ SELECT {COLUMNS} FROM message INDEXED BY message_expiring
 WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
 EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"
 
+# The same looks among what a large unit of work has put or got that has ended, and that is not rewritten yet: behind
+# the queue they ask for the unit. What is named by an id is found by the id's index, so the plus keeps the other out.
+_LOOKS = (FIND_FIRST, FIND_AFTER_SAME, FIND_AFTER_LOWER)
+_OF_UNIT = [each[k] for each in _LOOKS for k in ("plain", "plain alone")] + [FIND_FIRST_OF["plain"], EXPIRED]
+_BY_ID = [each[k] for each in _LOOKS for k in ("msg_id", "correl_id", "both ids")] + [FIND_AT]
+_UNSORTED = EXPIRED.rpartition(" ORDER BY ")[0]
+COMMITTED = {
+    **{find: find.replace("put_by IS NULL", "put_by = ?") for find in _OF_UNIT},
+    **{find: find.replace("put_by IS NULL", "+put_by = ?") for find in _BY_ID},
+    EXPIRED: _UNSORTED.replace("put_by IS NULL", "put_by = ?"),
+}
+_RAISED = COLUMNS.replace("backout_count", "backout_count + 1")
+_GOT = "taken_by = ? AND ordinal IS NULL"
+RETURNED = {
+    **{find: find.replace("taken_by IS NULL", _GOT).replace("BY ", "BY ordinal, ") for find in _OF_UNIT},
+    **{find: find.replace("taken_by IS NULL", "+taken_by = ?") for find in _BY_ID},
+    EXPIRED: _UNSORTED.replace("taken_by IS NULL", _GOT),
+}
+RETURNED = {find: of_unit.replace(COLUMNS, _RAISED, 1) for find, of_unit in RETURNED.items()}
+
 # A group as one who looks finds it: what is committed, and what his own unit put.
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
 GROUP_FROM = f"""
@@ -97,6 +117,14 @@ BACK_OUT_PUTS = "DELETE FROM message WHERE put_by = ? AND held < 2"
 BACK_OUT_GETS = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by = ?"
 RELEASE_HELD = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ?"
 RELEASE_HELD_ON = "UPDATE message SET put_by = NULL, held = 0 WHERE put_by = ? AND queue = ? AND held = 2"
+COMMIT_PUT = "UPDATE message SET put_by = NULL, held = 0 WHERE id = ? AND put_by = ?"
+RETURN_GET = "UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE id = ? AND taken_by = ?"
+COMMIT_SLICE_OF_PUTS = """
+UPDATE message SET put_by = NULL, held = 0
+WHERE id IN (SELECT id FROM message WHERE put_by = ? ORDER BY queue LIMIT ?) RETURNING id"""
+RETURN_SLICE_OF_GETS = """
+UPDATE message SET taken_by = NULL, backout_count = backout_count + 1
+WHERE id IN (SELECT id FROM message WHERE taken_by = ? ORDER BY ordinal LIMIT ?) RETURNING id"""
 CLEAR_SLICE_OF_GETS = """
 DELETE FROM message WHERE id IN (SELECT id FROM message WHERE taken_by = ? ORDER BY ordinal LIMIT ?) RETURNING id"""
 CLEAR_SLICE_OF_PUTS = """

@@ -21,7 +21,7 @@ from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.leftovers import AT_ONCE, Leftovers
+from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED, Leftovers
 from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, LEDGER_WRITES, Ledger
 from trigmon.store.sql.select import Look
@@ -174,6 +174,7 @@ class RowStore(BaseStore):
             has_groups=self._messages.groups.has_groups(number),
             has_own=bool(selection.unit_id) and self._has_own(selection),
             ahead=ahead,
+            available=self._leftovers.available.get(number, ()),
         )
 
     def _ended(self, reservation: int) -> Reservation | None:
@@ -212,6 +213,7 @@ class RowStore(BaseStore):
         self._messages.add(change, self._numbers[change.q_name], change.number, change.unit_id)
 
     def _take(self, change: c.TakeMessage) -> None:
+        self._rewrite(change.message)
         self._messages.take(change.message, self._numbers[change.message.q_name], change.unit_id)
 
     def _carry_over(self, change: c.CarryOver) -> None:
@@ -223,7 +225,13 @@ class RowStore(BaseStore):
     def _set_aside(self, change: c.SetAside) -> None:
         self._messages.set_aside(change.message, self._numbers[change.message.q_name])
 
+    def _rewrite(self, message: StoredMessage) -> None:
+        if self._leftovers.available:
+            self._leftovers.rewrite(self._numbers[message.q_name], message.number)
+
     def _reserve_messages(self, change: c.ReserveMessages) -> None:
+        for message in change.messages:
+            self._rewrite(message)
         self._mark_reserved(change.reservation, change.first, [message.number for message in change.messages])
         queue = self._numbers[change.messages[0].q_name]
         for message in change.messages if self._messages.groups.has_groups(queue) else ():
@@ -283,17 +291,32 @@ class RowStore(BaseStore):
         unit = change.unit
         if not change.is_decided:
             is_commit = change.outcome is UnitOutcome.COMMITTED
-            leaves = sum((unit.gets if is_commit else unit.puts).values()) > AT_ONCE
-            self._messages.end_unit(unit, unit.unit_id, is_commit=is_commit, leaves=leaves)
-            if leaves:
-                self._leave(unit, is_commit=is_commit)
+            left = self._left_of(unit, is_commit=is_commit)
+            self._messages.end_unit(unit, unit.unit_id, is_commit=is_commit, left=left)
+            if left:
+                self._leave(unit, left)
         self._record(unit.client_id, unit.number, change.outcome, change.now)
 
-    def _leave(self, unit: UnitFacts, *, is_commit: bool) -> None:
-        """What nobody sees behind the unit's end goes later, but for what a backout releases."""
-        for name in set() if is_commit else {held.q_name for held in unit.held if held.on_backout}:
+    def _left_of(self, unit: UnitFacts, *, is_commit: bool) -> dict[str, list[int]]:
+        """What of a unit's end is so much that it is left for later, each with the queues on which it is available.
+
+        How far a group is there is kept on its first item, so messages of groups become available all at once.
+        """
+        left: dict[str, list[int]] = {}
+        goes, stays = (unit.gets, unit.puts) if is_commit else (unit.puts, unit.gets)
+        has_groups = self._messages.groups.has_any_of(unit.unit_id)
+        if sum(stays.values()) > self._leftovers.at_once and not has_groups and self._leftovers.has_room:
+            names = {q_name for q_name, _ in stays}
+            left[COMMITTED if is_commit else RETURNED] = [self._numbers[name] for name in names & self._numbers.keys()]
+        if sum(goes.values()) > self._leftovers.at_once:
+            left[GOT if is_commit else PUT] = []
+        return left
+
+    def _leave(self, unit: UnitFacts, left: dict[str, list[int]]) -> None:
+        """Leaves it for later, but for what a backout releases."""
+        for name in {held.q_name for held in unit.held if held.on_backout} if PUT in left else set():
             self._execute(sql.RELEASE_HELD_ON, (unit.unit_id, self._numbers[name]))
-        self._leftovers.of_unit(unit.unit_id, is_commit=is_commit)
+        self._leftovers.of_unit(unit.unit_id, left)
 
     def _skip_unit(self, change: c.SkipUnit) -> None:
         self._record(change.client_id, change.number, change.outcome, change.now)

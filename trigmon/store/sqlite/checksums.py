@@ -90,6 +90,10 @@ SUMMED = {
     sql.RELEASE_HELD: _set("put_by = ?", **_LEFT),
     sql.RELEASE_HELD_ON: _set("put_by = ? AND queue = ? AND held = 2", **_LEFT),
     sql.BACK_OUT_GETS: _set("taken_by = ?", **_BACK),
+    sql.COMMIT_PUT: _set("id = ? AND put_by = ?", **_LEFT),
+    sql.RETURN_GET: _set("id = ? AND taken_by = ?", **_BACK),
+    sql.COMMIT_SLICE_OF_PUTS: _set(sql.COMMIT_SLICE_OF_PUTS.partition("WHERE")[2], **_LEFT),
+    sql.RETURN_SLICE_OF_GETS: _set(sql.RETURN_SLICE_OF_GETS.partition("WHERE")[2], **_BACK),
     sql.RECOVER_GETS: _set("taken_by IS NOT NULL AND ordinal IS NULL", **_BACK),
     sql.SET_WHOLE: _set("id = ?3", head="?1", whole="?2"),
     sql.RESERVE_MESSAGE: _set("id = ?3", taken_by="?1", ordinal="?2"),
@@ -99,15 +103,16 @@ SUMMED = {
 SUMMED[sql.SET_WHOLE_OF] = _set(sql.SET_WHOLE_OF.partition("WHERE")[2], head="?1", whole="?2")
 """The store's statements on messages by those that keep, or look at, the sum."""
 
-_CHECKED = sql.COLUMNS.replace("checksum", f"CASE WHEN {IS_RIGHT} THEN checksum ELSE -1 END")
+_CHECKED = f" CASE WHEN {IS_RIGHT} THEN checksum ELSE -1 END"
 
 
 def _looks(statements: Iterable[str]) -> dict[str, str]:
-    return {statement: statement.replace(sql.COLUMNS, _CHECKED, 1) for statement in statements}
+    return {statement: statement.replace(" checksum", _CHECKED, 1) for statement in statements}
 
 
 for _name in ("FIND_FIRST", "FIND_FIRST_OF", "FIND_AFTER_SAME", "FIND_AFTER_LOWER"):
     SUMMED |= _looks(getattr(sql, _name).values())
+SUMMED |= _looks((*sql.COMMITTED.values(), *sql.RETURNED.values()))
 SUMMED |= _looks((sql.FIND_AT, sql.FIND_ITEM, sql.FIND_OWN, sql.FIND_EXPIRED, sql.SEGMENTS, sql.RESERVED))
 
 # -- the other tables -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from trigmon.store.sqlite.checksums import ROWS, register
 from trigmon.store.sqlite.file_modes import keep_others_out
 from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 # What leads from each version to the next; a new database begins with the last.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
@@ -70,6 +70,8 @@ CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;"""
     # What is there has no checksum of this kind until it is written again: a start does not read all of a large store.
     6: "ALTER TABLE message ADD COLUMN header INTEGER;\n"
     + "\n".join(f"ALTER TABLE {table} ADD COLUMN sum INTEGER;" for table in ROWS),
+    7: """DROP INDEX message_taken_by;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal, queue, priority DESC) WHERE taken_by IS NOT NULL;""",
 }
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)

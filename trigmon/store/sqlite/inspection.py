@@ -16,6 +16,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import Inhibit
 from trigmon.store.base import ID_BLOCK
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.leftovers import KEY
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_right, is_whole
 
 Tell = Callable[[str], None]
@@ -165,6 +166,7 @@ def settle(db: apsw.Connection, tell: Tell, damaged: set[str]) -> None:
     """What follows from rows that are gone, table by table."""
     if "meta" in damaged:
         _set_next_id(db)
+        _keep_puts(db, tell)
     if damaged & {"object", "queue"}:
         _name_queues(db, tell, may_lack_definition="object" in damaged)
     if "reservation" in damaged:
@@ -181,6 +183,19 @@ SELECT max(coalesce((SELECT max(id) FROM message), 0), coalesce((SELECT max(put_
     rows: list[tuple[int]] = list(db.execute(highest))
     last = rows[0][0]
     db.execute(SUMMED[sql.SET_META], ("next_id", str(last + 2 * ID_BLOCK)))
+
+
+def _keep_puts(db: apsw.Connection, tell: Tell) -> None:
+    """Where it is lost which units of work have ended, what they had put stays: rather too much than too little.
+
+    Units that are committed without their rows being rewritten have put no messages of groups.
+    """
+    if db.execute(sql.GET_META, (KEY,)).fetchall():
+        return
+    units = "SELECT put_by FROM message WHERE put_by IS NOT NULL GROUP BY put_by HAVING count(group_id) = 0"
+    for (unit,) in list(db.execute(units)):
+        tell(f"whether unit of work {unit} was committed is lost: what it has put counts as committed")
+        db.execute(SUMMED[sql.COMMIT_PUTS], (unit,))
 
 
 def _name_queues(db: apsw.Connection, tell: Tell, *, may_lack_definition: bool) -> None:

@@ -1,4 +1,4 @@
--- Version 7. A row's ``sum`` is the CRC-32 of what it says; of a row of an earlier version it is NULL.
+-- Version 8. A row's ``sum`` is the CRC-32 of what it says; of a row of an earlier version it is NULL.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value, sum INTEGER) WITHOUT ROWID;
 
@@ -49,7 +49,7 @@ CREATE INDEX message_rests ON message (queue, priority DESC)
 CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
     WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;
 CREATE INDEX message_put_by ON message (put_by, queue, taken_by, priority DESC) WHERE put_by IS NOT NULL;
-CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL;
+CREATE INDEX message_taken_by ON message (taken_by, ordinal, queue, priority DESC) WHERE taken_by IS NOT NULL;
 CREATE INDEX message_msg_id ON message (queue, msg_id, priority DESC);
 CREATE INDEX message_correl_id ON message (queue, correl_id, priority DESC) WHERE correl_id IS NOT NULL;
 CREATE INDEX message_group ON message (queue, group_id, msg_seq_number, msg_offset, priority DESC)

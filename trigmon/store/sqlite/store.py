@@ -317,6 +317,10 @@ class SqliteStore(RowStore):
         """
         try:
             found = super().find(selection)
+            if found.damaged and self._leftovers.available:
+                self._will_write()
+                for each in found.damaged:
+                    self._rewrite(each)
             if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
                 return found
         except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:
