@@ -82,12 +82,13 @@ def page(address, path="/api/v1/applications", headers=None):
     return 0
 
 
-def listeners(session):
-    """The (address, port) on which processes of this session listen."""
+def listeners(session, program=""):
+    """The (address, port) on which processes of this session listen; only those whose executable is named so."""
     ours = set()
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):
-            if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
+            is_meant = entry.name.isdigit() and (entry / "exe").readlink().name.startswith(program)
+            if is_meant and os.getsid(int(entry.name)) == session:
                 ours |= {str(each.readlink()) for each in (entry / "fd").iterdir()}
     found = set()
     for table in ("tcp", "tcp6"):

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.launch.inherited import inherited
-from trigmon.launch.spark import archive, direct, page
+from trigmon.launch.spark import archive, direct, page, sockets
 from trigmon.launch.spark.archive import Archives, Note
 from trigmon.launch.spark.java import Java
 from trigmon.mq.attributes import Process
@@ -105,7 +105,7 @@ def _made(workshop: Path, home: Path, java: Java, time_limit_s: float) -> Path:
     training = Path(__file__).parents[2] / "spark" / "training.py"
     settings = [word for key, value in _SETTINGS.items() for word in ("--conf", f"{key}={value}")]
     page.write(workshop / "page", page.new_key())
-    settings += page.options(workshop / "page", home, {})
+    settings += [*page.options(workshop / "page", home, {}), *sockets.options(workshop / "s", {})]
     trained = direct.command(home, java, _PROCESS, {}, archive.making(file, java))
     _run([*trained, *settings, str(training)], workshop, home, java, time_limit_s)
     if not file.is_file():
