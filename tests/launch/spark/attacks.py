@@ -89,7 +89,9 @@ def listeners(session, program=""):
         with suppress(OSError, ValueError, IndexError):
             is_meant = entry.name.isdigit() and (entry / "exe").readlink().name.startswith(program)
             if is_meant and os.getsid(int(entry.name)) == session:
-                ours |= {str(each.readlink()) for each in (entry / "fd").iterdir()}
+                for each in (entry / "fd").iterdir():
+                    with suppress(FileNotFoundError):  # closed meanwhile
+                        ours.add(str(each.readlink()))
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:

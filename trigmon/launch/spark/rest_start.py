@@ -24,6 +24,7 @@ from trigmon.launch.grants import Grants
 from trigmon.launch.port import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
 from trigmon.launch.spark import command, journal, rest
 from trigmon.mq.enums import SparkDeployMode
+from trigmon.rules import spark_ports
 
 KILL_S = 30
 """How long a driver is tried to be killed whose supervisor was killed before it could."""
@@ -82,7 +83,12 @@ def supervised(order: Order) -> tuple[list[str], list[str]]:
 def _properties(order: Order, settings: dict[str, str], master: str) -> dict[str, str]:
     """What the worker must know before it starts the driver's JVM; the rest SparkSubmit reads in its arguments."""
     process = order.process
-    said = {key: value for key, value in settings.items() if key.startswith("spark.driver.")}
+    # The worker's wrapper of the driver has a port of its own, and asks who speaks to it only where it is told here.
+    said = {
+        key: value
+        for key, value in settings.items()
+        if key.startswith("spark.driver.") or key == spark_ports.AUTHENTICATE
+    }
     name = words.filled([process.spark_name], order)[0] if process.spark_name else Path(command.program(order)).name
     said |= {"spark.app.name": name, "spark.master": master}
     if process.spark_driver_memory:
