@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -82,9 +83,11 @@ def driver(tmp_path):
     yield start
     for each in reversed(begun):
         if isinstance(each, Cluster):
+            for process in each.begun:
+                os.killpg(process.pid, signal.SIGKILL)  # a driver's Python is of a thread of its Java machine
             each.close()
         else:
-            end_session(each, 9)
+            end_session(each, signal.SIGKILL)
             each.wait()
 
 
