@@ -11,7 +11,7 @@ from trigmon.rules.runs.spark_ports import closing, is_local, is_loopback, open_
 OPEN = "spark.driver.host=10.0.0.1"
 
 
-@pytest.mark.parametrize("master", ["", "local", "local[2]", "local[*]", "local[*, 3]"])
+@pytest.mark.parametrize("master", ["", "local", "local[2]", "local[*]", "local[*, 3]", "local-cluster[1,1,1024]"])
 def test_a_driver_that_needs_no_other_machine_is_closed(master):
     assert is_local(master)
     assert closing(master, {}) == {
@@ -21,7 +21,7 @@ def test_a_driver_that_needs_no_other_machine_is_closed(master):
     }
 
 
-@pytest.mark.parametrize("master", ["spark://m:7077", "yarn", "k8s://https://k", "local-cluster[1,1,1024]"])
+@pytest.mark.parametrize("master", ["spark://m:7077", "yarn", "k8s://https://k"])
 def test_a_driver_of_a_cluster_is_as_its_definition_says(master):
     assert not is_local(master)
     assert closing(master, {}) == {}

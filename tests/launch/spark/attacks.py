@@ -82,13 +82,16 @@ def page(address, path="/api/v1/applications", headers=None):
     return 0
 
 
-def listeners(session):
-    """The (address, port) on which processes of this session listen."""
+def listeners(session, program=""):
+    """The (address, port) on which processes of this session listen; only those whose executable is named so."""
     ours = set()
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):
-            if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
-                ours |= {str(each.readlink()) for each in (entry / "fd").iterdir()}
+            is_meant = entry.name.isdigit() and (entry / "exe").readlink().name.startswith(program)
+            if is_meant and os.getsid(int(entry.name)) == session:
+                for each in (entry / "fd").iterdir():
+                    with suppress(FileNotFoundError):  # closed meanwhile
+                        ours.add(str(each.readlink()))
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:

@@ -10,13 +10,14 @@ import sys
 import tempfile
 import uuid
 import zipfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.launch.conftest import make_order
-from tests.launch.spark.attacks import fetched, hears, listeners, page, uploads_a_block
+from tests.launch.spark.attacks import fetched, listeners, page
+from tests.launch.spark.attempts import PAGES, all_at_once, broken_into, read
 from tests.launch.spark.homes import REAL, linked
 from tests.spark.clusters import QUICK
 from tests.spark.connect_server import ConnectServer
@@ -40,14 +41,15 @@ import sys, time
 from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.getOrCreate()
-spark.sparkContext.parallelize([1], 1).map(lambda one: one + 1).collect()
+total = spark.sparkContext.accumulator(0)
+spark.sparkContext.parallelize([1], 1).foreach(total.add)
+assert total.value == 1
 loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
 assert len(sys.argv) == 1 or loader.getResource(sys.argv[1]) is not None
 print("ready", flush=True)
 time.sleep(600)
 """
 QUIET = f"spark.log.level=WARN 'spark.driver.extraJavaOptions={QUICK}'"
-PAGES = ("/", "/environment/", "/connect/", "/executors/threadDump/?executorId=driver", "/api/v1/applications")
 OPEN = "spark.authenticate=false spark.driver.host=127.0.0.1 spark.driver.bindAddress=0.0.0.0 spark.ui.filters="
 
 
@@ -92,30 +94,51 @@ class Cold:
 
 
 class Maker:
-    """The Java machine that makes an archive of classes; the job that it runs is stopped in the middle."""
+    """The Java machine that makes an archive of classes; its job does not go on once its ports are there."""
 
     def __init__(self, directory):
+        held = directory / "held"
+        (directory / "hold.py").write_text(HOLD.format(held=str(held)))
+        python = directory / "python"
+        python.write_text(AS_PYTHON.format(python=sys.executable, hold=directory / "hold.py"))
+        python.chmod(0o755)
         code = "import sys; from pathlib import Path; from trigmon.launch.spark.cold import make_archive as it; "
         code += "from trigmon.launch.spark.cold.class_archive import Archives; "
         code += "from trigmon.launch.spark.cold.java import find_java; "
+        code += "sys.executable = sys.argv[3]; "
         code += "it.make(Archives(Path(sys.argv[1])), Path(sys.argv[2]), find_java(Path(sys.argv[1])))"
-        argv = [sys.executable, "-c", code, str(directory), str(REAL)]
+        argv = [sys.executable, "-c", code, str(directory), str(REAL), str(python)]
         self.process = subprocess.Popen(argv, start_new_session=True)
-        job = until(self._job, READY_S)
-        self.session = os.getsid(job)
-        until(lambda: len(listeners(self.session)) >= 4 or not Path(f"/proc/{job}").exists(), READY_S)
-        os.kill(job, signal.SIGSTOP)
-
-    def _job(self):
-        for job in (each for java in children(self.process.pid) for each in children(java)):
-            with suppress(OSError):  # it was another one, and has gone
-                if "training.py" in Path(f"/proc/{job}/cmdline").read_text():
-                    return job
-        return 0
+        until(lambda: held.is_file() or self.process.poll() is not None, READY_S)
+        self.session = int(held.read_text())
 
     def end(self):
         os.killpg(self.session, signal.SIGKILL)
         self.process.wait()
+
+
+AS_PYTHON = """\
+#!/bin/sh
+case "$1" in */training.py) exec {python} {hold} "$@" ;; esac
+exec {python} "$@"
+"""
+HOLD = """\
+import os, pathlib, runpy, sys, time
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSourceRegistration
+
+def hold(self, source):
+    total = SparkSession.getActiveSession().sparkContext.accumulator(0)
+    SparkSession.getActiveSession().sparkContext.parallelize([1], 1).foreach(total.add)
+    written = pathlib.Path({held!r} + ".new")
+    written.write_text(str(os.getsid(0)))
+    written.rename({held!r})
+    time.sleep(600)
+
+DataSourceRegistration.register = hold
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 class Warm:
@@ -129,15 +152,6 @@ class Warm:
         self.server.kill()
 
 
-def children(pid):
-    """Of all threads: a Java machine starts processes from whichever is at it."""
-    found = []
-    for task in Path("/proc").glob(f"{pid}/task/*/children"):
-        with suppress(OSError):
-            found += map(int, task.read_text().split())
-    return found
-
-
 def by_spark_submit(directory):
     """A Spark with a conf directory, which is left to its own spark-submit."""
     home = linked(directory / "spark")
@@ -146,13 +160,27 @@ def by_spark_submit(directory):
     return Cold(directory, spark_environment=f"SPARK_HOME={home}")
 
 
+def with_a_jar(directory):
+    """Whose job has a jar, which Spark would hand out by its name."""
+    with zipfile.ZipFile(directory / "own.jar", "w") as jar:
+        jar.writestr("found.txt", "in the jar")
+    return Cold(directory, argument="found.txt", spark_jars="own.jar", spark_master="local[2]")
+
+
 KINDS = {
-    "cold": Cold,
+    "cold": with_a_jar,
     "short": lambda directory: Cold(directory, spark_short=SparkShort.YES),
+    "executors beside it": lambda directory: Cold(
+        directory, "spark.executor.memory=600m", spark_master="local-cluster[1,1,600]"
+    ),
     "by spark-submit": by_spark_submit,
     "warm": Warm,
     "an archive's maker": Maker,
 }
+
+
+KEPT = ("cold", "warm")
+"""Kinds that more than one test looks at, each started once."""
 
 
 @contextmanager
@@ -164,50 +192,52 @@ def running(make, directory, *given):
         made.end()
 
 
-def broken_into(session):
-    """What a stranger achieved at any port."""
-    ports = {port for _, port in listeners(session)}
-    assert len(ports) >= 2, "Spark listens for RPC and for blocks at least"
-
-    def attack():
-        attacks = {each.__name__: each for each in (uploads_a_block, hears)}
-        return {name for name, each in attacks.items() for port in ports if each(("127.0.0.1", port))}
-
-    return as_nobody(attack)
+@pytest.fixture
+def place():
+    """A directory with a name as short as a monitor's: that of a socket is limited."""
+    with tempfile.TemporaryDirectory(prefix="trigmon-") as directory:
+        yield Path(directory)
 
 
-def read(session):
-    """The pages that a stranger may read at any port."""
-    addresses = [("127.0.0.1", port) for _, port in listeners(session)]
+@pytest.fixture(scope="module")
+def kept():
+    """Starts one of :data:`KEPT`."""
+    with ExitStack() as until_end:
 
-    def attack():
-        speaking = [address for address in addresses if page(address)]
-        return {path for path in PAGES for address in speaking if page(address, path) in (200, 302)}
+        def started(kind):
+            if kind not in found:
+                directory = until_end.enter_context(tempfile.TemporaryDirectory(prefix="trigmon-"))
+                found[kind] = until_end.enter_context(running(KINDS[kind], Path(directory)))
+            return found[kind]
 
-    return as_nobody(attack)
-
-
-# A cold driver's silent ports are waited for, two minutes in all: one way of starting it is looked at every day. A
-# maker's job may have ended before it is stopped.
-_SELDOM = ("short", "by spark-submit", "an archive's maker")
+        found = {}
+        yield started
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in _SELDOM else []) for kind in KINDS]
-)
-def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, tmp_path):
-    with running(KINDS[kind], tmp_path) as spark:
-        addresses = {address for address, _ in listeners(spark.session)}
-        assert all(map(is_loopback, addresses)), addresses
-        assert broken_into(spark.session) == set()
-        assert read(spark.session) == set()
+@pytest.fixture
+def warm(kept):
+    return kept("warm")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, kept, place):
+    with nullcontext(kept(kind)) if kind in KEPT else running(KINDS[kind], place) as spark:
+        _is_closed(spark)
+
+
+def _is_closed(spark):
+    addresses = {address for address, _ in listeners(spark.session)}
+    assert all(map(is_loopback, addresses)), addresses
+    assert broken_into(spark.session) == set()
+    assert read(spark.session) == set()
+    assert listeners(spark.session, "python") == set()
 
 
 @pytest.mark.parametrize(
     ("make", "said"), [pytest.param(Cold, (OPEN,), marks=pytest.mark.slow), (Warm, tuple(OPEN.split()))]
 )
-def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, said, tmp_path):
-    with running(make, tmp_path, *said) as spark:
+def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, said, place):
+    with running(make, place, *said) as spark:
         assert not all(is_loopback(address) for address, _ in listeners(spark.session))
         assert broken_into(spark.session) == {"uploads_a_block", "hears"}
         assert "/environment/" in read(spark.session)
@@ -223,12 +253,6 @@ spark.range(1).collect()
 print("ready", flush=True)
 time.sleep(600)
 """
-
-
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory):
-    with running(Warm, tmp_path_factory.mktemp("warm")) as server:
-        yield server
 
 
 def test_without_the_token_of_a_warm_server_nobody_is_heard_by_it(warm):
@@ -265,17 +289,17 @@ def test_a_sessions_file_is_found_by_nobody_who_knows_its_session_and_its_name(w
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as client:
         try:
             assert client.stdout.readline() == "ready\n"
-            (kept,) = (
+            (stored,) = (
                 each for each in Path(tempfile.gettempdir()).glob("artifacts-*/*/files/*") if each.name == file.name
             )
-            name = kept.relative_to(kept.parents[2])
+            name = stored.relative_to(stored.parents[2])
             assert not any(session in part for part in name.parts)
             assert uuid.UUID(name.parts[0]).version == 4
             ports = {port for _, port in listeners(warm.session)}
             guesses = [
                 f"{each}/{file.name}" for each in (f"/artifacts/{session}/files", "/artifacts/files", "/files", "/jars")
             ]
-            guesses += ["/artifacts/../../../log", "/artifacts", "/artifacts/", str(kept)]
+            guesses += ["/artifacts/../../../log", "/artifacts", "/artifacts/", str(stored)]
 
             def attack(names):
                 return {each for each in names for port in ports if fetched(("127.0.0.1", port), each) is not None}
@@ -284,19 +308,12 @@ def test_a_sessions_file_is_found_by_nobody_who_knows_its_session_and_its_name(w
             assert as_nobody(lambda: attack([f"/artifacts/{name}"])) == {f"/artifacts/{name}"}
             assert name.parts[0] not in Path(f"/proc/{warm.session}/cmdline").read_text()
             with pytest.raises(PermissionError):
-                as_nobody(lambda: list(kept.parents[2].iterdir()))
+                as_nobody(lambda: list(stored.parents[2].iterdir()))
         finally:
             client.kill()
 
 
-def test_a_local_drivers_jar_is_handed_to_nobody_and_its_page_to_the_monitor_alone(tmp_path):
-    with zipfile.ZipFile(tmp_path / "own.jar", "w") as jar:
-        jar.writestr("found.txt", "in the jar")
-    spark = Cold(tmp_path, argument="found.txt", spark_jars="own.jar", spark_master="local[2]")
-    try:
-        ports = {port for _, port in listeners(spark.session)}
-        assert as_nobody(lambda: [fetched(("127.0.0.1", port), "/jars/own.jar") for port in ports]) == [None] * len(
-            ports
-        )
-    finally:
-        spark.end()
+def test_a_local_drivers_jar_is_handed_to_nobody(kept):
+    addresses = [("127.0.0.1", port) for _, port in listeners(kept("cold").session)]
+    tried = as_nobody(lambda: all_at_once(fetched, addresses, ["/jars/own.jar"]))
+    assert {data for _, data in tried} == {None}

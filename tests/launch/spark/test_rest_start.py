@@ -52,7 +52,7 @@ def test_a_master_without_a_host_is_refused(master):
 def test_the_driver_is_told_what_spark_submit_would_be_and_its_jvm_what_comes_before(job):
     options, there = supervised(
         job(
-            spark_conf="spark.driver.host=h spark.sql.ansi.enabled=true",
+            spark_conf="spark.driver.host=h spark.authenticate=true spark.sql.ansi.enabled=true",
             spark_driver_memory="1g",
             spark_driver_cores=2,
             spark_executor_memory="2g",
@@ -65,6 +65,7 @@ def test_the_driver_is_told_what_spark_submit_would_be_and_its_jvm_what_comes_be
     properties = [value for name, value in itertools.pairwise(options) if name == "--property"]
     assert sorted(properties) == [
         "spark.app.name=load ORDERS",
+        "spark.authenticate=true",
         "spark.driver.cores=2",
         "spark.driver.host=h",
         "spark.driver.memory=1g",

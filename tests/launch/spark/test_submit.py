@@ -225,7 +225,7 @@ def _is_closed(plan):
     return bool(at)
 
 
-@pytest.mark.parametrize("master", ["", "local", "local[*]", "local[4,2]"])
+@pytest.mark.parametrize("master", ["", "local", "local[*]", "local[4,2]", "local-cluster[1,1,1024]"])
 def test_a_driver_of_this_machine_alone_is_closed_to_strangers(job, place, master, tmp_path):
     assert _is_closed(SparkSubmitLauncher(tmp_path).plan(job(spark_master=master, **place)))
 
@@ -236,7 +236,6 @@ def test_a_driver_of_this_machine_alone_is_closed_to_strangers(job, place, maste
         {"spark_master": "spark://m:7077"},
         {"spark_master": "yarn", "spark_deploy_mode": "cluster"},
         {"spark_conf": "spark.master=k8s://https://k"},
-        {"spark_master": "local-cluster[1,1,1024]"},
     ],
 )
 def test_a_driver_of_a_cluster_is_reached_by_it(job, place, said, tmp_path):

@@ -25,11 +25,11 @@ ADDRESSES = ("spark.driver.host", "spark.driver.bindAddress")
 PAGE_ADDRESS = "SPARK_LOCAL_IP"
 """The variable that says where the driver's page listens; no setting does."""
 
-_LOCAL = re.compile(r"local(\[.*\])?")
+_LOCAL = re.compile(r"local(-cluster)?(\[.*\])?")
 
 
 def is_local(master: str) -> bool:
-    """Whether all of Spark with this master is one Java machine; blank is Spark's default, ``local[*]``."""
+    """Whether all of Spark with this master is on this machine; blank is Spark's default, ``local[*]``."""
     return not master or bool(_LOCAL.fullmatch(master))
 
 

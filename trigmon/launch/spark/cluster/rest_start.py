@@ -27,6 +27,7 @@ from trigmon.launch.spark.cluster import driver_journal
 from trigmon.launch.spark.cluster import rest_api as rest
 from trigmon.launch.spark.cold import command
 from trigmon.mq.enums import SparkDeployMode
+from trigmon.rules.runs import spark_ports
 
 KILL_S = 30
 """How long a driver is tried to be killed whose supervisor was killed before it could."""
@@ -85,14 +86,19 @@ def supervised(order: Order) -> tuple[list[str], list[str]]:
 def _properties(order: Order, settings: dict[str, str], master: str) -> dict[str, str]:
     """What the worker must know before it starts the driver's JVM; the rest SparkSubmit reads in its arguments."""
     process = order.process
-    said = {key: value for key, value in settings.items() if key.startswith("spark.driver.")}
+    # The worker's wrapper of the driver has a port of its own, and authenticates only if its own JVM is configured so.
+    properties = {
+        key: value
+        for key, value in settings.items()
+        if key.startswith("spark.driver.") or key == spark_ports.AUTHENTICATE
+    }
     name = arguments.filled([process.spark_name], order)[0] if process.spark_name else Path(command.program(order)).name
-    said |= {"spark.app.name": name, "spark.master": master}
+    properties |= {"spark.app.name": name, "spark.master": master}
     if process.spark_driver_memory:
-        said["spark.driver.memory"] = process.spark_driver_memory
+        properties["spark.driver.memory"] = process.spark_driver_memory
     if process.spark_driver_cores:
-        said["spark.driver.cores"] = str(process.spark_driver_cores)
-    return said
+        properties["spark.driver.cores"] = str(process.spark_driver_cores)
+    return properties
 
 
 class SparkRestLauncher:

@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.launch.environment import inherited
+from trigmon.launch.spark import sockets
 from trigmon.launch.spark.cold import class_archive, java_command, web_page
 from trigmon.launch.spark.cold.class_archive import Archives, Note
 from trigmon.launch.spark.cold.java import Java
@@ -105,7 +106,7 @@ def _made(workshop: Path, home: Path, java: Java, time_limit_s: float) -> Path:
     training = Path(__file__).parents[2] / "spark" / "training.py"
     settings = [word for key, value in _SETTINGS.items() for word in ("--conf", f"{key}={value}")]
     web_page.write(workshop / "page", web_page.new_key())
-    settings += web_page.options(workshop / "page", home, {})
+    settings += [*web_page.options(workshop / "page", home, {}), *sockets.options(workshop / "s", {})]
     trained = java_command.command(home, java, _PROCESS, {}, class_archive.making(file, java))
     _run([*trained, *settings, str(training)], workshop, home, java, time_limit_s)
     if not file.is_file():

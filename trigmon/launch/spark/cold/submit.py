@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from trigmon.launch import arguments
 from trigmon.launch.launch_plan import STDERR, STDOUT, LaunchError, LaunchPlan, Lead, Order
 from trigmon.launch.permissions import Grants
-from trigmon.launch.spark import driver_status, log_lines
+from trigmon.launch.spark import driver_status, log_lines, secret, sockets
 from trigmon.launch.spark.cold import class_archive, command, java_command, make_archive, web_page, with_keytab
 from trigmon.launch.spark.cold import spark_home as compiled
 from trigmon.launch.spark.cold.class_archive import Archives
@@ -67,6 +67,7 @@ class SparkSubmitLauncher:
     ) -> None:
         self.archives = Archives(data_directory / "java")
         self._page = data_directory / "spark" / "page.properties"
+        self._sockets = data_directory / "spark" / "s"
         self._grants = grants
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
@@ -80,7 +81,8 @@ class SparkSubmitLauncher:
         variables = command.variables(process)
         environ = os.environ | variables
         home = spark_home(environ)
-        is_local = _is_local(process, home, environ)
+        master = _master(process, home, environ)
+        is_local = process.spark_deploy_mode != SparkDeployMode.CLUSTER and spark_ports.is_local(master)
         said = command.submitted(_with_jars_in_place(order) if is_local else order, process.spark_keytab)
         java = find_java(self.archives.directory, environ)
         if is_of_another(process):
@@ -89,8 +91,9 @@ class SparkSubmitLauncher:
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
         program, more = self._program(home, java, order, environ | spark)
-        closing, local = _closing(process) if is_local else ([], {})
+        closing, local = _closing(process, master) if is_local else ([], {})
         self._tell_what_is_open(process)
+        closing += self._private_sockets(process) if is_local else []
         argv = [*program, *closing, *self._closed_page(process, home, environ), *said]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
@@ -160,6 +163,15 @@ class SparkSubmitLauncher:
             raise LaunchError(f"the driver's page cannot be closed to others: {error}") from None
         return web_page.options(self._page, home, environ)
 
+    def _private_sockets(self, process: Process) -> list[str]:
+        """The words that keep the driver's Pythons off the ports; not for another user (RUNAS), as the page's."""
+        if is_of_another(process):
+            return []
+        try:
+            return sockets.options(self._sockets, command.settings(process))
+        except OSError as error:
+            raise LaunchError(f"no directory for the sockets of Python can be made: {error}") from None
+
     def _tell_what_is_open(self, process: Process) -> None:
         """A definition may open its driver to others, but not unseen: each is told once."""
         said = process.name, " ".join(spark_ports.open_to_others(process))
@@ -168,7 +180,11 @@ class SparkSubmitLauncher:
             log.warning("strangers may speak to a Spark driver", process=said[0], by=said[1])
 
     def tend(self) -> None:
-        """Begins to make the archive that a run would have liked, once that run has ended; one at a time."""
+        """Begins to make the archive that a run would have liked, once that run has ended; one at a time.
+
+        Also removes the sockets that killed runs left behind.
+        """
+        sockets.remove_stale(self._sockets)
         if self.maker is not None and self.maker.poll() is None:
             return
         wanted, self.maker, self._wanted = self._wanted, None, None
@@ -204,18 +220,19 @@ def is_of_another(process: Process) -> bool:
     return bool(process.run_as) and account(process.run_as).uid != os.geteuid()
 
 
-def _is_local(process: Process, home: Path, environ: Mapping[str, str]) -> bool:
-    """Whether nobody else has to reach the driver: a driver of a cluster is its executors' to speak to."""
-    said = process.spark_master or command.settings(process).get("spark.master")
-    is_here = process.spark_deploy_mode != SparkDeployMode.CLUSTER
-    return is_here and spark_ports.is_local(said or _default_master(home, environ))
+def _master(process: Process, home: Path, environ: Mapping[str, str]) -> str:
+    """The master of this job, "" where nothing says one. A local one is nobody's to reach but this machine's."""
+    return process.spark_master or command.settings(process).get("spark.master") or _default_master(home, environ)
 
 
-def _closing(process: Process) -> tuple[list[str], dict[str, str]]:
-    """What SparkSubmit is told so that nobody else speaks to a local driver, and the variable that goes with it."""
-    said = spark_ports.closing("local", command.settings(process))
-    options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
-    return options, {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK}
+def _closing(process: Process, master: str) -> tuple[list[str], dict[str, str]]:
+    """What SparkSubmit is told so that nobody else speaks to a local driver, and the variables that go with it."""
+    settings = command.settings(process)
+    options = [
+        word for key, said in spark_ports.closing(master, settings).items() for word in ("--conf", f"{key}={said}")
+    ]
+    more, variables = secret.made(master, settings)
+    return [*options, *more], {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK, **variables}
 
 
 def _with_jars_in_place(order: Order) -> Order:

@@ -26,6 +26,7 @@ import msgspec
 
 from trigmon.keeper import run_directory
 from trigmon.launch.launch_plan import LaunchPlan, Session
+from trigmon.launch.spark import secret, sockets
 from trigmon.launch.spark.cold import web_page
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.launch.spark.cold.submit import spark_home
@@ -223,7 +224,8 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
 
     Raises LaunchError, and OSError when what it is to read cannot be written.
     """
-    if opened := spark_ports.opened(dict(setting.split("=", 1) for setting in server.conf)):
+    conf = dict(setting.split("=", 1) for setting in server.conf)
+    if opened := spark_ports.opened(conf):
         log.warning("strangers may speak to a Spark Connect server", server=server.server_id, connect_conf=opened)
     home = spark_home(os.environ)
     java = find_java(data_directory / "java")
@@ -243,8 +245,12 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
     properties = data_directory / "spark" / "servers" / f"{server.server_id}{_PROPERTIES}"
     web_page.write(properties, server.page_key)
     more = web_page.options(properties, home, os.environ)
+    options, variables = secret.made(server.master, conf)
+    more += options
+    if spark_ports.is_local(server.master):
+        more += sockets.options(data_directory / "spark" / "s", conf)
     argv = command(server, str(home / "bin" / "spark-submit"), fair, more)
-    return LaunchPlan(argv=argv, environment=environment, working_directory=str(data_directory))
+    return LaunchPlan(argv=argv, environment=environment | variables, working_directory=str(data_directory))
 
 
 def _finds_the_source() -> str:
