@@ -32,7 +32,7 @@ NOT_FROM_OUTSIDE = (
 
 def split_words(text: str) -> list[str]:
     """``text`` as a shell would split it. Raises ValueError when a quote is left open, or a backslash ends it."""
-    return shlex.split(text)
+    return shlex.split(text) if text else []
 
 
 def environment_words(env_data: str) -> list[str]:
