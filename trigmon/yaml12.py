@@ -10,8 +10,10 @@ written, for those who want text: a description ``012`` or a version ``1.10`` is
 from __future__ import annotations
 
 import difflib
+import gc
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,10 +111,23 @@ def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
     """Every document of a text, divided by ``---``; those without content are left out."""
     try:
         if yaml.__with_libyaml__ and not _TOLD_APART(text if isinstance(text, str) else text.decode()):
-            return _documents(_FastLoader(text), source)
+            with _no_collections():
+                return _documents(_FastLoader(text), source)
     except (yaml.YAMLError, RecursionError, ValueError):
         pass  # read again below, where every mistake has its words
     return _exactly(text, source)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Nodes are many and hold no cycle: looking through them for garbage again and again costs as much as reading."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _exactly(text: str | bytes, source: str) -> list[Document]:
