@@ -1,8 +1,10 @@
 """YAML 1.2, as a person reads it."""
 
 import math
+import random
 
 import pytest
+import yaml
 
 from trigmon import yaml12
 
@@ -129,3 +131,67 @@ def test_what_a_number_was_written_as_is_known_to_who_wants_text():
     }
     assert document.as_written("b", 2, "c") == "1e3"
     assert document.value["b"][0] == 1.1
+
+
+@pytest.mark.parametrize("text", ["!!int [1]", "!!str {a: b}", "!!map x", "!!seq {a: b}", "!!map [a]", "!!null []"])
+def test_a_tag_before_another_kind_of_value_is_refused(text):
+    with pytest.raises(yaml12.YamlError, match=r"^f\.yaml:2: what stands behind !!"):
+        yaml12.load(f"a: 1\nb: {text}\n", "f.yaml")
+
+
+TEXTS = (
+    "- put: {queue: Q, size: 32769, flags: [a, b]}\n  reason: X\n- open: {queue: Q, for: [input_shared]}\n",
+    "# a\nkey: 'it''s'\nother:   # behind\n- |\n  x\n  y\n- >-\n  z\nlast: &x [1, 2]\nagain: *x\n",
+    '--- \na: "\\x41\\u263a"\n---\n- !!str 1\n- ? b\n  : c\n...\n',
+)
+BITS = [
+    *"\n :-#[]{},&*!|>'\"%?ab10.~\\\tü",
+    "  ",
+    "- ",
+    ": ",
+    "\n  ",
+    "---\n",
+    "...\n",
+    "<<: ",
+    "!!int ",
+    "&a ",
+    "*a",
+    "a" * 1030,
+]
+
+
+def _taken(text, read):
+    try:
+        documents = read(text)
+    except (yaml.YAMLError, yaml12.YamlError, RecursionError, ValueError):
+        return "refused"
+    return repr([(it.value, it.first_line, [*it._lines.values()], [*it._written.values()]) for it in documents])
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml here")
+@pytest.mark.parametrize("seed", range(4))
+def test_what_the_fast_parser_takes_the_other_reads_the_same(seed):
+    chance, taken = random.Random(seed), 0
+    for _ in range(1500):
+        text = chance.choice(TEXTS)
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randint(0, len(text))
+            text = text[:at] + chance.choice(BITS) + text[at + chance.choice((0, 0, 1, 3)) :]
+        if yaml12._TOLD_APART(text):
+            continue
+        fast = _taken(text, lambda it: yaml12._documents(yaml12._FastLoader(it), "f.yaml"))
+        if fast != "refused":
+            taken += 1
+            assert fast == _taken(text, lambda it: yaml12._exactly(it, "f.yaml")), text
+    assert taken > 20
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml here")
+def test_a_file_without_a_mistake_is_read_by_the_fast_parser(monkeypatch):
+    monkeypatch.setattr(yaml12, "_Loader", None)
+    assert yaml12.load("- qlocal: A\n  description: a word, 'two' (größer)\n  get: on\n").line(0, "get") == 3
+
+
+def test_a_text_nested_without_end_is_refused():
+    with pytest.raises(yaml12.YamlError, match="nested too deeply"):
+        yaml12.load("[" * 100_000)

@@ -10,8 +10,10 @@ written, for those who want text: a description ``012`` or a version ``1.10`` is
 from __future__ import annotations
 
 import difflib
+import gc
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,16 +109,31 @@ def load(text: str | bytes, source: str = "<text>") -> Document:
 
 def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
     """Every document of a text, divided by ``---``; those without content are left out."""
-    documents: list[Document] = []
     try:
-        loader = _Loader(text, source)
-        while loader.check_node():
-            node = loader.get_node()
-            assert node is not None
-            loader.lines, loader.written = {}, {}
-            value = loader.construct_document(node)
-            if value is not None:
-                documents.append(Document(value, source, node.start_mark.line + 1, loader.lines, loader.written))
+        if yaml.__with_libyaml__ and not _TOLD_APART(text if isinstance(text, str) else text.decode()):
+            with _no_collections():
+                return _documents(_FastLoader(text), source)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        pass  # read again below, where every mistake has its words
+    return _exactly(text, source)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Nodes are many and hold no cycle: looking through them for garbage again and again costs as much as reading."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _exactly(text: str | bytes, source: str) -> list[Document]:
+    """Every document of a text as PyYAML itself reads it, or its mistake."""
+    try:
+        return _documents(_Loader(text, source), source)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError(f"{source}:{mark.line + 1 if mark else 1}", _problem(error)) from None
@@ -124,6 +141,17 @@ def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
         raise YamlError(f"{source}:1", f"it is no UTF-8 text: {error.reason}") from None
     except RecursionError:
         raise YamlError(f"{source}:1", "it is nested too deeply") from None
+
+
+def _documents(loader: _Mappings, source: str) -> list[Document]:
+    documents: list[Document] = []
+    while loader.check_node():
+        node = loader.get_node()
+        assert node is not None
+        loader.lines, loader.written = {}, {}
+        value = loader.construct_document(node)
+        if value is not None:
+            documents.append(Document(value, source, node.start_mark.line + 1, loader.lines, loader.written))
     return documents
 
 
@@ -155,27 +183,22 @@ def scalar(text: str) -> Any:
     return text
 
 
-class _Loader(
-    yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, SafeConstructor, BaseResolver
-):
-    """PyYAML's own reader, scanner, parser and composer with the core schema's words and our mappings.
+class _Mappings(yaml.composer.Composer, SafeConstructor, BaseResolver):
+    """PyYAML's composer with the core schema's words and our mappings; a parser stands behind it.
 
-    PyYAML's other parser, in C, is left aside: it words its errors differently, and the files are small.
+    Not PyYAML's composer in C: one that calls itself without end ends the process.
     """
 
-    def __init__(self, text: str | bytes, source: str) -> None:
-        yaml.reader.Reader.__init__(self, text)
-        yaml.scanner.Scanner.__init__(self)
-        yaml.parser.Parser.__init__(self)
+    def __init__(self) -> None:
         yaml.composer.Composer.__init__(self)
         SafeConstructor.__init__(self)
         BaseResolver.__init__(self)
-        self.name = source
         self.lines: dict[int, dict[Hashable, int]] = {}
         self.written: dict[int, dict[Hashable, str]] = {}
 
     def construct_plain_mapping(self, node: MappingNode) -> dict[Hashable, Any]:
         """A dict, and its keys' lines."""
+        _check_kind(node, MappingNode)
         mapping: dict[Hashable, Any] = {}
         lines: dict[Hashable, int] = {}
         written: dict[Hashable, str] = {}
@@ -196,6 +219,7 @@ class _Loader(
 
     def construct_plain_sequence(self, node: SequenceNode) -> list[Any]:
         """A list, and its items' lines."""
+        _check_kind(node, SequenceNode)
         items = [self.construct_object(item, deep=True) for item in node.value]
         self.lines[id(items)] = {index: item.start_mark.line + 1 for index, item in enumerate(node.value)}
         self.written[id(items)] = {i: item.value for i, item in enumerate(node.value) if isinstance(item, ScalarNode)}
@@ -203,6 +227,7 @@ class _Loader(
 
     def construct_core_scalar(self, node: ScalarNode) -> Any:
         """A word, a number, true, false or null; a tag that does not fit its text is an error."""
+        _check_kind(node, ScalarNode)
         kind = node.tag.rpartition(":")[2]
         pattern = next((pattern for tag, pattern in _CORE if tag == kind), None)
         if pattern is not None and not pattern.match(node.value):
@@ -218,6 +243,24 @@ class _Loader(
             raise ConstructorError(None, None, "a key is a word or a number", node.start_mark)
         key: Hashable = self.construct_object(node)
         return key
+
+
+class _Loader(_Mappings, yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):
+    """With PyYAML's own parser, whose words for a mistake are ours."""
+
+    def __init__(self, text: str | bytes, source: str) -> None:
+        yaml.reader.Reader.__init__(self, text)
+        yaml.scanner.Scanner.__init__(self)
+        yaml.parser.Parser.__init__(self)
+        _Mappings.__init__(self)
+        self.name = source
+
+
+def _check_kind(node: Node, wanted: type[Node]) -> None:
+    """Raises ConstructorError for a tag that stands before another kind of thing than it is for: ``!!int [1]``."""
+    if not isinstance(node, wanted):
+        kind = node.tag.rpartition(":")[2]
+        raise ConstructorError(None, None, f"what stands behind !!{kind} is no {kind}", node.start_mark)
 
 
 def _problem(error: yaml.MarkedYAMLError) -> str:
@@ -237,6 +280,11 @@ def _int(text: str) -> int | str:
     bases = {"0o": 8, "0x": 16}
     return int(text[2:], bases[text[:2]]) if text[:2] in bases else int(text)
 
+
+_TOLD_APART = re.compile(
+    r"[^\n -~\u00a0-\u2027\u202a-\ud7ff]|[?!]|[|>][-+0-9]*#|^%|^(?:---|\.\.\.)(?!\n)", re.MULTILINE
+).search
+"""What the two parsers may read differently: the slower one reads it."""
 
 _CORE = (
     ("null", re.compile(r"(?:~|null|Null|NULL|)\Z")),
@@ -260,10 +308,20 @@ _VALUES: dict[str, Any] = {
 }
 
 for _tag, _pattern in _CORE:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, None)
-_Loader.yaml_constructors = {
-    **{f"tag:yaml.org,2002:{kind}": _Loader.construct_core_scalar for kind in _VALUES},
-    "tag:yaml.org,2002:map": _Loader.construct_plain_mapping,
-    "tag:yaml.org,2002:seq": _Loader.construct_plain_sequence,
-    None: _Loader.construct_unknown,
+    _Mappings.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, None)
+_Mappings.yaml_constructors = {
+    **{f"tag:yaml.org,2002:{kind}": _Mappings.construct_core_scalar for kind in _VALUES},
+    "tag:yaml.org,2002:map": _Mappings.construct_plain_mapping,
+    "tag:yaml.org,2002:seq": _Mappings.construct_plain_sequence,
+    None: _Mappings.construct_unknown,
 }
+
+if yaml.__with_libyaml__:
+    from yaml._yaml import CParser
+
+    class _FastLoader(_Mappings, CParser):
+        """With libyaml's parser, four times as fast."""
+
+        def __init__(self, text: str | bytes) -> None:
+            CParser.__init__(self, text)
+            _Mappings.__init__(self)

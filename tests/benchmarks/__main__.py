@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.benchmarks import first_row, on_shared
 from tests.benchmarks.deciding import microseconds
+from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
 from tests.benchmarks.draining import draining
 from tests.benchmarks.heads import WAYS, Heads
@@ -73,6 +74,7 @@ def main() -> None:
         messages(Path(directory), rounds, scale)
         restarting(Path(directory), rounds, 1_000_000 // scale)
         starting(Path(directory), rounds, scale)
+        definitions(Path(directory), rounds, 10_000 // scale)
 
 
 def spark(directory: Path, rounds: int, count: int) -> None:
@@ -196,6 +198,19 @@ def starting(directory: Path, rounds: int, scale: int) -> None:
         title = f"{count:,} programs that end at once"
         figures = in_turns(rounds, subjects, "a second")
         print("\n" + told(title, figures, against="bare spawns, one after the other"), flush=True)
+    finally:
+        it.end()
+
+
+def definitions(directory: Path, rounds: int, count: int) -> None:
+    home = directory / "definitions"
+    home.mkdir()
+    it = Definitions(home, count)
+    try:
+        again = "apply, nothing to do"
+        subjects = {"apply, everything new": it.new, again: it.again, "lint": it.lint}
+        figures = in_turns(rounds, subjects, "s")
+        print("\n" + told(f"{count:,} queues with a process each", figures, against=again, note="CPU s"), flush=True)
     finally:
         it.end()
 

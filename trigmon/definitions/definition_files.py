@@ -120,7 +120,7 @@ def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str
         return _one_process(document, file)
     if not isinstance(value, list):
         return [], [f"{document.where()}: a definition file is a list of objects, or one process as a mapping"]
-    wanted, problems = [], []
+    wanted, problems, directory = [], [], _directory(file)
     for index, item in enumerate(value):
         head = _head(document, item, index)
         if isinstance(head, str):
@@ -129,18 +129,22 @@ def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str
         which, key = head
         rest = {k: v for k, v in item.items() if k != key}
         name = str(document.as_written(index, key) or "")
-        found = _Item(document, (index,), which, name, document.where(index, key), file)
+        found = _Item(document, (index,), which, name, document.where(index, key), directory)
         attributes = found.read(rest)
         problems += found.problems
         wanted.append(Wanted(which.name, found.name, attributes, found.where))
     return wanted, problems
 
 
+def _directory(file: Path) -> str:
+    return str(file.absolute().parent.resolve())
+
+
 def _one_process(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str]]:
     said = next((key for key in document.value if str(key).lower() in KINDS), None)
     if said is not None:
         return [], [f'{document.where(said)}: objects stand in a list: write "- {said}: {document.value[said]}"']
-    item = _Item(document, (), ObjectType.PROCESS, file.stem, f"{document.source}:1", file)
+    item = _Item(document, (), ObjectType.PROCESS, file.stem, f"{document.source}:1", _directory(file))
     attributes = item.read(document.value)
     return [Wanted("PROCESS", item.name, attributes, item.where)], item.problems
 
@@ -171,7 +175,7 @@ class _Item:
     which: ObjectType
     name: str
     where: str
-    file: Path
+    directory: str
 
     def __post_init__(self) -> None:
         self.problems: list[str] = []
@@ -223,7 +227,7 @@ class _Item:
 
     def _place(self, attributes: dict[str, Any]) -> None:
         """The working directory is the file's own where it names none; a named one is meant as it stands."""
-        attributes.setdefault("working_directory", str(self.file.absolute().parent.resolve()))
+        attributes.setdefault("working_directory", self.directory)
 
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
         """What the queue manager would refuse is refused before anything of the file is done."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ApplType, ObjectType
@@ -32,7 +33,13 @@ NOT_FROM_OUTSIDE = (
 
 def split_words(text: str) -> list[str]:
     """``text`` as a shell would split it. Raises ValueError when a quote is left open, or a backslash ends it."""
-    return shlex.split(text)
+    return list(_split(text)) if text else []
+
+
+@lru_cache(maxsize=16)
+def _split(text: str) -> tuple[str, ...]:
+    """The words of a text; a process that is checked asks for the same ones again and again."""
+    return tuple(shlex.split(text))
 
 
 def environment_words(env_data: str) -> list[str]:

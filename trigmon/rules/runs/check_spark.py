@@ -54,9 +54,14 @@ def is_warm(process: Process) -> bool:
     return process.spark_start == SparkStart.CONNECT and process.spark_isolation == SparkIsolation.SESSION
 
 
+def _words(text: str) -> list[str]:
+    """``text`` as a shell would split it, and most often there is none. Raises ValueError."""
+    return shlex.split(text) if text else []
+
+
 def environment_of(process: Process) -> dict[str, str]:
     """The variables that SPKENV sets. Raises ValueError for words that set none."""
-    pairs = [word.partition("=") for word in shlex.split(process.spark_environment)]
+    pairs = [word.partition("=") for word in _words(process.spark_environment)]
     if wrong := [name for name, equals, _ in pairs if not equals or not _VARIABLE.fullmatch(name)]:
         raise ValueError(f"{wrong[0]!r} sets no variable")
     return {name: value for name, _, value in pairs}
@@ -179,7 +184,7 @@ def _as_a_session(process: Process) -> Iterator[tuple[str, str]]:
 def _keys(conf: str) -> list[str]:
     """The keys of SPKCONF that are Spark's; none where its words are wrong, which is told already."""
     try:
-        return [key for key in (word.partition("=")[0] for word in shlex.split(conf)) if key.startswith("spark.")]
+        return [key for key in (word.partition("=")[0] for word in _words(conf)) if key.startswith("spark.")]
     except ValueError:
         return []
 
