@@ -12,7 +12,7 @@ from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.rules.messages import reports
 from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.rules.reservations import reserve
-from trigmon.server.call_queue import Inbox
+from trigmon.server.call_queue import CallQueue
 from trigmon.store.sql import statements, store
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.store import SqliteStore
@@ -120,13 +120,13 @@ def _hand_reserved_out(patches: Patches) -> None:
 
 def _any_number(patches: Patches) -> None:
     """Frames are performed whatever their numbers."""
-    right = Inbox.add
+    right = CallQueue.add
 
-    def add(self: Inbox, sequence: int, call: object, size: int) -> None:
+    def add(self: CallQueue, sequence: int, call: object, size: int) -> None:
         self._last_number = sequence - 1
         right(self, sequence, call, size)
 
-    patches.setattr(Inbox, "add", add)
+    patches.setattr(CallQueue, "add", add)
 
 
 def _answer_what_failed(patches: Patches) -> None:

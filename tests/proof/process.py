@@ -17,7 +17,7 @@ from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
 from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.connection import Connection
-from trigmon.server.connection_limits import Guests
+from trigmon.server.connection_limits import Clients
 from trigmon.server.peer_identity import Peer
 from trigmon.server.turns import Turns
 from trigmon.store.port import Store
@@ -63,12 +63,12 @@ class Process:
         self.manager = QueueManager("QM1", store, clock, Told(note), puts_allowed)
         self._operator = self.manager.connect(Identity(client_id="", administrator=True))
         self.manager.turn([(self._operator, number, call) for number, call in enumerate(defines, 1)])
-        guests = Guests(self.manager, ROOM, "simulated")
+        clients = Clients(self.manager, ROOM, "simulated")
         # What a loop does for the time it runs; Turns asks once whose it is.
         asyncio._set_running_loop(self.loop)  # type: ignore[arg-type]
         try:
             self.turns = Turns(
-                self.manager, clock, Patience(), guests, log=Quiet(), on_turn=lambda: None, on_broken=on_broken
+                self.manager, clock, Patience(), clients, log=Quiet(), on_turn=lambda: None, on_broken=on_broken
             )
         finally:
             asyncio._set_running_loop(None)

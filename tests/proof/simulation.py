@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.aftermath import Aftermath
-from tests.proof.clients import ASIDE, BATCHED, COUNTED, LOADED, POISONED, QUEUES, Client
+from tests.proof.clients import ASIDE, BATCHED, COUNTED, LOADED, POISONED, QUEUES, Client, Guest
 from tests.proof.found import Found
-from tests.proof.guests import Guest
 from tests.proof.history import Event
 from tests.proof.house import ARMED, INITIATION_Q, definitions
 from tests.proof.lives import WAITED_ON, listening, triggered, waiting
@@ -67,7 +66,7 @@ class Simulation:
         self._kinds = set(only) or {kind for kind in (*NETWORK_FAULTS, *FAULTS) if self.chance.random() < 0.5}
         self._network = random.Random(self.chance.random())
         self._faults = Faults(**{name: value for name, value in NETWORK_FAULTS.items() if name in self._kinds})
-        self._guests: list[Guest] = []
+        self._clients: list[Guest] = []
         self._programs: list[Guest] = []
         defines = [*definitions([f"c{number}" for number in range(WORKERS)]), *_more_definitions()]
         self.serving = Serving(
@@ -77,7 +76,7 @@ class Simulation:
     @property
     def works(self) -> int:
         """How many works clients have ended."""
-        return sum(guest.client.ended_units for guest in (*self._guests, *self._programs))
+        return sum(guest.client.ended_units for guest in (*self._clients, *self._programs))
 
     def note(self, who: str) -> Callable[..., None]:
         """What takes the events of a client."""
@@ -107,7 +106,7 @@ class Simulation:
         self._calm_down()
         self.loop.run(1000 * (STORM_MS + CALM_MS))
         self._is_open = False
-        workers = self._guests[:WORKERS]
+        workers = self._clients[:WORKERS]
         until = 1000 * (STORM_MS + CALM_MS + END_MS)
         self.loop.run(until, lambda: all(guest.is_over for guest in workers))
         self.loop.run(self.loop.now + 3_000_000)
@@ -130,13 +129,13 @@ class Simulation:
         for number in range(WORKERS):
             worker = client(f"c{number}")
             worker.puts_to = PUT_TO
-            self._guests.append(Guest(self, worker))
+            self._clients.append(Guest(self, worker))
         for number in range(WAITING):
             sleeper = client(f"w{number}")
-            self._guests.append(Guest(self, sleeper, waiting(sleeper, lambda: self.is_calm)))
+            self._clients.append(Guest(self, sleeper, waiting(sleeper, lambda: self.is_calm)))
         monitor = client("monitor")
-        self._guests.append(Guest(self, monitor, listening(monitor, INITIATION_Q, self._start_program)))
-        for guest in self._guests:
+        self._clients.append(Guest(self, monitor, listening(monitor, INITIATION_Q, self._start_program)))
+        for guest in self._clients:
             guest.begin()
 
     def _start_program(self, q_name: str) -> None:
@@ -154,7 +153,7 @@ class Simulation:
         self.serving.heal()
         for name in vars(self._faults):
             setattr(self._faults, name, 0)
-        for guest in self._guests:
+        for guest in self._clients:
             guest.client.steps = [step for step in STEPS if step.is_calm]
             if guest.link is not None:
                 guest.link.cut()  # what waits for a frame that was lost waits no longer
@@ -171,7 +170,7 @@ class Simulation:
     # -- the network ----------------------------------------------------------------------------------------
 
     def connect(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> Link | None:
-        """See :class:`tests.proof.guests.World`."""
+        """See :class:`tests.proof.clients.World`."""
         process = self.serving.process
         if process is None:
             return None
@@ -180,7 +179,7 @@ class Simulation:
         return link
 
     def new_client_id(self, who: str) -> str:
-        """See :class:`tests.proof.guests.World`."""
+        """See :class:`tests.proof.clients.World`."""
         self._client_ids += 1
         return f"{who}-{self._client_ids}"
 
@@ -204,7 +203,7 @@ class Simulation:
 
     def cut_somebody(self) -> None:
         """A connection breaks."""
-        guest = self.chance.choice(self._guests)
+        guest = self.chance.choice(self._clients)
         if guest.link is not None:
             self.happened["link cut"] += 1
             guest.link.cut()

@@ -13,7 +13,7 @@ import trigmon
 from tests.daemons import Raw, define
 from trigmon.mq.calls import Ping, Put, Status
 from trigmon.mq.enums import PutOption, UnitOutcome
-from trigmon.server.connection_limits import KEPT
+from trigmon.server.connection_limits import RESERVED
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello, decode_welcome, encode_hello
 
 
@@ -57,7 +57,7 @@ def test_places_are_kept_for_those_who_may_administer(crowded):
     with contextlib.ExitStack() as inside:
         for _ in range(2):
             inside.enter_context(Raw(one, tcp=address))
-        for _ in range(KEPT):
+        for _ in range(RESERVED):
             assert inside.enter_context(one.connect()).administrator
         with pytest.raises(trigmon.MaxConnsLimitReached):
             one.connect()

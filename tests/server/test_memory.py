@@ -4,7 +4,7 @@ import pytest
 
 from trigmon.mq.calls import Get, GetMany, Ping, Put, PutMany
 from trigmon.server import memory_budget
-from trigmon.server.call_queue import LITTLE, LONG_FRAME, Inbox
+from trigmon.server.call_queue import LITTLE, LONG_FRAME, CallQueue
 from trigmon.server.memory_budget import Intake, Room, longest_reply, messages_of, to_be_cut
 from trigmon.wire.frames import FrameReader
 
@@ -16,7 +16,7 @@ class Sender:
 
     def __init__(self, intake, user=0):
         self.user = user
-        self.inbox = Inbox(intake, self)
+        self.inbox = CallQueue(intake, self)
         self.reader = FrameReader(100 * MIB)
         self.number = 0
         self.is_idle = True

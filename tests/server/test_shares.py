@@ -15,7 +15,7 @@ from tests.strangers import as_user, meanwhile_as_user
 from trigmon.mq.calls import Close, Open, PutMany, Release, Reservations, Reserve, Status
 from trigmon.mq.enums import CloseOption, OpenOption
 from trigmon.mq.replies import Listing, Opened, Values
-from trigmon.server.connection_limits import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
 from trigmon.server.peer_identity import Peer
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello, encode_hello
 
@@ -254,7 +254,8 @@ def test_without_tcp_there_is_nothing_to_warn_of(shared_daemon):
 def test_shares_are_half_a_quarter_or_what_is_said_and_monitors_have_some_more():
     member, tcp, root = Peer(uid=5001), Peer(), Peer(uid=0, administrator=True, monitor=True)
     monitor = Peer(uid=998, monitor=True)
-    assert [Shares().places(peer, 1000) for peer in (member, tcp, monitor, root)] == [500, 250, 500 + KEPT, 1000 + KEPT]
+    found = [Shares().places(peer, 1000) for peer in (member, tcp, monitor, root)]
+    assert found == [500, 250, 500 + RESERVED, 1000 + RESERVED]
     assert [Shares().places(peer, 1) for peer in (member, tcp)] == [1, 1]
     said = Shares(connections=7, over_tcp=3)
     assert [said.places(peer, 1000) for peer in (member, tcp)] == [7, 3]
@@ -267,13 +268,13 @@ def test_silent_connections_of_one_user_fill_no_more_than_a_share_and_the_step()
             self.peer = Peer(uid=uid, user=str(uid))
             self.disconnected, self.session = False, None
 
-    guests = Guests(None, 100, "1")
+    guests = Clients(None, 100, "1")
     inside = []
     while guests.may_enter(Peer(uid=ALICE)):
         inside.append(Silent(ALICE))
         guests.expect(inside[-1])
         guests.began(inside[-1])
-    assert len(inside) == 50 + ON_THE_STEP
+    assert len(inside) == 50 + UNGREETED
     assert guests.may_enter(Peer(uid=BOB))
     for connection in inside:
         guests.gone(connection)

@@ -1,1 +1,1 @@
-"""The door: the daemon that lets clients come to a queue manager over sockets, and what keeps it standing."""
+"""The daemon: clients reach a queue manager over sockets; settings, start, timed work and exit status."""

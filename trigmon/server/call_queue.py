@@ -18,7 +18,7 @@ LONG_FRAME = 64 * 1024
 """A frame of which so much is still to come needs leave to come."""
 
 
-class Inbox:
+class CallQueue:
     """Calls in the order they came, with their numbers, counted against the budget of all."""
 
     __slots__ = ("_bytes", "_calls", "_intake", "_last_number", "_reserved", "_sender", "_taken")
@@ -52,7 +52,7 @@ class Inbox:
         return self._calls[0]
 
     def drop_first(self) -> None:
-        """It is being performed. Its room is free from :meth:`settle` on."""
+        """Removes the first call, which is being performed. Its room is free from :meth:`settle` on."""
         self._taken += self._calls.popleft()[2]
 
     def settle(self) -> None:
@@ -87,13 +87,13 @@ class Inbox:
         return self._reserved > 0
 
     def frame_ended(self) -> None:
-        """The frame that had its room kept is here, and counted as a call."""
+        """Records that the frame whose room was reserved is here, and counts it as a call."""
         if self._reserved:
             reserved, self._reserved = self._reserved, 0
             self._intake.came(self._sender, reserved)
 
     def clear(self) -> None:
-        """Nothing of it will be performed, and nothing more comes."""
+        """Drops every call: none will be performed, and no more come."""
         self._calls.clear()
         self._intake.forget(self._sender)
         self.frame_ended()

@@ -14,7 +14,7 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
 from trigmon.qmgr.sessions import Session
-from trigmon.server.call_queue import Inbox
+from trigmon.server.call_queue import CallQueue
 from trigmon.server.memory_budget import MOST_OF_ONE, Intake, Room, longest_reply, messages_of
 from trigmon.server.peer_identity import Peer
 from trigmon.settings import ServerSettings
@@ -36,7 +36,7 @@ _READ = memoryview(bytearray(256 * 1024))
 _READ_LITTLE = _READ[: 64 * 1024]
 
 
-class House(Protocol):
+class Host(Protocol):
     """What a connection needs of the daemon around it."""
 
     @property
@@ -49,40 +49,40 @@ class House(Protocol):
 
     @property
     def frame_limit(self) -> int:
-        """The longest call that is let in from whoever said hello."""
+        """The longest call, in bytes, that is accepted after the hello."""
 
     def greet(self, connection: Connection, hello: codec.Hello) -> None:
         """Lets a client in, giving the connection its session, or says why not: by its ``welcome``, now or later."""
 
     def began(self, connection: Connection) -> None:
-        """A connection stands."""
+        """Records that a connection was made."""
 
     def arrived(self, connection: Connection) -> None:
-        """A call of this connection can be performed."""
+        """Records that a call of this connection can be performed."""
 
     def keeps_up(self, connection: Connection, it_does: bool) -> None:
-        """Whether the peer of a connection takes its replies as fast as they come."""
+        """Records whether the client reads its replies as fast as they come."""
 
     def cut_off(self, connection: Connection, why: str) -> None:
-        """A connection is cut for a reason worth a line in the log."""
+        """Logs why a connection is closed by the server."""
 
     def ended(self, connection: Connection) -> None:
-        """A connection is no more; its session may be None, or have disconnected in order."""
+        """Records that a connection has ended; its session may be None, or have disconnected in order."""
 
 
 class Connection(asyncio.BufferedProtocol):
     """The daemon's end of one connection. The moments it keeps are on the loop's clock; 0 says it is not so now."""
 
-    def __init__(self, house: House, peer: Peer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, host: Host, peer: Peer, loop: asyncio.AbstractEventLoop) -> None:
         self.peer = peer
         self.session: Session | None = None
         self.disconnected = False
-        self._has_said_hello = False
-        self._house = house
+        self._is_greeted = False
+        self._host = host
         self._now = loop.time
         self._transport: asyncio.Transport
         self._reader = FrameReader(HELLO_LIMIT)
-        self._inbox = Inbox(house.intake, self)
+        self._calls_waiting = CallQueue(host.intake, self)
         self._outbox: list[bytes] = []
         self._next_got = 0
         self._awaited: int | None = None
@@ -98,17 +98,17 @@ class Connection(asyncio.BufferedProtocol):
     # -- what asyncio tells -------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It begins."""
+        """Begins the protocol."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=OUTBOX_BYTES)
-        self._house.began(self)
+        self._host.began(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go."""
-        return _READ_LITTLE if self._house.intake.is_tight else _READ
+        """Returns the buffer for the next bytes."""
+        return _READ_LITTLE if self._host.intake.is_tight else _READ
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes came."""
+        """Takes the bytes that came."""
         data = bytes(_READ[:nbytes])
         bodies = 0
         try:
@@ -118,49 +118,49 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 self._take_in(body)
         except ProtocolError as error:
-            self._house.cut_off(self, f"it left the protocol: {error}")
+            self._host.cut_off(self, f"it left the protocol: {error}")
             self.end(codec.encode_response(error.sequence, codec.broken_off(error)))
             return
         self._watch_frame(bodies, len(data))
         if bodies:
-            self._inbox.frame_ended()
+            self._calls_waiting.frame_ended()
         self._read_on()
         if bodies and self.is_ready:
-            self._house.arrived(self)
+            self._host.arrived(self)
 
     def pause_writing(self) -> None:
-        """The peer reads more slowly than it is answered."""
+        """Stops performing calls: the client reads more slowly than it is answered."""
         self.unread_since = self._now()
         self._unread_bytes = self._transport.get_write_buffer_size()
-        self._house.keeps_up(self, False)
+        self._host.keeps_up(self, False)
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """Performs calls again: the client has read."""
         self.unread_since = 0.0
-        self._house.keeps_up(self, True)
+        self._host.keeps_up(self, True)
         if self.is_ready:
-            self._house.arrived(self)
+            self._host.arrived(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over, however that came."""
+        """Ends the connection, whatever the reason."""
         self._ended = self._ended or self._now()
-        self._inbox.clear()
-        self._house.keeps_up(self, True)
-        self._house.ended(self)
+        self._calls_waiting.clear()
+        self._host.keeps_up(self, True)
+        self._host.ended(self)
 
     def _take_in(self, body: Body) -> None:
-        if self._has_said_hello:
+        if self._is_greeted:
             sequence, call = codec.decode_request(body)
-            self._inbox.add(sequence, call, len(body))
+            self._calls_waiting.add(sequence, call, len(body))
             return
         hello = codec.decode_hello(body)
-        self._has_said_hello = True
-        self._reader.limit = self._house.frame_limit  # calls may come before the welcome has gone
-        self._house.greet(self, hello)
+        self._is_greeted = True
+        self._reader.limit = self._host.frame_limit  # calls may come before the welcome has gone
+        self._host.greet(self, hello)
 
     def _read_on(self) -> None:
         """Reads on, or leaves what comes in the kernel until some of what came was performed."""
-        if self._ended or (may := self._inbox.may_grow(self._reader, self._is_reading)) == self._is_reading:
+        if self._ended or (may := self._calls_waiting.may_grow(self._reader, self._is_reading)) == self._is_reading:
             return
         self._is_reading = may
         if may:
@@ -178,12 +178,12 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether what it brings would be performed as soon as it is there."""
-        return not self._inbox and self._awaited is None
+        return not self._calls_waiting and self._awaited is None
 
     def go_on(self) -> bool:
         """Tries again to get room for a long frame, and says whether it did."""
         self._read_on()
-        return self._inbox.awaits_frame
+        return self._calls_waiting.awaits_frame
 
     def _watch_frame(self, bodies: int, length: int) -> None:
         """Keeps when the frame began that has not ended yet."""
@@ -205,26 +205,26 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.limit = self._next_got = greeting.frame_limit
         self._transport.write(codec.encode_welcome(greeting))
         if self.is_ready:
-            self._house.arrived(self)
+            self._host.arrived(self)
 
     @property
     def is_ready(self) -> bool:
         """Whether a call of this connection could be performed now."""
         may_be_served = self.session is not None and self._awaited is None
-        return may_be_served and bool(self._inbox) and not self.unread_since and not self._ended
+        return may_be_served and bool(self._calls_waiting) and not self.unread_since and not self._ended
 
     def take(self, share: int, room: Room) -> list[tuple[int, Call]]:
-        """The next calls with their numbers, about ``share`` messages at most or one call, as far as there is room.
+        """Returns the next calls with their numbers: one, or up to about ``share`` messages, as far as there is room.
 
         Once a turn. A call that may wait for its answer is the last, and nothing more is taken until it has one.
         """
         taken: list[tuple[int, Call]] = []
         while share > 0 and room.is_left and self.is_ready:
-            sequence, call, length = self._inbox.first
+            sequence, call, length = self._calls_waiting.first
             if isinstance(call, codec.UnknownCall) and taken:
                 # Its answer needs no turn and would overtake those of the calls before it.
                 break
-            self._inbox.drop_first()
+            self._calls_waiting.drop_first()
             if isinstance(call, codec.UnknownCall):
                 self.answer(sequence, codec.not_supported(call))
                 self.flush()
@@ -242,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
                     self._awaited = sequence
             elif isinstance(call, Disconnect):
                 self._awaited = self._farewell = sequence
-        self._inbox.settle()
+        self._calls_waiting.settle()
         self._read_on()
         return taken
 
@@ -274,7 +274,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._ended:
             return
         self._ended = self._now()
-        self._inbox.clear()
+        self._calls_waiting.clear()
         self._transport.write(b"".join(self._outbox) + last_words)
         self._outbox.clear()
         self._transport.close()
@@ -282,7 +282,7 @@ class Connection(asyncio.BufferedProtocol):
     def cut(self) -> None:
         """Ends it at once; what lies unsent is thrown away."""
         self._ended = self._ended or self._now()
-        self._inbox.clear()
+        self._calls_waiting.clear()
         self._transport.abort()
 
     @property
@@ -294,7 +294,7 @@ class Connection(asyncio.BufferedProtocol):
         """Ends the connection when its peer's time is up; to be called about once a second."""
         if not (why := self._overdue(now)):
             return
-        self._house.cut_off(self, why)
+        self._host.cut_off(self, why)
         if self._frame_began and not self._ended:
             self.end(codec.encode_response(0, codec.broken_off(ProtocolError(why))))
         else:
@@ -302,11 +302,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _overdue(self, now: float) -> str:
         """Returns why the peer's time is up, or nothing."""
-        patience = self._house.patience
+        patience = self._host.patience
         if self._ended:
             return "it does not take its last replies" if now - self._ended > patience.reply_timeout_s else ""
-        if not self._has_said_hello and now - self._began > patience.hello_timeout_s:
-            return "it never said hello"
+        if not self._is_greeted and now - self._began > patience.hello_timeout_s:
+            return "it never sent its hello"
         allowed = patience.frame_timeout_s + self._frame_bytes / BYTES_A_SECOND
         if self._frame_began and self._is_reading and now - self._frame_began > allowed:
             return "it does not end the frame it began"

@@ -1,11 +1,10 @@
-"""Who is in, who may come in, and who is told at the door that there is no room.
+"""Connection limits: which connections there are, which are admitted, and the refusal when there is no room.
 
-A connection takes a place from the moment it was accepted. Those who say hello above the number allowed are told 2025;
-of those a few are heard, and when the step is full as well the rest is told without having been asked anything, so
-nobody is left waiting in the kernel. Some places more are kept for root, the daemon's user, administrators and
-monitors: whoever fills the house cannot keep those out who could end it. And nobody but an administrator takes more
-than a user's share of the places, of open objects, of dynamic queues and of reservations; all who come over TCP are
-one user there.
+A connection takes a place from the moment it was accepted. A hello above the limit is answered with 2025. Some
+connections above it are accepted for that answer; beyond those a connection is refused before its hello, so none waits
+in the kernel. Some places are reserved for root, the daemon's user, administrators and monitors: clients that use up
+all connections cannot lock out administrators. Only an administrator takes more than a user's share of the
+connections, open objects, dynamic queues and reservations. All clients by TCP count as one user.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from trigmon.server.peer_identity import Peer
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 
-ON_THE_STEP = 32
+UNGREETED = 32
 """Connections that are accepted above the number allowed, only to hear that in answer to their hello."""
 
-KEPT = 8
+RESERVED = 8
 """Places above the number allowed, for root, the daemon's user, administrators and monitors."""
 
 
@@ -43,7 +42,7 @@ class Shares:
 
     @classmethod
     def of(cls, server: ServerSettings) -> Shares:
-        """As the settings say."""
+        """Returns the limits of the settings."""
         return cls(
             server.max_connections_per_user,
             server.max_connections_over_tcp,
@@ -53,38 +52,38 @@ class Shares:
         )
 
     def places(self, peer: Peer, room: int) -> int:
-        """How many of ``room`` places the user of this peer may take: half of them, and all of TCP a quarter."""
+        """Returns how many of ``room`` places the peer's user may take: by default half, all of TCP a quarter."""
         if peer.administrator:
-            return room + KEPT
-        said, part = (self.over_tcp, 4) if peer.uid < 0 else (self.connections, 2)
-        return min(room, max(1, room // part) if said is None else said) + (KEPT if peer.monitor else 0)
+            return room + RESERVED
+        limit, part = (self.over_tcp, 4) if peer.uid < 0 else (self.connections, 2)
+        return min(room, max(1, room // part) if limit is None else limit) + (RESERVED if peer.monitor else 0)
 
 
-class Guests:
-    """The connections of one queue manager. ``room`` is how many may have said hello, but for administrators."""
+class Clients:
+    """The connections of one queue manager. ``room`` is how many may be greeted, administrators excepted."""
 
     def __init__(self, manager: QueueManager, room: int, version: str, shares: Shares | None = None) -> None:
-        # In the order they came: what is done with all of them is done in an order that can be told again.
+        # In the order they came: what is done with all of them is done in an order that can be repeated.
         self.connections: dict[Connection, None] = {}
         self.room = room
         self._manager = manager
         self._version = version
         self._arriving: set[Connection] = set()
-        # By the id it has said, from then on; None until it has its session.
+        # By client id, from the hello on; None until it has its session.
         self._by_client_id: dict[str, Session | None] = {}
         self._shares = shares or Shares()
-        # Of each user, -1 being all who cannot be told: accepted connections, and those that have said hello.
+        # Of each user, -1 for all by TCP: accepted connections, and those that were greeted.
         self._accepted: Counter[int] = Counter()
         self._inside: Counter[int] = Counter()
 
     # -- places -------------------------------------------------------------------------------------------
 
     def may_enter(self, peer: Peer) -> bool:
-        """Whether an accepted connection of this peer may speak at all."""
+        """Returns whether an accepted connection of this peer may speak at all."""
         present = len(self.connections) + len(self._arriving)
-        if present >= self.room + ON_THE_STEP + (KEPT if peer.monitor else 0):
+        if present >= self.room + UNGREETED + (RESERVED if peer.monitor else 0):
             return False
-        return self._accepted[peer.uid] < self._shares.places(peer, self.room) + ON_THE_STEP
+        return self._accepted[peer.uid] < self._shares.places(peer, self.room) + UNGREETED
 
     def expect(self, connection: Connection) -> None:
         """Counts a connection that was accepted and has not begun."""
@@ -113,7 +112,7 @@ class Guests:
                 self._inside[session.identity.uid] -= 1
 
     def no_room(self, peer: Peer) -> Refused:
-        """What is said to those for whom there is no place."""
+        """Returns the refusal for a connection without a place."""
         about = f"{self.room} connections are open, and this queue manager lets no more in (server.max_connections)"
         share = self._shares.places(peer, self.room)
         if max(self._accepted[peer.uid], self._inside[peer.uid]) >= share:
@@ -124,11 +123,11 @@ class Guests:
     # -- the greeting -------------------------------------------------------------------------------------
 
     def claim(self, connection: Connection, hello: codec.Hello) -> Identity | Refused:
-        """Who a client is, the kernel said; what it is called, it says itself, and that is its own from now on."""
+        """Returns a client's identity: the user is the kernel's word, the client id its own; or the refusal."""
         peer = connection.peer
         if hello.protocol != codec.PROTOCOL_VERSION:
             return codec.other_version(hello, self._version)
-        is_full = len(self._by_client_id) >= self.room + (KEPT if peer.monitor else 0)
+        is_full = len(self._by_client_id) >= self.room + (RESERVED if peer.monitor else 0)
         if is_full or self._inside[peer.uid] >= self._shares.places(peer, self.room):
             return self.no_room(peer)
         if hello.client_id in self._by_client_id:
@@ -153,7 +152,7 @@ class Guests:
         )
 
     def enter(self, identity: Identity) -> Session | Refused:
-        """The session of who has a claim. Asks the queue manager, so it is done where that is asked."""
+        """Returns the session of who has a claim. Asks the queue manager, so it is done where that is asked."""
         try:
             return self._manager.connect(identity)
         except MQError as error:

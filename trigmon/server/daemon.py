@@ -1,4 +1,4 @@
-"""``trigmon run``: a queue manager behind its doors, from the first file opened to the last reply sent.
+"""``trigmon run``: a queue manager behind its sockets, from the first file opened to the last reply sent.
 
 One process and one loop, and a thread where turns are trips to a database. What the daemon consists of is put together
 here; what each part does stands in its own file: turns (calls and replies), working (the thread), connection,
@@ -24,25 +24,25 @@ from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.connection import Connection
-from trigmon.server.connection_limits import KEPT, ON_THE_STEP, Guests, Shares
+from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
 from trigmon.server.event_log import Logged
 from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
 from trigmon.server.exit_status import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.group_duties import Duties
-from trigmon.server.listeners import Acceptor, UnixDoor, is_local, open_to_all, tcp_door
-from trigmon.server.listeners import where as door_at
-from trigmon.server.monitor_process import MonitorChild
+from trigmon.server.listeners import Acceptor, UnixListener, is_local, open_to_all, tcp_listener
+from trigmon.server.listeners import where as address_of
+from trigmon.server.monitor_process import MonitorProcess
 from trigmon.server.peer_identity import Authority
-from trigmon.server.queue_manager_setup import Foundation
+from trigmon.server.queue_manager_setup import QueueManagerSetup
 from trigmon.server.store_setup import where
-from trigmon.server.timers import Bell, Chore
+from trigmon.server.timers import Chore, Timers
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
 from trigmon.store.port import Fenced, Lost
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
 
-SPARE_DESCRIPTORS = 32 + ON_THE_STEP + KEPT
+SPARE_DESCRIPTORS = 32 + UNGREETED + RESERVED
 """Descriptors below the number allowed: the store's files, the log, the monitor, and those who come above it."""
 
 STATUS_S = 5.0
@@ -53,7 +53,7 @@ FAR_OFF_MS = 1000
 
 
 def run(settings: Settings, *, with_monitor: bool = True, accept_loss: bool = False) -> int:
-    """Runs the queue manager in the foreground until it is told to stop, and returns the exit status.
+    """Runs the queue manager in the foreground until it is asked to stop, and returns the exit status.
 
     0 after an orderly stop; 2 when the settings or definitions cannot work; 5 when another process has the data or
     the socket; 6 when the store has less than was acknowledged, unless ``accept_loss``; 70 when the store failed, and
@@ -68,7 +68,7 @@ def run(settings: Settings, *, with_monitor: bool = True, accept_loss: bool = Fa
 
 
 class Daemon:
-    """One queue manager, its doors, and its monitor."""
+    """One queue manager, its sockets, and its monitor."""
 
     def __init__(self, settings: Settings, *, with_monitor: bool, accept_loss: bool = False) -> None:
         self._settings = settings
@@ -79,10 +79,10 @@ class Daemon:
         self._over: asyncio.Future[int]
         self._seldom = log.Seldom(self._log)
         self._arriving: set[asyncio.Task[Any]] = set()
-        self._unix: UnixDoor | None = None
+        self._unix: UnixListener | None = None
         self._off_wall_ms = 0
-        told = Logged(self._log, lambda session: self._turns.session_failed(session))
-        self._ground = Foundation(settings, self._service, self._log, told, accept_loss=accept_loss)
+        event_log = Logged(self._log, lambda session: self._turns.session_failed(session))
+        self._setup = QueueManagerSetup(settings, self._service, self._log, event_log, accept_loss=accept_loss)
         self._worker: Worker
         self._stopped: asyncio.Future[bool]
         self._waited_s = 0.0
@@ -93,96 +93,96 @@ class Daemon:
         """Serves from the start to the end and returns the exit status. Raises CannotStart."""
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
-        # First of all: who is told to stop while it starts stops in order as soon as it has started.
+        # First of all: a daemon that is asked to stop while it starts stops in order as soon as it has started.
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._asked_to_stop, number)
-        manager = await self._ground.take_up(self._over, self._away)
+        manager = await self._setup.take_up(self._over, self._away)
         if manager is None:
             self._log.info("stopped", exit_status=STOPPED)
             return STOPPED
         try:
             self._turns = self._make_turns(manager)
-            self._acceptor = Acceptor(self._doors(), self._welcome, self._seldom)
+            self._acceptor = Acceptor(self._sockets(), self._welcome, self._seldom)
         except BaseException:
             if self._unix:
                 self._unix.socket.close()
                 self._unix.remove()
             manager.stop()
             raise
-        bell = self._begin_life()
+        timers = self._begin_life()
         self._acceptor.start()
-        child = MonitorChild(self._settings, self._log) if self._with_monitor else None
+        child = MonitorProcess(self._settings, self._log) if self._with_monitor else None
         if child:
             child.start()
         self._say_ready()
-        status, bell = await self._live(bell)
+        status, timers = await self._live(timers)
         status = await self._end(status, child)
-        bell.stop()
+        timers.stop()
         return status
 
     # -- lives --------------------------------------------------------------------------------------------
 
-    def _begin_life(self) -> Bell:
+    def _begin_life(self) -> Timers:
         """Looks after what was taken up from now on."""
         self._lost = self._loop.create_future()
         self._stopped = self._loop.create_future()
         self._why_away = ""
         self._waited_s = 0.0
         chores = self._chores()
-        if self._ground.half is not None:
-            chores += Duties(self._ground.half, self._turns, self._log).chores()
-        bell = Bell(chores)
-        bell.start()
+        if self._setup.half is not None:
+            chores += Duties(self._setup.half, self._turns, self._log).chores()
+        timers = Timers(chores)
+        timers.start()
         self._compare_clocks()
         self._turns.go_on_scanning()
-        return bell
+        return timers
 
-    async def _live(self, bell: Bell) -> tuple[int, Bell]:
+    async def _live(self, timers: Timers) -> tuple[int, Timers]:
         """Serves until the end, the exit status. A member that has lost its group comes back as a new one."""
         while True:
             ends: list[asyncio.Future[Any]] = [self._over, self._lost]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not self._lost.done():
-                return self._over.result(), bell
-            bell.stop()
+                return self._over.result(), timers
+            timers.stop()
             self._let_go()
             try:
-                manager = await self._ground.take_up(self._over, self._away)
+                manager = await self._setup.take_up(self._over, self._away)
             except CannotStart as error:
                 self._log.error("the queue manager cannot come back", why=str(error))
-                return error.exit_status, bell
+                return error.exit_status, timers
             if manager is None:
-                return self._over.result(), bell
+                return self._over.result(), timers
             self._turns = self._make_turns(manager)
-            bell = self._begin_life()
+            timers = self._begin_life()
             self._say_ready()
 
     def _let_go(self) -> None:
-        """A life is over: nothing of it is used again."""
+        """Ends what belongs to the queue manager as it was taken up; none of it is used again."""
         self._worker.end()
-        self._ground.let_go()
+        self._setup.let_go()
 
     def _group_lost(self, error: BaseException) -> None:
-        """What was not committed is backed out by another member, or by this one when it comes back."""
+        """Leaves the group: another member backs out what was not committed, or this one when it comes back."""
         name, group = self._settings.qmgr.name, self._settings.group.name
-        said = str(error)
+        reason = str(error)
         if isinstance(error, Fenced):
-            why = f"{name} was given up for dead by the group {group} and comes back as a new member: {said}"
-            self._log.error("fenced from the group; it comes back as a new member", group=group, why=said)
+            why = f"{name} was given up for dead by the group {group} and comes back as a new member: {reason}"
+            self._log.error("fenced from the group; it comes back as a new member", group=group, why=reason)
         else:
-            why = f"{name} has lost the database of the group {group} and comes back when that does: {said}"
-            self._log.error("the group's database is lost; it comes back with that", group=group, why=said)
+            why = f"{name} has lost the database of the group {group} and comes back when that does: {reason}"
+            self._log.error("the group's database is lost; it comes back with that", group=group, why=reason)
         self._turns.dismiss(why)
         self._away(why)
         if not self._lost.done():
             self._lost.set_result(error)
 
     def _away(self, why: str) -> None:
-        """Clients who come are told why they cannot be served."""
+        """Reports to new clients why they cannot be served."""
         self._why_away = why
 
     def _look_after_the_work(self) -> None:
-        """Calls wait for a database that does not answer. Whoever comes then is told why."""
+        """Reports to new clients that calls wait for a database that does not answer."""
         if self._lost.done() or self._over.done():
             return
         busy_s = self._turns.busy_s
@@ -194,63 +194,63 @@ class Daemon:
                 self._say_status()
             return
         name, group = self._settings.qmgr.name, self._settings.group.name
-        why = self._ground.waits_for()
+        why = self._setup.waits_for()
         if not self._waited_s:
             self._log.warning("the database does not answer; calls wait for it", why=why, waited_s=round(busy_s, 1))
         self._waited_s = busy_s
         database = f"the database of the group {group}" if group else "its database"
-        said = f"{name} has been waiting for {database} for {busy_s:.0f} s{why and f' ({why})'}"
-        self._away(f"{said}, and so do its clients")
+        waits = f"{name} has been waiting for {database} for {busy_s:.0f} s{why and f' ({why})'}"
+        self._away(f"{waits}, and so do its clients")
         self._service.status(self._why_away)
 
     # -- the start ----------------------------------------------------------------------------------------
 
     def _make_turns(self, manager: QueueManager) -> Turns:
         server = self._settings.server
-        self._guests = Guests(manager, _room(server.max_connections), version("trigmon"), Shares.of(server))
+        self._clients = Clients(manager, _room(server.max_connections), version("trigmon"), Shares.of(server))
         self._manager = manager
         self._worker = self._make_worker()
         return Turns(
             manager,
-            self._ground.clock,
+            self._setup.clock,
             self._settings.server,
-            self._guests,
+            self._clients,
             log=self._log,
-            on_turn=self._ground.new_turn,
+            on_turn=self._setup.new_turn,
             on_broken=self._broken,
             worker=self._worker,
         )
 
     def _make_worker(self) -> Worker:
-        half = self._ground.half
+        half = self._setup.half
         if half is not None:
             return InAThread(half.fileno(), half.rang, lambda: self._turns.look())
-        return InAThread() if self._ground.remote is not None else OnTheLoop()
+        return InAThread() if self._setup.remote is not None else OnTheLoop()
 
-    def _doors(self) -> list[socket.socket]:
+    def _sockets(self) -> list[socket.socket]:
         """Returns the listening sockets: what a socket unit opened, and what is missing of our own."""
         server = self._settings.server
-        doors = inherited_sockets()
-        for door in doors:
-            if not is_local(door):
-                raise CannotStart(f"the socket unit listens on {door_at(door)}, and nobody proves who he is there")
-        if not any(door.family == socket.AF_UNIX for door in doors):
+        listening = inherited_sockets()
+        for one in listening:
+            if not is_local(one):
+                raise CannotStart(f"the socket unit listens on {address_of(one)}, and there is no authentication there")
+        if not any(one.family == socket.AF_UNIX for one in listening):
             path = paths.socket_path(self._settings.qmgr.name)
-            self._unix = UnixDoor(path, server.socket_mode, server.socket_group, self._settings.qmgr.directory)
-            doors.append(self._unix.socket)
+            self._unix = UnixListener(path, server.socket_mode, server.socket_group, self._settings.qmgr.directory)
+            listening.append(self._unix.socket)
         if server.tcp_address:
-            doors.append(tcp_door(server.tcp_address))
-        return doors
+            listening.append(tcp_listener(server.tcp_address))
+        return listening
 
     def _chores(self) -> list[Chore]:
         turns = self._turns
         chores = [Chore("look after connections", 1.0, turns.look_after)]
         chores.append(Chore("look after the work", 1.0, self._look_after_the_work))
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
-        chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._ground.look_at_the_disk)))
-        if self._ground.remote is not None:
-            beat = partial(turns.keep, self._ground.remote.beat)
-            chores.append(Chore("say that it lives", self._ground.remote.beat_s, beat))
+        chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._setup.look_at_the_disk)))
+        if self._setup.remote is not None:
+            beat = partial(turns.keep, self._setup.remote.beat)
+            chores.append(Chore("say that it lives", self._setup.remote.beat_s, beat))
         chores += [Chore(job.name, job.period_ms / 1000, partial(turns.work, job)) for job in JOBS]
         if self._service.listens:
             chores.append(Chore("tell the service manager", STATUS_S, self._say_status))
@@ -260,9 +260,9 @@ class Daemon:
         return chores
 
     def _say_ready(self) -> None:
-        listens = [door_at(door) for door in self._acceptor.sockets]
+        listens = [address_of(one) for one in self._acceptor.sockets]
         of_group = {"group": self._settings.group.name} if self._settings.group.name else {}
-        self._manager.warnings = [open_to_all(door) for door in self._acceptor.sockets if door.family != socket.AF_UNIX]
+        self._manager.warnings = [open_to_all(one) for one in self._acceptor.sockets if one.family != socket.AF_UNIX]
         for why in self._manager.warnings:
             self._log.warning("TCP is open to every local user", why=why)
         self._log.info("ready", listens=listens, data=where(self._settings), pid=os.getpid(), **of_group)
@@ -271,7 +271,7 @@ class Daemon:
 
     def _compare_clocks(self) -> None:
         """Says when the wall clock has moved: deadlines did not, and times shown are the queue manager's own."""
-        off_ms = self._ground.clock.off_wall_ms()
+        off_ms = self._setup.clock.off_wall_ms()
         if abs(off_ms - self._off_wall_ms) < FAR_OFF_MS:
             return
         self._off_wall_ms = off_ms if abs(off_ms) >= FAR_OFF_MS else 0
@@ -283,21 +283,21 @@ class Daemon:
     def _say_status(self) -> None:
         if self._waited_s:
             return
-        here, performed = len(self._guests.connections), self._turns.performed
+        here, performed = len(self._clients.connections), self._turns.performed
         self._service.status(f"{here} connections, {performed} calls performed")
 
     # -- connections --------------------------------------------------------------------------------------
 
     def _welcome(self, accepted: socket.socket) -> None:
-        """A connection that was accepted: who it is is known before it says a word."""
+        """Takes an accepted connection; its user is known before its hello."""
         try:
             if self._why_away:
                 _turn_away(accepted, Refused(reason=int(Reason.CF_NOT_AVAILABLE), about=self._why_away))
                 return
             peer = self._authority.peer(accepted)
-            if not self._guests.may_enter(peer):
-                refusal = self._guests.no_room(peer)
-                self._seldom.warning("no room for more connections", connections=self._guests.room, why=refusal.about)
+            if not self._clients.may_enter(peer):
+                refusal = self._clients.no_room(peer)
+                self._seldom.warning("no room for more connections", connections=self._clients.room, why=refusal.about)
                 _turn_away(accepted, refusal)
                 return
         except OSError:
@@ -305,7 +305,7 @@ class Daemon:
             accepted.close()
             return
         connection = Connection(self._turns, peer, self._loop)
-        self._guests.expect(connection)
+        self._clients.expect(connection)
         task = self._loop.create_task(self._loop.connect_accepted_socket(lambda: connection, accepted))
         self._arriving.add(task)
         task.add_done_callback(partial(self._arrived, connection))
@@ -313,7 +313,7 @@ class Daemon:
     def _arrived(self, connection: Connection, task: asyncio.Task[Any]) -> None:
         self._arriving.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            self._guests.gone(connection)
+            self._clients.gone(connection)
             self._seldom.warning("a connection went before it began", why=str(error))
 
     # -- the end ------------------------------------------------------------------------------------------
@@ -324,8 +324,8 @@ class Daemon:
             self._over.set_result(STOPPED)
 
     def _broken(self, error: BaseException) -> None:
-        """The store failed: no call of the turn may be answered, for nobody knows what became of it."""
-        if self._ground.half is not None and isinstance(error, Lost):
+        """Ends the service: the store failed, so the outcome of the turn is unknown and no call is answered."""
+        if self._setup.half is not None and isinstance(error, Lost):
             self._group_lost(error)
             return
         if isinstance(error, Fenced):
@@ -338,8 +338,8 @@ class Daemon:
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)
 
-    async def _end(self, status: int, child: MonitorChild | None) -> int:
-        """Lets go of everything, in order: the doors, the monitor while it can still speak to us, the clients.
+    async def _end(self, status: int, child: MonitorProcess | None) -> int:
+        """Lets go of everything, in order: the sockets, the monitor while it can still speak to us, the clients.
 
         The exit status: the store may fail at its very end, too.
         """
@@ -374,7 +374,7 @@ class Daemon:
 
     async def _see_off(self, until: float) -> None:
         """Gives the peers time to take the replies they are owed, what the database has left of it."""
-        while self._guests.connections and self._loop.time() < until:
+        while self._clients.connections and self._loop.time() < until:
             await asyncio.sleep(0.01)
         self._turns.drop()
 

@@ -21,20 +21,20 @@ class DiskReserve:
     """Says whether puts are allowed: while ``directory``'s file system has more than ``reserve`` bytes free.
 
     What the store's file has ``reusable`` counts as free, as long as half the reserve is really there: so what was got
-    makes room, and the log of the next turns still has its own. ``told`` hears the answer, and the bytes that are
-    free, when the answer changes.
+    makes room, and the log of the next turns still has its own. When the answer changes, ``on_change`` is called with
+    the answer and the free bytes.
     """
 
-    def __init__(self, directory: Path, reserve: int, told: Callable[[bool, int], None]) -> None:
+    def __init__(self, directory: Path, reserve: int, on_change: Callable[[bool, int], None]) -> None:
         self._directory = directory
         self._reserve = max(reserve, LEAST)
-        self._told = told
+        self._on_change = on_change
         self.reusable: Callable[[], int] = lambda: 0
         self._has_looked = False
         self._allowed = True
 
     def new_turn(self) -> None:
-        """What was seen may no longer be so."""
+        """Forgets what was measured: it may no longer be so."""
         self._has_looked = False
 
     def puts_allowed(self) -> bool:
@@ -48,7 +48,7 @@ class DiskReserve:
             allowed = free > self._reserve or (free > self._reserve // 2 and free + self.reusable() > self._reserve)
             if allowed != self._allowed:
                 self._allowed = allowed
-                self._told(allowed, free)
+                self._on_change(allowed, free)
         return self._allowed
 
     def free(self) -> int:

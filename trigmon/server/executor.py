@@ -2,7 +2,7 @@
 
 Work is done one piece at a time, in the order in which it was given, so nothing that comes again and again keeps
 anything else from its turn; what follows from it happens on the loop. A database that is slow, or gone, then holds up
-the calls that need it, and not the doors, the watchdog and the signals.
+the calls that need it, and not the sockets, the watchdog and the signals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Work = tuple[Callable[[], Any], Callable[[Any], None]]
 
 
 def aside(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Runs this in a thread of its own and returns its future, for which the end of the process does not wait."""
+    """Runs this in a thread of its own, for which the end of the process does not wait; returns its future."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -61,16 +61,16 @@ class Worker(Protocol):
         """How long the piece of work has lasted that is being done, 0 where none is."""
 
     def do(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Has this done, and then that with its result, on the loop."""
+        """Runs this, and then that with its result on the loop."""
 
     def give(self, begin: Callable[[], Work | None]) -> None:
-        """Has the work done that ``begin`` names, on the loop, when its time has come; None where there is none."""
+        """Runs the work that ``begin`` returns, called on the loop when it is due; None for no work."""
 
     def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """As :meth:`do`, and it is the last: a session that was listened to may be over with it."""
+        """Runs the last work, as :meth:`do`: the session whose socket was watched may end with it."""
 
     def end(self) -> None:
-        """No more work will come; what is being done is not waited for."""
+        """Ends the executor; running work is not waited for."""
 
 
 class OnTheLoop:

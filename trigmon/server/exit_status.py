@@ -30,7 +30,7 @@ class Exit(NamedTuple):
 
 
 EXITS = (
-    Exit("run", "it was told to stop, also while it started or waited for a database", STOPPED, False),
+    Exit("run", "it was asked to stop, also while it started or waited for a database", STOPPED, False),
     Exit("run", "settings, a definition file or the command line cannot work", MISCONFIGURED, False),
     Exit("run", "the store is another queue manager's, or a later trigmon's", MISCONFIGURED, False),
     Exit("run", "the database may lose what it answers, and nobody accepted that", MISCONFIGURED, False),
@@ -49,7 +49,7 @@ EXITS = (
     Exit("run", "a definition file cannot be read now", STORE_BROKEN, True),
     Exit("run", "settings cannot be read now, or a fault of the program itself (a traceback)", FAILED, True),
     Exit("run", "it was killed, or the watchdog was not fed", -9, True),
-    Exit("monitor", "it was told to stop, also while it waited for its queue manager", STOPPED, False),
+    Exit("monitor", "it was asked to stop, also while it waited for its queue manager", STOPPED, False),
     Exit("monitor", "settings or the command line cannot work", MISCONFIGURED, False),
     Exit("monitor", "its directory cannot be written, settings cannot be read now, no systemd is there", FAILED, True),
     Exit("monitor", "a fault of the program itself (a traceback), or a reason of MQ's without a row", FAILED, True),
@@ -71,7 +71,7 @@ class CannotStart(Exception):  # noqa: N818 - it says what happened, as the reas
 
 
 def status_of(error: Exception) -> int:
-    """What a start ends with that met this: 2 where somebody has to say something else, 70 for all that can pass."""
+    """Returns the exit status of a start that met this error: 2 if a setting must change, 70 for what can pass."""
     if isinstance(error, OSError):
         return STORE_BROKEN if can_pass(error) else MISCONFIGURED
     return MISCONFIGURED if isinstance(error, AnothersStore | StoreTooNew | MayLose) else STORE_BROKEN

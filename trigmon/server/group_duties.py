@@ -1,8 +1,8 @@
 """What a daemon does beside its turns as a member of a queue-sharing group.
 
 It says that it lives, finds members that do not and backs out what they left, also one that stands still in the middle
-of its turn, and takes a turn now and then for bells of other members that went astray. A bell that is heard brings one
-at once, by who does the turns.
+of its turn, and takes a turn now and then for wake-ups of other members that were lost. A wake-up that arrives brings
+one at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trigmon.store.postgres.group.membership import PostgresMembership
 
 POLL_S = 1.0
-"""How long a change of another member's may stay unseen whose bell was not heard."""
+"""How long a change of another member may stay unseen if its wake-up was lost, in seconds."""
 
 FIND_S = 0.1
 """How often dead members are looked for: what they held is back so long after their lease at the latest."""
@@ -43,7 +43,7 @@ class Duties:
         ]
 
     def _free(self) -> None:
-        """The turn may not come because it is a dead member's: nobody can recover that one before it is free."""
+        """Frees the turn of a dead member, which blocks its own recovery."""
         if self._turns.busy_s > self._half.lease_s and (self._freeing is None or self._freeing.done()):
             self._freeing = aside(self._half.end_stuck)
 

@@ -1,6 +1,6 @@
 """Listening sockets: how they are made, and how connections are accepted from them.
 
-A Unix socket lies in a directory of its own, whose mode and group are the door for those who may put and get. TCP is
+A Unix socket lies in a directory of its own, whose mode and group decide which users may put and get. TCP is
 for this machine only. Accepting is done here and not by asyncio's server, which writes hundreds of tracebacks a second
 when descriptors run out, and has no limit of connections.
 """
@@ -33,7 +33,7 @@ AT_ONCE = 64
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
-class UnixDoor:
+class UnixListener:
     """The daemon's own Unix socket: claimed, bound, and taken away at the end.
 
     A lock beside the socket, held as long as the process lives, says whose it is, so a socket file left by a killed
@@ -49,7 +49,7 @@ class UnixDoor:
             )
         if path.parent == data and (group is not None or mode & 0o006):
             raise CannotStart(
-                f"the socket's directory {data} is the data directory, and whoever may use the socket could read the "
+                f"the socket's directory {data} is the data directory, and every user of the socket could read the "
                 "messages there: set TRIGMON_RUNTIME to another directory, or leave server.socket_group and "
                 "server.socket_mode as they are shipped"
             )
@@ -114,7 +114,7 @@ class UnixDoor:
         os.close(self._lock)
 
 
-def tcp_door(address: tuple[str, int]) -> socket.socket:
+def tcp_listener(address: tuple[str, int]) -> socket.socket:
     """Returns a listening TCP socket on a loopback address."""
     host, port = address
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -131,26 +131,26 @@ def tcp_door(address: tuple[str, int]) -> socket.socket:
     return listening
 
 
-def where(door: socket.socket) -> str:
+def where(listener: socket.socket) -> str:
     """Returns the address of a listening socket as people write it: a path, or host:port."""
-    name = door.getsockname()
-    if door.family == socket.AF_UNIX:
+    name = listener.getsockname()
+    if listener.family == socket.AF_UNIX:
         return str(name)
     host, port = name[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def open_to_all(door: socket.socket) -> str:
+def open_to_all(listener: socket.socket) -> str:
     """Returns what follows from listening on TCP, for an operator."""
     return (
-        f"{where(door)} has neither TLS nor authentication: any local user can put, get and browse messages of every "
-        "queue there and read definitions and runs; unset server.tcp where the Unix socket will do"
+        f"{where(listener)} has neither TLS nor authentication: any local user can put, get and browse messages of "
+        "every queue there and read definitions and runs; unset server.tcp where the Unix socket will do"
     )
 
 
-def is_local(door: socket.socket) -> bool:
+def is_local(listener: socket.socket) -> bool:
     """Returns whether only this machine can reach a listening socket."""
-    return door.family == socket.AF_UNIX or ipaddress.ip_address(door.getsockname()[0]).is_loopback
+    return listener.family == socket.AF_UNIX or ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 class Acceptor:
@@ -179,7 +179,7 @@ class Acceptor:
             self._loop.remove_reader(listening.fileno())
 
     def close(self) -> None:
-        """Accepts nothing ever again; who knocks is told that nobody is there."""
+        """Accepts nothing any more; a client that connects is refused by the kernel."""
         self.rest()
         if self._again:
             self._again.cancel()

@@ -71,7 +71,7 @@ class Sender(Protocol):
         """Whether what it brings would be performed as soon as it is there."""
 
     def go_on(self) -> bool:
-        """It may try again; whether it was given what it asked for."""
+        """Tries the request again; returns whether it was granted."""
 
 
 class Intake:
@@ -103,7 +103,7 @@ class Intake:
         self.held += size
 
     def admit(self, sender: Sender, size: int) -> bool:
-        """Counts what is about to come; without room the sender waits its turn and is told to go on."""
+        """Counts what is about to come; without room the sender waits until it is called to go on."""
         if not self._has_room(sender, size):
             self._waiting[sender] = size
             return False
@@ -124,14 +124,14 @@ class Intake:
         return promised > 0 and promised + size > self.budget // 2
 
     def came(self, sender: Sender, size: int) -> None:
-        """What was admitted has come and is counted as kept, or never will."""
+        """Records that what was admitted has come, or never will."""
         self._promised[sender.user] -= size
         if not self._promised[sender.user]:
             del self._promised[sender.user]
         self.give_back(size)
 
     def give_back(self, size: int) -> None:
-        """What was performed, or never will be; whoever waits for room may go on, the first first."""
+        """Returns room of what was performed, or never will be; waiting connections go on, the first first."""
         self.held -= size
         for sender, wanted in list(self._waiting.items()):
             if sender not in self._waiting or self._is_over_share(sender.user, wanted):
@@ -140,7 +140,7 @@ class Intake:
                 return
 
     def forget(self, sender: Sender) -> None:
-        """It waits no longer."""
+        """Removes it from those that wait."""
         self._waiting.pop(sender, None)
 
 
@@ -164,7 +164,7 @@ R = TypeVar("R", bound=Reader)
 
 
 def to_be_cut(readers: Iterable[R], most_bytes: int = UNREAD_BYTES) -> list[R]:
-    """Of those who do not keep up: who must go so that no more than ``most_bytes`` lie unread.
+    """Returns which of the slow readers must be disconnected so that no more than ``most_bytes`` lie unread.
 
     It is always the slowest of the user for whom most lies unread.
     """

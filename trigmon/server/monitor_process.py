@@ -18,13 +18,13 @@ GOOD_RUN_S = 60.0
 """A monitor that lived this long is started again without delay when it dies."""
 
 PATIENCE_S = 10.0
-"""How long an ending monitor may take to let go of what it does, beside the grace of programs that it ends."""
+"""How long an ending monitor may take, in seconds, beside the grace of programs that it ends."""
 
 _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl
 
 
-class MonitorChild:
+class MonitorProcess:
     """Keeps one trigger monitor running beside the queue manager."""
 
     def __init__(self, settings: Settings, log: Any) -> None:
@@ -97,5 +97,5 @@ class MonitorChild:
 
 
 def _end_with_parent() -> None:
-    """A killed daemon must leave no monitor behind that waits for it (prctl(2))."""
+    """Makes the kernel end the monitor with its daemon, so that a kill leaves none behind (prctl(2))."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -7,7 +7,7 @@ ending or repeating runs, giving back what a connected job has reserved, and set
 seems another's. MQSET, which can switch triggering off, is for those too, and for those whom the settings name for it
 (MQ's authority ``+set``, which ``+put +get`` does not include). A monitor runs programs by what the ledger of runs
 says, so writing there is for administrators, and for the accounts the settings name as monitors'. Over TCP nobody
-proves who he is, so nobody there is an administrator, a monitor, or has MQSET.
+proves a user there, so no client there is an administrator or a monitor, or has MQSET.
 """
 
 from __future__ import annotations
@@ -85,12 +85,15 @@ class Authority:
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, gid = _CREDENTIALS.unpack(raw)
         if uid == -1:
-            # The peer's user has no number in our user namespace: a stranger, whoever it is.
+            # The peer's user has no number in our user namespace: it counts as an unknown user.
             return Peer(pid=pid)
         return replace(self._user(uid, gid), pid=pid)
 
     def _user(self, uid: int, gid: int) -> Peer:
-        """What the system's database says of a user. It is asked where all connections wait for it, so it is seldom."""
+        """Returns what the system's database says of a user.
+
+        It is asked where all connections wait for it, so it is seldom.
+        """
         now = time.monotonic()
         asked, known = self._known.get((uid, gid), (0.0, None))
         if known is None or now - asked > REMEMBERED_S:

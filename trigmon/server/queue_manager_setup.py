@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trigmon.store.postgres.store import PostgresStore
 
 
-class Foundation:
+class QueueManagerSetup:
     """The stores of one queue manager. What :meth:`take_up` made is there until :meth:`let_go`.
 
     ``half`` is the member's half of its group's store, and ``remote`` its own store where that is on another machine:
@@ -38,13 +38,13 @@ class Foundation:
     """
 
     def __init__(
-        self, settings: Settings, service: ServiceManager, log: Any, told: Logged, *, accept_loss: bool = False
+        self, settings: Settings, service: ServiceManager, log: Any, event_log: Logged, *, accept_loss: bool = False
     ) -> None:
         self._settings = settings
         self._accept_loss = accept_loss
         self._service = service
         self._log = log
-        self._told = told
+        self._event_log = event_log
         self._disk: DiskReserve | None = None
         self._local: SqliteStore | None = None
         self._store: Store
@@ -80,16 +80,16 @@ class Foundation:
         return self.half.waits_for if self.half is not None else ""
 
     def let_go(self) -> None:
-        """Nothing of what was taken up is used again."""
+        """Releases what was taken up; none of it is used again."""
         self._store.abandon()
 
     def new_turn(self) -> None:
-        """What was seen of the disk may no longer be so."""
+        """Forgets what was measured of the disk: it may no longer be so."""
         if self._disk is not None:
             self._disk.new_turn()
 
     def look_at_the_disk(self) -> None:
-        """Where it has room, what a start on a full one needs is made ready; where not, the log is kept short."""
+        """Prepares what a start on a full disk needs, while there is room; else keeps the log short."""
         if self._disk is None or self._local is None:
             return
         with suppress(OSError):
@@ -102,7 +102,7 @@ class Foundation:
         return self._disk is None or self._disk.puts_allowed()
 
     async def _open(self, patience: Patience) -> KeptStore | None:
-        """The queue manager's own store; ``_store`` is that with the group's half. None when it is over before."""
+        """Returns the own store (``_store`` adds the group's half); None when it is over before."""
         settings = self._settings
         own: KeptStore
         if settings.store.postgres:
@@ -111,8 +111,8 @@ class Foundation:
                 return None
             own = self.remote
         else:
-            own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._damage_told)
-            self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._disk_told)
+            own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._on_damage)
+            self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._on_disk)
             self._disk.reusable = local.reusable_bytes
             self._local = local
             self.look_at_the_disk()
@@ -145,7 +145,9 @@ class Foundation:
             is_new = own.is_new()
             self.clock = SystemClock(own.kept_time())
             keep = Retention(settings.runs.keep_count, settings.runs.keep_ms)
-            manager = QueueManager(settings.qmgr.name, self._store, self.clock, self._told, self._puts_allowed, keep)
+            manager = QueueManager(
+                settings.qmgr.name, self._store, self.clock, self._event_log, self._puts_allowed, keep
+            )
             try:
                 made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
             except CannotStart:
@@ -162,10 +164,10 @@ class Foundation:
             self._log.info("objects made from definition files", objects=made)
         return manager
 
-    def _damage_told(self, what: str) -> None:
+    def _on_damage(self, what: str) -> None:
         self._log.error("the store was damaged", what=what)
 
-    def _disk_told(self, allowed: bool, free: int) -> None:
+    def _on_disk(self, allowed: bool, free: int) -> None:
         if allowed:
             self._log.info("puts are allowed again", free_bytes=free)
         else:

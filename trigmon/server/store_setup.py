@@ -1,7 +1,7 @@
 """The daemon's store, as its settings say: a data directory, or a schema of PostgreSQL, where one serves at a time.
 
 A member of a queue-sharing group takes up its half of the group's store as well. Whatever lies on another machine is
-waited for as long as it takes, and what is waited for is said when that changes.
+waited for as long as it takes, and each change of the reason is reported.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def where(settings: Settings) -> str:
 class Patience:
     """Waits for what another process or machine has to do first, until ``over`` is done.
 
-    ``on_wait`` hears each new reason; whoever waits for this start waits for a process that is up, not one that serves.
+    ``on_wait`` is called with each new reason: a service manager waits for a process that is up, not one that serves.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class Patience:
         self._service = service
         self._log = log
         self._on_wait = on_wait
-        self._said = ""
+        self._reason = ""
 
     @property
     def is_over(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether it was asked to stop."""
         return self._over.done()
 
     async def wait(self, why: str, longest_s: float = AGAIN_S) -> None:
-        """A while, in which the loop goes on."""
+        """Waits a while; the loop goes on."""
         self._say(why)
         self._service.beat()
         await asyncio.wait([self._over], timeout=min(AGAIN_S, longest_s))
@@ -86,15 +86,15 @@ class Patience:
             await asyncio.wait(ends, timeout=AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
             self._service.beat()
             if not doing.done() and time.monotonic() - began_s >= SLOW_S:
-                said = why()
-                self._say(f"the database does not answer{said and f' ({said})'}")
+                waits = why()
+                self._say(f"the database does not answer{waits and f' ({waits})'}")
         if not doing.done():
             await asyncio.wait([doing], timeout=grace_s)
         return None if doing.cancel() else doing.result()
 
     def _say(self, why: str) -> None:
-        if why != self._said:
-            self._said = why
+        if why != self._reason:
+            self._reason = why
             self._log.info("standing by", why=why)
             self._service.ready()
             self._service.status(f"standing by: {why}")
@@ -119,7 +119,7 @@ def open_directory(settings: Settings, *, accept_loss: bool, tell: Callable[[str
 
 
 async def open_schema(settings: Settings, patience: Patience) -> PostgresStore | None:
-    """The store on PostgreSQL as soon as nobody else serves it; None when it is over before. Raises CannotStart."""
+    """Returns the store on PostgreSQL once no other process serves it; None if asked to stop. Raises CannotStart."""
     try:
         place = _place(settings)
         from trigmon.store.postgres.store import PostgresStore
@@ -138,14 +138,14 @@ async def open_schema(settings: Settings, patience: Patience) -> PostgresStore |
 async def open_group(
     settings: Settings, patience: Patience, meanwhile: Callable[[], None], before: PostgresMembership | None
 ) -> PostgresMembership | None:
-    """The member's half of the group's store, as soon as the database is there and no other process is this member.
+    """Returns the member's half of the group's store, once the database is there and no other process is the member.
 
     None when it is over before. ``meanwhile`` is called while it waits. ``before`` is the half that this process had:
     it does not end because of a server that may lose something, and goes on with none that has less than that knew.
     Raises CannotStart, and what that raises.
     """
-    said = settings.group
-    dsn = said.postgres or settings.store.postgres
+    group_settings = settings.group
+    dsn = group_settings.postgres or settings.store.postgres
     if not dsn:
         raise CannotStart("group.name is set, and group.postgres does not say where the group's database is")
     try:
@@ -154,14 +154,19 @@ async def open_group(
         from trigmon.store.postgres.group.member_session import NOTHING_REACHED
     except ImportError as error:
         raise CannotStart(f"group.name needs the extra trigmon[postgres]: {error}") from error
-    name = said.name or ""
-    place = Place(dsn, said.postgres_schema or f"trigmon_group_{name}", said.accept_loss, round(said.lease_s * 1000))
+    name = group_settings.name or ""
+    place = Place(
+        dsn,
+        group_settings.postgres_schema or f"trigmon_group_{name}",
+        group_settings.accept_loss,
+        round(group_settings.lease_s * 1000),
+    )
     group = PostgresGroup(place, name)
     reached = before.reached if before is not None else NOTHING_REACHED
 
     return await _stand_by(
         patience,
-        said.lease_s / 5,
+        group_settings.lease_s / 5,
         lambda: group.join(settings.qmgr.name, reached),
         lambda half: half.take(),
         lambda half: f"{half.holder()} is {settings.qmgr.name} of the group {name}",
@@ -170,12 +175,12 @@ async def open_group(
     )
 
 
-class _Lettable(Protocol):
+class _Releasable(Protocol):
     def abandon(self) -> None:
         """Lets go at once."""
 
 
-S = TypeVar("S", bound=_Lettable)
+S = TypeVar("S", bound=_Releasable)
 
 
 async def _stand_by(
@@ -190,7 +195,7 @@ async def _stand_by(
 ) -> S | None:
     """Returns what ``connect`` makes, once it could be taken; None when it is over before. Raises CannotStart.
 
-    Who starts on a server that may lose what it answers is told at once; who ``has_served`` waits for another.
+    A first start on a server that may lose messages fails at once; one that ``has_served`` waits for another server.
     """
     store: S | None = None
 
@@ -228,6 +233,6 @@ async def _stand_by(
 def _place(settings: Settings) -> Place:
     from trigmon.store.postgres.connection import Place
 
-    said = settings.store
-    schema = said.postgres_schema or f"trigmon_{settings.qmgr.name}"
-    return Place(said.postgres or "", schema, said.accept_loss, round(said.lease_s * 1000))
+    store = settings.store
+    schema = store.postgres_schema or f"trigmon_{settings.qmgr.name}"
+    return Place(store.postgres or "", schema, store.accept_loss, round(store.lease_s * 1000))

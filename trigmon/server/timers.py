@@ -1,4 +1,4 @@
-"""Timed work of the daemon: a table of chores, rung by APScheduler on the daemon's own loop."""
+"""Timed work of the daemon: a table of jobs, run by APScheduler on the daemon's loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Chore:
     call: Callable[[], None]
 
 
-class Bell:
+class Timers:
     """Rings each chore at its period, from :meth:`start` to :meth:`stop`."""
 
     def __init__(self, chores: Iterable[Chore]) -> None:

@@ -20,7 +20,7 @@ from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.timed_work import Job
 from trigmon.server.connection import Connection
-from trigmon.server.connection_limits import Guests
+from trigmon.server.connection_limits import Clients
 from trigmon.server.executor import OnTheLoop, Work, Worker
 from trigmon.server.memory_budget import TURN_MESSAGES, Intake, Room, to_be_cut
 from trigmon.server.startup_calls import max_msg_length
@@ -55,7 +55,7 @@ class Turns:
         manager: QueueManager,
         clock: Clock,
         patience: ServerSettings,
-        guests: Guests,
+        clients: Clients,
         *,
         log: Any,
         on_turn: Callable[[], None],
@@ -63,7 +63,7 @@ class Turns:
         worker: Worker | None = None,
     ) -> None:
         self.patience = patience
-        self.guests = guests
+        self.clients = clients
         self.performed = 0
         self._manager = manager
         self._clock = clock
@@ -80,7 +80,7 @@ class Turns:
         self.frame_limit = frame_limit(max_msg_length(manager))
         self.intake = Intake(self.frame_limit)
         self._slow: set[Connection] = set()
-        self._is_rung = False
+        self._is_scheduled = False
         self._is_due = False
         self._is_scanning = False
         self._performed_before: dict[str, int] = {}
@@ -94,29 +94,29 @@ class Turns:
 
     def began(self, connection: Connection) -> None:
         """Keeps a connection, from its first moment to its last."""
-        self.guests.began(connection)
+        self.clients.began(connection)
         if self._dismissed:
             connection.end(codec.encode_welcome(self._dismissed))
 
     def greet(self, connection: Connection, hello: codec.Hello) -> None:
         """Lets a client in, or says why not, by a welcome to the connection."""
-        identity = self.guests.claim(connection, hello)
+        identity = self.clients.claim(connection, hello)
         if isinstance(identity, Refused):
             connection.welcome(identity)
         else:
             greeted = partial(self._greeted, connection, identity.client_id)
-            self._worker.do(partial(self.guests.enter, identity), greeted)
+            self._worker.do(partial(self.clients.enter, identity), greeted)
 
     def _greeted(self, connection: Connection, client_id: str, entered: Session | Refused) -> None:
-        is_there = connection in self.guests.connections
-        greeting = self.guests.greet(connection, client_id, entered, self.frame_limit)
+        is_there = connection in self.clients.connections
+        greeting = self.clients.greet(connection, client_id, entered, self.frame_limit)
         if is_there:
             connection.welcome(greeting)
         else:
             self.ended(connection)
 
     def arrived(self, connection: Connection) -> None:
-        """A call of this connection can be performed: in the turn that comes when all who sent have been read."""
+        """Plans a turn for a call that can be performed, behind all that has arrived."""
         self._ready[connection] = None
         self._ring()
 
@@ -137,7 +137,7 @@ class Turns:
 
     def ended(self, connection: Connection) -> None:
         """Backs out what a lost connection left, in the next turn."""
-        self.guests.gone(connection)
+        self.clients.gone(connection)
         self._ready.pop(connection, None)
         session = connection.session
         if session is not None:
@@ -147,14 +147,14 @@ class Turns:
                 self._ring()
 
     def session_failed(self, session: Session) -> None:
-        """A call of this session met a bug: it is answered, and its connection ends."""
+        """Ends the connection of a session whose call met a bug; the call is answered."""
         self._failed.append(session)
 
     # -- the turn -----------------------------------------------------------------------------------------
 
     def _ring(self) -> None:
-        if not self._is_rung and not self._is_over:
-            self._is_rung = True
+        if not self._is_scheduled and not self._is_over:
+            self._is_scheduled = True
             # Its calls are gathered when its time has come: who comes meanwhile is of the same turn.
             self._loop.call_soon(self._worker.give, self._turn)
 
@@ -164,7 +164,7 @@ class Turns:
         self._ring()
 
     def _turn(self) -> Work | None:
-        self._is_rung = False
+        self._is_scheduled = False
         if self._is_over:
             return None
         batch = self._gather()
@@ -188,7 +188,7 @@ class Turns:
         return Performed(answers, self._manager.next_deadline_ms(), limit)
 
     def _performed(self, calls: int, lost: list[Session], done: Performed) -> None:
-        self.guests.forget(lost)
+        self.clients.forget(lost)
         if done.frame_limit is not None:
             self.frame_limit = done.frame_limit
             self.intake.suit(self.frame_limit)
@@ -254,18 +254,18 @@ class Turns:
         if self._is_over:
             return
         now = self._loop.time()
-        for connection in list(self.guests.connections):
+        for connection in list(self.clients.connections):
             connection.look_after(now)
 
     def work(self, job: Job) -> None:
-        """One of the queue manager's own jobs, whose time has come."""
+        """Performs one of the queue manager's own jobs, which is due."""
         was_busy = self.performed != self._performed_before.get(job.name, 0)
         self._performed_before[job.name] = self.performed
         if not (job.can_rest and was_busy):
             self._chore(job.name, partial(self._timed, partial(job.work, self._manager)), self._worked)
 
     def _timed(self, work: Callable[[], list[Answer]]) -> Performed:
-        """Work that no call asked for."""
+        """Performs work that no call asked for."""
         return Performed(work(), self._manager.next_deadline_ms(), None)
 
     def _worked(self, done: Performed) -> None:
@@ -276,11 +276,11 @@ class Turns:
             self._ring()
 
     def keep(self, call: Callable[[], T], then: Callable[[T], None] = lambda _: None) -> None:
-        """Something that the store needs done, and what follows from it; where it fails, a turn would."""
+        """Does what the store needs, and what follows from it; where it fails, a turn would."""
         self._chore(call, call, then)
 
     def _chore(self, name: object, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Timed work. What has been waiting since its last time is not asked for twice."""
+        """Plans timed work; a job that still waits is not planned twice."""
 
         def done(result: T) -> None:
             self._asked.discard(name)
@@ -296,7 +296,7 @@ class Turns:
         return self._worker.busy_s
 
     def look(self) -> None:
-        """Something may have changed that no call of ours has done: a turn looks, though nobody calls."""
+        """Plans a turn without calls, for what may have changed without one."""
         self._is_due = True
         self._ring()
 
@@ -315,7 +315,7 @@ class Turns:
         self._worked(done)
 
     def stop(self, stopped: Callable[[], None] = lambda: None) -> None:
-        """The orderly end: those who wait are answered, units of work in flight are backed out, all are let go.
+        """Ends in order: answers waiting calls, backs out open units of work, closes connections.
 
         ``stopped`` is called behind that.
         """
@@ -327,27 +327,27 @@ class Turns:
         self._set_alarm(None)
         self._send(answers)
         stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self._manager.name)
-        for connection in list(self.guests.connections):
+        for connection in list(self.clients.connections):
             # Numbered 0: it answers no call, it is the last word on the connection. Some wait for their welcome.
             connection.end(codec.encode_response(0, stopping) if connection.session else codec.encode_welcome(stopping))
         stopped()
 
     def dismiss(self, why: str) -> None:
-        """All connections end, and are told why; what became of calls that were not answered is not known here.
+        """Ends all connections with the reason; the outcome of unanswered calls is not known here.
 
-        Who has said nothing yet can be told that nothing was done.
+        A client that has sent nothing yet learns that nothing was done.
         """
         self._is_over = True
         self._set_alarm(None)
         self._dismissed = Refused(reason=int(Reason.CF_NOT_AVAILABLE), about=why)
         broken = codec.encode_response(0, Refused(reason=int(Reason.CONNECTION_BROKEN), about=why))
-        for connection in list(self.guests.connections):
+        for connection in list(self.clients.connections):
             connection.end(broken if connection.session else codec.encode_welcome(self._dismissed))
         self._loop.call_later(self.patience.stop_timeout_s, self.drop)
 
     def drop(self) -> None:
-        """The other end: nobody is answered."""
+        """Ends at once: no call is answered."""
         self._is_over = True
         self._set_alarm(None)
-        for connection in list(self.guests.connections):
+        for connection in list(self.clients.connections):
             connection.cut()
