@@ -51,7 +51,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, or the class of any reason: ``trigmon.QFull``."""
+    """Returns a public name, or the class of any reason: ``trigmon.QFull``."""
     import importlib
 
     if name == "__version__":

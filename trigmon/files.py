@@ -32,7 +32,7 @@ _WRONG_NAME = {
 
 
 def opened(path: str | Path) -> BinaryIO:
-    """A regular file, opened. ``-``, /dev/stdin and /dev/fd/N are what they are: they are open already.
+    """Returns a regular file, opened. ``-``, /dev/stdin and /dev/fd/N are what they are: they are open already.
 
     Raises OSError, for what is no regular file too, which is then not opened.
     """
@@ -49,11 +49,11 @@ def opened(path: str | Path) -> BinaryIO:
 
 
 def read(path: str | Path) -> bytes:
-    """The bytes of a file, as :func:`opened` opens it. Raises OSError."""
+    """Returns the bytes of a file, as :func:`opened` opens it. Raises OSError."""
     with opened(path) as file:
         return file.read()
 
 
 def can_pass(error: OSError) -> bool:
-    """Whether an error of a file can pass without anybody saying anything else in the settings."""
+    """Returns whether an error of a file can pass without anybody saying anything else in the settings."""
     return error.errno not in _WRONG_NAME

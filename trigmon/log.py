@@ -48,7 +48,7 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
 
 
 def say_always(**fields: Any) -> None:
-    """From now to the next :func:`configure` every line, whatever thread writes it, has these fields."""
+    """Adds these fields to every line, of whatever thread, until the next :func:`configure`."""
     _COMMON.update(fields)
 
 
@@ -57,7 +57,7 @@ def _with_common(_logger: Any, _method: str, event: Event) -> Event:
 
 
 def logger(**fields: Any) -> Any:
-    """A logger whose events carry these fields."""
+    """Returns a logger whose events carry these fields."""
     return structlog.get_logger(**fields)
 
 
@@ -77,7 +77,7 @@ class Seldom:
         self._intervals: dict[str, tuple[float, int]] = {}
 
     def warning(self, event: str, **fields: Any) -> None:
-        """A warning, if there is room for it."""
+        """Logs a warning, unless its interval is full."""
         now = self._now()
         began, count = self._intervals.get(event, (float("-inf"), 0))
         if now - began >= self._interval_s:
@@ -96,7 +96,7 @@ def _form_for(stream: TextIO) -> str:
 
 
 def is_the_journal(stream: TextIO) -> bool:
-    """Whether this stream is the one systemd says it reads (``JOURNAL_STREAM``, systemd.exec(5))."""
+    """Returns whether this stream is the one systemd says it reads (``JOURNAL_STREAM``, systemd.exec(5))."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
@@ -132,7 +132,7 @@ _SINKS: dict[str, Callable[[TextIO], Sink]] = {"json": _json, "text": _text, "jo
 
 
 def _as_fields(_logger: Any, _method: str, event: Event) -> tuple[tuple[str, bytes], dict[str, Any]]:
-    """An event as a line and as the journal's datagram: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/."""
+    """Returns an event as a line and as the journal's datagram: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/."""
     sentence = str(event.pop("event", ""))
     level = str(event.pop("level", "info"))
     trace = event.pop("exception", None)

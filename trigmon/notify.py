@@ -42,15 +42,15 @@ class ServiceManager:
         self._tell(f"READY=1\nMAINPID={os.getpid()}")
 
     def status(self, text: str) -> None:
-        """One line for ``systemctl status``."""
+        """Sends one line for ``systemctl status``."""
         self._tell(f"STATUS={text}")
 
     def stopping(self) -> None:
-        """The end has begun."""
+        """Notifies that the end has begun."""
         self._tell("STOPPING=1\nSTATUS=stopping")
 
     def alive(self) -> None:
-        """The loop turns."""
+        """Notifies the watchdog that the loop turns."""
         self._tell("WATCHDOG=1")
 
     def beat(self) -> None:
@@ -76,7 +76,7 @@ class ServiceManager:
 
 
 def inherited_sockets(environ: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
-    """The listening sockets a socket unit opened for this process, non-blocking and not passed on to children."""
+    """Returns the listening sockets of a socket unit, non-blocking and not inherited by children."""
     count = environ.pop("LISTEN_FDS", "0")
     meant_for = environ.pop("LISTEN_PID", "")
     environ.pop("LISTEN_FDNAMES", None)

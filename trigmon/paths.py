@@ -33,7 +33,7 @@ SYSTEM_RUNTIME = Path("/run/trigmon")
 
 
 def file_name(name: str) -> str:
-    """A queue manager's name as a file name: MQ allows ``/``, which becomes ``&``, and a leading dot becomes ``!``.
+    """Returns a queue manager's name as a file name: ``/`` becomes ``&``, and a leading dot becomes ``!``.
 
     The two characters are IBM's own for this (a file name never holds one otherwise, for no MQ name does).
     """
@@ -42,13 +42,13 @@ def file_name(name: str) -> str:
 
 
 def name_of(file: str) -> str:
-    """The queue manager's name behind a file name, the inverse of :func:`file_name`."""
+    """Returns the queue manager's name behind a file name, the inverse of :func:`file_name`."""
     name = file.replace("&", "/")
     return "." + name[1:] if name.startswith("!") else name
 
 
 def data_directory(name: str, data: str | Path | None = None) -> Path:
-    """The directory of a queue manager's store, which need not exist; ``data`` is the value of ``--data``."""
+    """Returns the directory of a queue manager's store, which need not exist; ``data`` is the value of ``--data``."""
     if data:
         return Path(data).expanduser().absolute()
     if home := os.environ.get("TRIGMON_HOME"):
@@ -61,17 +61,17 @@ def data_directory(name: str, data: str | Path | None = None) -> Path:
 
 
 def runtime_directory() -> Path:
-    """Where this process would make its sockets' directories; it need not exist."""
+    """Returns the directory in which this process makes its sockets' directories; it need not exist."""
     return next(iter(_runtime_directories()))
 
 
 def socket_path(name: str) -> Path:
-    """Where the daemon of this name, started by this user from this environment, listens."""
+    """Returns the socket of the daemon of this name, started by this user from this environment."""
     return runtime_directory() / file_name(name) / SOCKET_NAME
 
 
 def find_socket(name: str) -> Path:
-    """Where a client looks for the queue manager: its own runtime directory first, then the system's.
+    """Returns the socket that a client tries: in its own runtime directory first, then in the system's.
 
     A user's own queue manager therefore hides a service of the same name. Nothing there: where it would be. A
     directory that this user may not enter counts as one with a socket, and connecting fails with the reason.
@@ -89,7 +89,7 @@ def find_socket(name: str) -> Path:
 
 
 def key_group(path: str | Path) -> str:
-    """The group whose members may use a socket that this user may not; empty where no group helps.
+    """Returns the group whose members may use a socket that this user may not; empty where no group helps.
 
     It is that of the first thing on the way to it that keeps this user out: a directory, or the socket. Root's own
     group is nobody's to join.
@@ -115,7 +115,7 @@ def key_group(path: str | Path) -> str:
 
 
 def running() -> list[str]:
-    """The names of the queue managers this process could reach: those whose socket takes a connection."""
+    """Returns the names of the queue managers this process could reach: those whose socket takes a connection."""
     found: set[str] = set()
     for directory in _runtime_directories():
         try:
@@ -127,7 +127,7 @@ def running() -> list[str]:
 
 
 def answers(path: Path, timeout_s: float = 1.0) -> bool:
-    """Whether somebody accepts connections on this Unix socket (a full backlog counts: somebody is behind it)."""
+    """Returns whether a process accepts connections on this Unix socket; a full backlog counts as one."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(timeout_s)
         try:
@@ -140,7 +140,7 @@ def answers(path: Path, timeout_s: float = 1.0) -> bool:
 
 
 def shipped(what: str) -> Path:
-    """A directory the product ships: ``config``, ``process_defs`` or ``systemd``.
+    """Returns a directory the product ships: ``config``, ``process_defs`` or ``systemd``.
 
     In a wheel it lies inside the package, in a checkout beside it.
     """
@@ -150,7 +150,7 @@ def shipped(what: str) -> Path:
 
 
 def _runtime_directories() -> Iterator[Path]:
-    """The runtime directories, the one of this process first; an explicit one is the only one."""
+    """Yields the runtime directories, the one of this process first; an explicit one is the only one."""
     environ = os.environ
     if runtime := environ.get("TRIGMON_RUNTIME"):
         yield Path(runtime).expanduser().absolute()
@@ -170,7 +170,7 @@ def _runtime_directories() -> Iterator[Path]:
 
 
 def _is_ours(directory: Path, uid: int) -> bool:
-    """Whether nobody else made this directory: in /tmp another user could, and would see what clients send."""
+    """Returns whether nobody else made this directory: in /tmp another user could, and would see what clients send."""
     try:
         status = directory.lstat()
     except FileNotFoundError:

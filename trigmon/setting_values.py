@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 
 def _size(value: Any) -> Any:
-    """Bytes of ``64 MiB``, ``1GB``, ``4096``; what is no text passes on to the model."""
+    """Returns bytes of ``64 MiB``, ``1GB``, ``4096``; what is no text passes on to the model."""
     if not isinstance(value, str):
         return value
     found = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([kKMGT]?)(i?)[bB]?\s*", value)
@@ -26,7 +26,7 @@ def _size(value: Any) -> Any:
 
 
 def _mode(value: Any) -> Any:
-    """A socket's mode as a number, from the digits a person writes for chmod, quoted or not."""
+    """Returns a socket's mode as a number, from the digits a person writes for chmod, quoted or not."""
     # YAML 1.2 reads 0660 as the number 660. 0o660 arrives as 432, which lets the owner not write: it is refused below.
     text = str(value) if isinstance(value, int) else value
     if not isinstance(text, str) or not re.fullmatch(r"0?[0-7]{3}", text):
@@ -38,7 +38,7 @@ def _mode(value: Any) -> Any:
 
 
 def _loopback(value: str) -> str:
-    """``HOST:PORT`` whose host is this machine's own, as it was written."""
+    """Returns ``HOST:PORT`` as written; the host must be this machine's own."""
     host, _, port = value.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
@@ -53,7 +53,10 @@ def _loopback(value: str) -> str:
 
 
 def _without_password(value: str) -> str:
-    """A connection string of libpq. What opens the database is read by libpq from where only its user can read it."""
+    """Returns a connection string of libpq.
+
+    What opens the database is read by libpq from where only its user can read it.
+    """
     if re.search(r"\bpassword\s*=", value) or re.match(r"\w+://[^/@]*:[^/@]*@", value):
         raise ValueError("a password has no place in settings, which are shown: put it into a passfile (~/.pgpass)")
     return value
@@ -72,7 +75,7 @@ def _group_name(value: str) -> str:
 
 
 def _variable(value: str) -> str:
-    """``NAME`` or ``NAME=value`` of an environment."""
+    """Returns ``NAME`` or ``NAME=value`` of an environment. Raises ValueError for anything else."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(=[^\0]*)?", value, re.DOTALL):
         raise ValueError(f"{value.partition('=')[0]!r} is no name of a variable; write NAME, or NAME=value")
     return value

@@ -184,17 +184,17 @@ class Settings(_Section):
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def origin(self, key: str) -> str:
-        """Where ``section.key`` got its value: ``FILE:LINE``, ``environment VARIABLE`` or ``command line``."""
+        """Returns where ``section.key`` got its value: ``FILE:LINE``, an environment variable or ``command line``."""
         return self._origins[key]
 
     def rows(self) -> Iterator[tuple[str, Any, str]]:
-        """``(section.key, plain value, origin)`` in the order of the shipped file."""
+        """Yields ``(section.key, plain value, origin)`` in the order of the shipped file."""
         for section, values in self.model_dump(mode="json").items():
             for key, value in values.items():
                 yield f"{section}.{key}", value, self.origin(f"{section}.{key}")
 
     def as_environment(self) -> dict[str, str]:
-        """The command line's values as variables, so that a child process has the settings of its parent."""
+        """Returns the command line's values as variables, so that a child process has the settings of its parent."""
         return {
             variable(key): ",".join(value) if isinstance(value, list) else str(value)
             for key, value, origin in self.rows()
@@ -214,7 +214,7 @@ PATHS = {"qmgr.data", "qmgr.definitions", "monitor.run_as_file", "monitor.secret
 
 
 def variable(key: str) -> str:
-    """The environment variable of ``section.key``."""
+    """Returns the environment variable of ``section.key``."""
     return "TRIGMON_" + key.replace(".", "_").upper()
 
 
@@ -236,7 +236,7 @@ def load(
     config: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings of this process.
+    """Returns the settings of this process.
 
     ``overrides`` are the command line's ``section.key`` values (a None is an option nobody gave), ``config`` is the
     file of ``--config``. Raises :class:`SettingsError` with every problem found, and for a file that cannot be read.
@@ -259,7 +259,7 @@ def load(
 def _layers(
     overrides: Mapping[str, Any], config: str | Path | None, environ: Mapping[str, str]
 ) -> Iterator[Callable[[list[str]], dict[str, _Found]]]:
-    """The layers, the weakest first; each gives its values and adds its problems to a list."""
+    """Yields the layers, the weakest first; each gives its values and adds its problems to a list."""
     yield _shipped
     if SYSTEM_CONFIG.exists():
         yield lambda problems: _from_file(SYSTEM_CONFIG, problems)
@@ -316,7 +316,7 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[s
 
 
 def _worded(key: str, text: str) -> Any:
-    """What a variable's text means for this key: lists are divided by commas, an empty one is nothing."""
+    """Returns what a variable's text means for this key: lists are divided by commas, an empty one is nothing."""
     kind = KEYS[key]
     if get_origin(kind) is list:
         return [word.strip() for word in text.split(",") if word.strip()]
@@ -326,12 +326,12 @@ def _worded(key: str, text: str) -> Any:
 
 
 def _is_text(key: str) -> bool:
-    """Whether this key's value is text, or several: a name 012 is no number."""
+    """Returns whether this key's value is text, or several: a name 012 is no number."""
     return "str" in str(KEYS[key])
 
 
 def _is_a_slip(name: str) -> bool:
-    """Whether a variable that is none of ours was meant to be: another section of ours, or a letter away."""
+    """Returns whether a variable that is none of ours was meant to be: another section of ours, or a letter away."""
     if not name.startswith("TRIGMON_"):
         return False
     if any(name.startswith(f"TRIGMON_{section.upper()}_") for section in Settings.model_fields):
@@ -340,7 +340,7 @@ def _is_a_slip(name: str) -> bool:
 
 
 def _from_there(key: str, value: Any, directory: Path) -> Any:
-    """A relative path of a file's layer, as it is meant: from that file's directory."""
+    """Returns a relative path of a file's layer, as it is meant: from that file's directory."""
     if key not in PATHS or not value:
         return value
     if isinstance(value, list):

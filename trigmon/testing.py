@@ -117,7 +117,7 @@ class InMemory:
         run_id: str | None = None,
         timeout_s: float = 10.0,
     ) -> Connection:
-        """A client's connection, as :func:`trigmon.connect` makes it; the address is not looked at."""
+        """Returns a client's connection, as :func:`trigmon.connect` makes it; the address is not looked at."""
         link = InProcessLink(self.name, self._stage, application or "test", self._listen)
         self._links.append(link)
         return Connection(link, link.client_id)
@@ -142,7 +142,7 @@ class InMemory:
             return queue.get(wait_interval_ms=wait_interval_ms, match=match, **options)
 
     def messages(self, q_name: str) -> list[Message]:
-        """What lies on a queue, browsed in the order of getting: neither taken nor an occasion of anything."""
+        """Returns what lies on a queue, browsed in the order of getting: neither taken nor an occasion of anything."""
         with self._connection().open(q_name, "browse") as queue:
             return list(queue.browse())
 
@@ -165,7 +165,7 @@ class InMemory:
         self._command(Alter(object_type=kind, name=name, attributes=_by_long_name(kind, attributes)))
 
     def mqsc(self, text: str) -> str:
-        """Runs MQSC and returns what it answers. Raises ValueError with the answer when a command failed."""
+        """Runs MQSC and returns its replies. Raises ValueError with them when a command failed."""
         lines: list[str] = []
         if run(text.splitlines(), self._command, lines.append, self.name):
             raise ValueError("\n".join(lines))
@@ -181,17 +181,17 @@ class InMemory:
     # -- triggering -----------------------------------------------------------------------------------------
 
     def triggers(self) -> list[TriggerMessage]:
-        """The trigger messages that became available since the last question: what would have been started."""
+        """Returns the trigger messages that became available since the last question: what would have been started."""
         self._listen()
         heard, self._heard = self._heard, []
         return [available.message for available in heard]
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
-        """What a put would meet now; with ``why_not`` what came of the last one, too. ``print`` shows it as text."""
+        """Returns the verdict of a put now; with ``why_not`` that of the last one too. ``print`` shows it as text."""
         return self._connection().explain(q_name, priority, why_not=why_not)
 
     def monitor(self, initiation_q: str) -> None:
-        """One more monitor, which reads this initiation queue from now on and after every restart."""
+        """Adds a monitor, which reads this initiation queue from now on and after every restart."""
         session = self._stage.connect("monitor", administrator=True)
         opened = self._stage.ask(session, Open(object_name=initiation_q, options=OpenOption.INPUT_SHARED.value))
         assert isinstance(opened, Opened)
@@ -218,7 +218,7 @@ class InMemory:
         self._come_back()
 
     def _cut_off(self) -> None:
-        """Every connection finds out at its next call, as from a socket that was closed."""
+        """Cuts every connection; each learns of it at its next call, as from a closed socket."""
         for link in self._links:
             link.broken = link.broken or f"the connection to {self.name} has ended"
         self._links.clear()
@@ -252,7 +252,7 @@ class InMemory:
 
 
 def _by_long_name(kind: str, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Attributes by any name that a definition file knows them by."""
+    """Returns attributes by their long names; a definition file's other names are read too."""
     return {long_name(ObjectType[kind], name) or name: value for name, value in attributes.items()}
 
 
@@ -261,7 +261,7 @@ def _fixture() -> Any:
 
     @pytest.fixture
     def mq() -> Iterator[InMemory]:
-        """A queue manager in memory on a virtual clock, with a monitor on the default initiation queue."""
+        """Yields a queue manager in memory on a virtual clock, with a monitor on the default initiation queue."""
         with InMemory() as qmgr:
             yield qmgr
 
@@ -269,7 +269,7 @@ def _fixture() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The fixture, made when it is imported: who uses :class:`InMemory` alone needs no pytest."""
+    """Returns the fixture, made when it is imported: who uses :class:`InMemory` alone needs no pytest."""
     if name != "mq":
         raise AttributeError(f"module 'trigmon.testing' has no attribute {name!r}")
     globals()["mq"] = made = _fixture()

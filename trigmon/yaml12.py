@@ -56,7 +56,7 @@ class Document:
     _written: dict[int, dict[Hashable, str]] = field(default_factory=dict, repr=False)
 
     def as_written(self, *path: Step) -> Any:
-        """The value at this path with every number, true and false in it as the text that stands in the file.
+        """Returns the value at this path with every number, true and false in it as the text that stands in the file.
 
         Null stays None, for nothing was written. KeyError or IndexError where nothing stands.
         """
@@ -77,7 +77,7 @@ class Document:
         return self._written.get(id(inside), {}).get(step, str(value))
 
     def line(self, *path: Step) -> int:
-        """The 1-based line of the key or item at this path; of its nearest parent that has one otherwise."""
+        """Returns the 1-based line of the key or item at this path; of its nearest parent that has one otherwise."""
         value, line = self.value, self.first_line
         for step in path:
             known = self._lines.get(id(value), {})
@@ -87,20 +87,20 @@ class Document:
         return line
 
     def where(self, *path: Step) -> str:
-        """``FILE:LINE`` of the key or item at this path, as compilers write it."""
+        """Returns ``FILE:LINE`` of the key or item at this path."""
         return f"{self.source}:{self.line(*path)}"
 
     def error(self, problem: str, *path: Step) -> YamlError:
-        """An error about what stands at this path."""
+        """Returns an error about what stands at this path."""
         return YamlError(self.where(*path), problem)
 
     def unknown_key(self, known: Iterable[str], *path: Step) -> YamlError:
-        """An error about the key that ends this path, with the nearest of the keys that would be known there."""
+        """Returns an error about the key that ends this path, with the nearest key that is known there."""
         return self.error(f"unknown key {path[-1]!r}{did_you_mean(str(path[-1]), known)}", *path)
 
 
 def load(text: str | bytes, source: str = "<text>") -> Document:
-    """The only document of a text; :class:`YamlError` when it is not YAML or holds several documents."""
+    """Returns the only document of a text; :class:`YamlError` when it is not YAML or holds several documents."""
     documents = load_all(text, source)
     if len(documents) > 1:
         raise documents[1].error("a second document begins here, and this file may hold only one")
@@ -108,7 +108,7 @@ def load(text: str | bytes, source: str = "<text>") -> Document:
 
 
 def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
-    """Every document of a text, divided by ``---``; those without content are left out."""
+    """Returns every document of a text, divided by ``---``; those without content are left out."""
     try:
         if yaml.__with_libyaml__ and not _TOLD_APART(text if isinstance(text, str) else text.decode()):
             with _no_collections():
@@ -131,7 +131,7 @@ def _no_collections() -> Iterator[None]:
 
 
 def _exactly(text: str | bytes, source: str) -> list[Document]:
-    """Every document of a text as PyYAML itself reads it, or its mistake."""
+    """Returns every document of a text as PyYAML itself reads it, or its mistake."""
     try:
         return _documents(_Loader(text, source), source)
     except yaml.MarkedYAMLError as error:
@@ -156,7 +156,7 @@ def _documents(loader: _Mappings, source: str) -> list[Document]:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; the nearest known one is 'x'``, or the whole list where nothing is near: the end of a refusal's sentence."""
+    """Returns the end of an error's sentence: ``; the nearest known one is 'x'``, or the whole list if none is near."""
     names = sorted(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     near = near or difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.5)
@@ -166,17 +166,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def read(path: Path) -> Document:
-    """The only document of a file, as :func:`trigmon.files.read` reads it. Raises OSError."""
+    """Returns the only document of a file, as :func:`trigmon.files.read` reads it. Raises OSError."""
     return load(files.read(path), str(path))
 
 
 def read_all(path: Path) -> list[Document]:
-    """Every document of a file."""
+    """Returns every document of a file."""
     return load_all(files.read(path), str(path))
 
 
 def scalar(text: str) -> Any:
-    """What a bare word means: the value a plain scalar of this text has in a file."""
+    """Returns what a bare word means: the value a plain scalar of this text has in a file."""
     for tag, pattern in _CORE:
         if pattern.match(text):
             return _VALUES[tag](text)
@@ -197,7 +197,7 @@ class _Mappings(yaml.composer.Composer, SafeConstructor, BaseResolver):
         self.written: dict[int, dict[Hashable, str]] = {}
 
     def construct_plain_mapping(self, node: MappingNode) -> dict[Hashable, Any]:
-        """A dict, and its keys' lines."""
+        """Returns a dict, and its keys' lines."""
         _check_kind(node, MappingNode)
         mapping: dict[Hashable, Any] = {}
         lines: dict[Hashable, int] = {}
@@ -218,7 +218,7 @@ class _Mappings(yaml.composer.Composer, SafeConstructor, BaseResolver):
         return mapping
 
     def construct_plain_sequence(self, node: SequenceNode) -> list[Any]:
-        """A list, and its items' lines."""
+        """Returns a list, and its items' lines."""
         _check_kind(node, SequenceNode)
         items = [self.construct_object(item, deep=True) for item in node.value]
         self.lines[id(items)] = {index: item.start_mark.line + 1 for index, item in enumerate(node.value)}
@@ -226,7 +226,7 @@ class _Mappings(yaml.composer.Composer, SafeConstructor, BaseResolver):
         return items
 
     def construct_core_scalar(self, node: ScalarNode) -> Any:
-        """A word, a number, true, false or null; a tag that does not fit its text is an error."""
+        """Returns a word, a number, true, false or null; a tag that does not fit its text is an error."""
         _check_kind(node, ScalarNode)
         kind = node.tag.rpartition(":")[2]
         pattern = next((pattern for tag, pattern in _CORE if tag == kind), None)

@@ -101,7 +101,7 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
     [
         ("- qlocal: A\n  trigger_depth: 0", "q.yaml:2: QLOCAL A: trigger_depth must be 1 to 999999999, not 0"),
         ("- qlocal: A\n  trigger_type:", "q.yaml:2: QLOCAL A: trigger_type has no value"),
-        ("- qlocal: A\n  TRIGTYPE: first\n  trigger_type: every", "q.yaml:3: QLOCAL A: trigger_type says again"),
+        ("- qlocal: A\n  TRIGTYPE: first\n  trigger_type: every", "q.yaml:3: QLOCAL A: trigger_type sets again"),
         ("- qlocal: A\n- qalias: A", "q.yaml:2: QALIAS A was already defined at q.yaml:1"),
         ("- qlocal: a b", "q.yaml:1: QLOCAL 'a b': a name has 1 to 48"),
         ("- qlocal:", "q.yaml:1: QLOCAL '': a name has 1 to 48"),
@@ -145,7 +145,7 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ("- process: P\n  spark:\n    start: rest", "spark_master must be spark://HOST:PORT with SPKSTART(REST)"),
         ("- process: P\n  spark: {conf: [a]}", "q.yaml:2: PROCESS P: spark.conf: input should be"),
         ("- process: P\n  spark: {arguments: [[a]]}", "spark.arguments.0: a word or a number belongs here"),
-        ("- process: P\n  spark: {master: yarn}\n  spark_master: local", "PROCESS P: spark_master is said twice"),
+        ("- process: P\n  spark: {master: yarn}\n  spark_master: local", "PROCESS P: spark_master is set twice"),
         ("- process: P\n  spark: {arguments: ['a\\nb', \"a\\nb\"]}", "PROCESS(P) SPKARGS"),
         ("- qlocal: [", "q.yaml:"),
     ],

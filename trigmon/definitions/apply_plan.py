@@ -40,7 +40,7 @@ class Step:
 
 
 def plan(wanted: Iterable[Wanted], existing: Iterable[Row], *, prune: bool = False, create: bool = False) -> list[Step]:
-    """The steps from the existing objects to the wanted ones, in the files' order, deletions last.
+    """Returns the steps from the existing objects to the wanted ones, in the files' order, deletions last.
 
     ``existing`` are rows of DISPLAY: queues, processes and the queue manager. ``prune`` deletes what no file names,
     except SYSTEM objects. ``create`` only defines what does not exist: a start undoes no operator's ALTER.

@@ -64,7 +64,7 @@ class Wanted:
 
 
 def read_files(paths: Iterable[Path]) -> list[Wanted]:
-    """The objects of files and directories, in order.
+    """Returns the objects of files and directories, in order.
 
     Raises DefinitionError with every problem found, also for a path that is not there or an object named twice.
     """
@@ -89,7 +89,7 @@ def read_files(paths: Iterable[Path]) -> list[Wanted]:
 
 
 def read_text(text: str, source: str = "<text>", directory: Path | None = None) -> list[Wanted]:
-    """The objects of a list in YAML text; ``directory`` is where relative programs are looked for.
+    """Returns the objects of a list in YAML text; ``directory`` is where relative programs are looked for.
 
     Raises DefinitionError.
     """
@@ -141,16 +141,16 @@ def _directory(file: Path) -> str:
 
 
 def _one_process(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str]]:
-    said = next((key for key in document.value if str(key).lower() in KINDS), None)
-    if said is not None:
-        return [], [f'{document.where(said)}: objects stand in a list: write "- {said}: {document.value[said]}"']
+    key = next((key for key in document.value if str(key).lower() in KINDS), None)
+    if key is not None:
+        return [], [f'{document.where(key)}: objects stand in a list: write "- {key}: {document.value[key]}"']
     item = _Item(document, (), ObjectType.PROCESS, file.stem, f"{document.source}:1", _directory(file))
     attributes = item.read(document.value)
     return [Wanted("PROCESS", item.name, attributes, item.where)], item.problems
 
 
 def _head(document: yaml12.Document, item: object, index: int) -> tuple[ObjectType, str] | str:
-    """The kind of object a list's item is and the key that says so, or what is wrong with it."""
+    """Returns the kind of object a list's item is and the key that says so, or what is wrong with it."""
     if not isinstance(item, dict):
         return f"{document.where(index)}: an item is a mapping that begins with {' or '.join(KINDS)}"
     heads = [str(key) for key in item if str(key).lower() in KINDS]
@@ -183,11 +183,11 @@ class _Item:
             allowed = f"1 to {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %"
             self.problems.append(f"{self.where}: {self.which.name} {self.name!r}: a name has {allowed}")
 
-    def read(self, said: dict[Any, Any]) -> dict[str, Any]:
-        """The attributes by long name, read; what is wrong goes to ``problems``."""
-        keys = self._keys(said)
+    def read(self, given: dict[Any, Any]) -> dict[str, Any]:
+        """Returns the attributes by long name, read; what is wrong goes to ``problems``."""
+        keys = self._keys(given)
         values = {
-            name: self.document.as_written(*self.path, key) if is_text(self.which, name) else said[key]
+            name: self.document.as_written(*self.path, key) if is_text(self.which, name) else given[key]
             for name, key in keys.items()
         }
         try:
@@ -204,13 +204,13 @@ class _Item:
             self._check_program(attributes, keys)
         return attributes
 
-    def _keys(self, said: dict[Any, Any]) -> dict[str, Any]:
-        """What each key means, an unknown one itself; a thing said in two words is a problem."""
+    def _keys(self, given: dict[Any, Any]) -> dict[str, Any]:
+        """Returns what each key means, an unknown one itself; a key given twice, by two names, is a problem."""
         keys: dict[str, Any] = {}
-        for key in said:
+        for key in given:
             name = long_name(self.which, str(key)) or str(key)
             if name in keys:
-                self._add((key,), f"{key} says again what {keys[name]} said")
+                self._add((key,), f"{key} sets again what {keys[name]} sets")
             else:
                 keys[name] = key
         return keys
@@ -219,26 +219,26 @@ class _Item:
         for group in (model.spark, model.launch):
             for name, value in (group.attributes() if group else {}).items():
                 if name in attributes:
-                    self._add((), f"{name} is said twice: alone, and in its group")
+                    self._add((), f"{name} is set twice: alone, and in its group")
                 try:
                     attributes[name] = ATTRIBUTES[self.which][name].read(value, f"PROCESS({self.name})")
                 except AttrValueError as error:
                     self._add(_in_group(name), error.about)
 
     def _place(self, attributes: dict[str, Any]) -> None:
-        """The working directory is the file's own where it names none; a named one is meant as it stands."""
+        """Sets the working directory to the file's own where it names none; a named one stays as it is."""
         attributes.setdefault("working_directory", self.directory)
 
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
-        """What the queue manager would refuse is refused before anything of the file is done."""
+        """Refuses what the queue manager would refuse, before anything of the file is done."""
         for name, wanted in faults(Process(name=self.name, **attributes)):
             attribute = ATTRIBUTES[self.which][name]
-            said = attribute.write(attributes.get(name, attribute.default))
+            value = attribute.write(attributes.get(name, attribute.default))
             location = (keys[name],) if name in keys else _in_group(name)
-            self._add(location, f"{name} must be {wanted}, not {said or 'blank'}")
+            self._add(location, f"{name} must be {wanted}, not {value or 'blank'}")
 
     def _problem(self, location: tuple[Any, ...], kind: str, message: str) -> None:
-        """A mistake that pydantic found, in words that name the key."""
+        """Adds a mistake that pydantic found, with the name of the key."""
         key = str(location[-1])
         if kind == "attribute":
             self._add(location, message)
@@ -262,14 +262,14 @@ def _group_keys(group: str) -> list[str]:
 
 
 def _in_group(name: str) -> tuple[str, ...]:
-    """Where an attribute stands that is said in a group: at its key there, else at the group."""
+    """Returns the path of an attribute that a group sets: its key there, else the group."""
     if name.startswith("spark_"):
         return "spark", name.removeprefix("spark_")
     return ("launch", name) if name in LaunchGroup.model_fields else ()
 
 
 def _named_twice(wanted: list[Wanted]) -> Iterator[str]:
-    """Queues of every type share one space of names; processes have their own."""
+    """Yields an error for each object that was defined before: queues of every type share one space of names."""
     seen: dict[tuple[str, str], Wanted] = {}
     for one in wanted:
         space = "queue" if one.object_type in ("QLOCAL", "QALIAS") else one.object_type

@@ -77,7 +77,7 @@ class SparkGroup(_Strict):
     arguments: list[Word] = Field(default_factory=list)
 
     def attributes(self) -> dict[str, Any]:
-        """The named parts as attributes of the process: words quoted like a shell's, files with commas."""
+        """Returns the named parts as attributes of the process: words quoted like a shell's, files with commas."""
         return {f"spark_{key_of(part)}": self._attribute(part) for part in self.model_fields_set}
 
     def _attribute(self, part: str) -> str:
@@ -91,7 +91,7 @@ class SparkGroup(_Strict):
 
 
 def key_of(part: str) -> str:
-    """The key of a file that a part of the group is: ``class`` is a word of Python's own."""
+    """Returns the key of a file that a part of the group is: ``class`` is a word of Python's own."""
     return part.removesuffix("_")
 
 
@@ -114,24 +114,24 @@ class LaunchGroup(_Strict):
     secrets: str | None = None
 
     def attributes(self) -> dict[str, Any]:
-        """The named parts as attributes of the process."""
+        """Returns the named parts as attributes of the process."""
         return {part: getattr(self, part) for part in self.model_fields_set}
 
 
 def spark_group(values: dict[str, Any]) -> dict[str, Any] | None:
-    """The group that says these attributes of a process, None when it would not say them to the letter."""
-    said = {name.removeprefix("spark_"): value for name, value in values.items() if name.startswith("spark_")}
+    """Returns the group that says these attributes of a process, None when it would not say them to the letter."""
+    spark = {name.removeprefix("spark_"): value for name, value in values.items() if name.startswith("spark_")}
     try:
-        group = {key: _read_back(key, value) for key, value in said.items()}
-        told = SparkGroup(**{key: _as_written(value) for key, value in group.items()}).attributes()
+        group = {key: _read_back(key, value) for key, value in spark.items()}
+        written = SparkGroup(**{key: _as_written(value) for key, value in group.items()}).attributes()
     except ValueError:
         return None
-    same = told == {f"spark_{key}": str(value) for key, value in said.items()}
+    same = written == {f"spark_{key}": str(value) for key, value in spark.items()}
     return group if same else None
 
 
 def _read_back(key: str, value: Any) -> Any:
-    """What a key of the group holds where its attribute holds this. Raises ValueError for an open quote."""
+    """Returns what a key of the group holds where its attribute holds this. Raises ValueError for an open quote."""
     if key in ("conf", "environment"):
         return dict(word.split("=", 1) for word in shlex.split(value))
     if key == "arguments":
@@ -146,7 +146,7 @@ def _as_written(value: Any) -> Any:
 
 
 def long_name(which: ObjectType, key: str) -> str | None:
-    """The long name that a key means: itself, ``default_...`` for ``def_...``, or MQSC's word in either case."""
+    """Returns the long name of a key: itself, ``default_...`` for ``def_...``, or of MQSC's word in either case."""
     try:
         found = find_attribute(which, key)
     except SelectorError:
@@ -155,7 +155,7 @@ def long_name(which: ObjectType, key: str) -> str | None:
 
 
 def keys_of(which: ObjectType) -> list[str]:
-    """Every key a file may use for an object of this type, for the nearest one to a wrong key."""
+    """Returns every key a file may use for an object of this type, for the nearest one to a wrong key."""
     table = ATTRIBUTES[which]
     keys = [name for a in table.values() if not a.read_only for name in (a.name, a.mqsc.lower())]
     return keys + (["spark", "launch"] if which is ObjectType.PROCESS else [])
@@ -168,14 +168,14 @@ def _reader(attribute: Attribute) -> Callable[[object], Any]:
         try:
             return attribute.read(value, "")
         except AttrValueError:
-            said = {"key": attribute.name, "allowed": attribute.allowed, "value": str(value)}
-            raise PydanticCustomError("attribute", "{key} must be {allowed}, not {value}", said) from None
+            fields = {"key": attribute.name, "allowed": attribute.allowed, "value": str(value)}
+            raise PydanticCustomError("attribute", "{key} must be {allowed}, not {value}", fields) from None
 
     return read
 
 
 def is_text(which: ObjectType, name: str) -> bool:
-    """Whether what stands behind this long name, or group, is text, as it is written: 012 and 1.10 are no numbers."""
+    """Returns whether the value of this long name, or group, is text as written: 012 and 1.10 are no numbers."""
     attribute = ATTRIBUTES[which].get(name)
     return name == "spark" if attribute is None else attribute.is_text
 

@@ -25,7 +25,7 @@ _DEFAULT_OBJECTS = {
 
 
 def yaml_text(rows: Iterable[Row], *, system: bool = False, everything: bool = False) -> str:
-    """The file of these rows of DISPLAY; SYSTEM objects only when asked for, dynamic queues never: programs make them.
+    """Returns the file of these rows of DISPLAY; SYSTEM objects only on request, dynamic queues never.
 
     Written are the attributes that say something: those that differ from MQ's default or from the default object
     among the rows. ``everything`` writes them all.
@@ -35,7 +35,7 @@ def yaml_text(rows: Iterable[Row], *, system: bool = False, everything: bool = F
     chosen = [r for r in given if system or r["object_type"] == "QMGR" or not r["name"].startswith("SYSTEM.")]
     chosen.sort(key=lambda r: (_ORDER.index(r["object_type"]), r["name"]))
     items = [_item(row, defaults.get(row["object_type"], {}), everything) for row in chosen]
-    # A long text stays in one line: folded, it would be a longer one with other blanks for whoever edits it.
+    # A long text stays in one line: folded, an editor would see a longer one with other blanks.
     text = yaml.dump(
         items, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 20, default_flow_style=False
     )
