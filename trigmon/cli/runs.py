@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import age, command, group, invocation, reason_option
-from trigmon.mq.run_states import DUE, HELD, OPEN, STATES, WITH_PROGRAM
+from trigmon.mq.run import OPEN, WITH_PROGRAM, RunState
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -31,7 +31,7 @@ def runs() -> None:
 @command("list", "trigmon runs list --state held", runs)
 @click.option("--queue", "q_name", metavar="QUEUE", help="Only runs for this queue.")
 @click.option("--process", "process_name", metavar="PROCESS", help="Only runs of this process.")
-@click.option("--state", type=click.Choice(STATES), help="Only runs in this state.")
+@click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only runs in this state.")
 @click.option("--since", "since_ms", metavar="TIME", callback=age, help="At most so long ago: 90s, 5m, 2h, 1d.")
 @click.option("--count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest so many.")
 @click.option("--all", "everything", is_flag=True, help="Every run on record.")
@@ -182,9 +182,9 @@ def _begun(record: dict[str, Any], until: ExitStack) -> dict[str, Any]:
     """The run's record once it is more than a promise; a held one may take long."""
     from trigmon.cli import output
 
-    if record["state"] in (HELD, DUE):
+    if record["state"] in (RunState.HELD, RunState.DUE):
         output.note(f"trigmon: run {record['run_id']} is {record['state']}: {record.get('why') or 'about to start'}")
-    while record["state"] in (HELD, DUE):
+    while record["state"] in (RunState.HELD, RunState.DUE):
         time.sleep(_FOLLOW_S)
         record = _again(record)
     return record

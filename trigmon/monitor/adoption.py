@@ -13,7 +13,7 @@ from trigmon.monitor.reconnection import Link
 from trigmon.monitor.registration import keeper_of
 from trigmon.mq.calls import Call, ChangeRun, Runs
 from trigmon.mq.replies import Listing, Reply
-from trigmon.mq.run_states import WITH_PROGRAM
+from trigmon.mq.run import WITH_PROGRAM
 
 
 def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> None:

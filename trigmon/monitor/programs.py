@@ -40,7 +40,7 @@ from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
-from trigmon.mq.run_states import DUE
+from trigmon.mq.run import RunState
 
 log = logger()
 
@@ -155,7 +155,7 @@ class Programs:
             order=order,
             directory=run_directory.all_of(base)[-1],
             base=base,
-            may_be_unstarted=record["state"] == DUE,
+            may_be_unstarted=record["state"] == RunState.DUE,
             kept_by=kept_by,
         )
         self.warm.take_up(order.run_id)
@@ -490,7 +490,7 @@ class Programs:
                 child.ends_by = self._ends_by(child, start_ms or now_ms())
                 self._runs_on(child, pid, start_ms or now_ms(), argv)
             case NotStarted():
-                log.info("run taken up", run=child.run_id, state=DUE)
+                log.info("run taken up", run=child.run_id, state=RunState.DUE.value)
                 self._start_again(child, "its program had not been started when its monitor or its keeper ended")
             case Lost(why):
                 self._lose_sight(child, why)

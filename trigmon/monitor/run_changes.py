@@ -52,7 +52,7 @@ import socket
 from typing import Any
 
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.run_states import EXITED, FAILED, HELD, STARTED, UNKNOWN
+from trigmon.mq.run import RunState
 
 Fields = dict[str, Any]
 
@@ -107,17 +107,17 @@ def trigger_of(record: Fields) -> TriggerMessage:
 
 def held_again(why: str) -> Fields:
     """It could not be started now."""
-    return {"state": HELD, "why": why}
+    return {"state": RunState.HELD, "why": why}
 
 
 def started(pid: int, now_ms: int, **more: Any) -> Fields:
     """It runs."""
-    return {"state": STARTED, "pid": pid, "start_ms": now_ms, "why": "", **more}
+    return {"state": RunState.STARTED, "pid": pid, "start_ms": now_ms, "why": "", **more}
 
 
 def failed(why: str, now_ms: int) -> Fields:
     """It never became a process."""
-    return {"state": FAILED, "end_ms": now_ms, "why": why}
+    return {"state": RunState.FAILED, "end_ms": now_ms, "why": why}
 
 
 def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "", *, was_stopped: bool = False) -> Fields:
@@ -125,7 +125,7 @@ def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "", 
     by_signal = return_code < 0
     how = how_it_ended(return_code)
     return {
-        "state": EXITED,
+        "state": RunState.EXITED,
         "end_ms": end_ms,
         "exit_status": None if by_signal else return_code,
         "signal": -return_code if by_signal else None,
@@ -137,7 +137,7 @@ def exited(return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "", 
 
 def unknown(why: str, stderr_tail: str, end_ms: int = 0) -> Fields:
     """It ended, and nobody saw how; ``end_ms`` is 0 when nobody saw when either."""
-    return {"state": UNKNOWN, "end_ms": end_ms, "stderr_tail": stderr_tail, "why": why}
+    return {"state": RunState.UNKNOWN, "end_ms": end_ms, "stderr_tail": stderr_tail, "why": why}
 
 
 def how_it_ended(return_code: int) -> str:

@@ -34,7 +34,7 @@ from trigmon.mq.names import is_object_name
 from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
-from trigmon.mq.run_states import DUE, HELD
+from trigmon.mq.run import RunState
 from trigmon.rules.model.run_program import is_the_queue_managers
 from trigmon.rules.runs.run_ledger import repeated
 
@@ -173,10 +173,10 @@ class Watcher:
         assert isinstance(reply, WereRecorded)
         held = 0
         for got, record, stands in zip(messages, records, reply.runs, strict=True):
-            if stands.state == DUE:
+            if stands.state == RunState.DUE:
                 self._programs.start({**record, "process": stands.process}, (got.descriptor, got.data))
-            elif record["state"] == DUE:
-                held += stands.state == HELD
+            elif record["state"] == RunState.DUE:
+                held += stands.state == RunState.HELD
                 log.info(f"run {stands.state}", run=record["run_id"], queue=record["q_name"], why=stands.why)
         if held:
             self._programs.held(held)
@@ -196,7 +196,7 @@ class Watcher:
         if isinstance(told, DeadLetter) or verdict is not None:
             assert verdict is not None
             return self._refused(got, unit, run_id, trigger, verdict)
-        return self._recorded(got, run_id, told, state=DUE)
+        return self._recorded(got, run_id, told, state=RunState.DUE)
 
     def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, **known: Any) -> run_changes.Fields:
         came = {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}

@@ -13,6 +13,7 @@ import msgspec
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.explanation import Explanation, Looked, moment, not_holding
+from trigmon.mq.run import RunJson
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -50,7 +51,7 @@ class ToStart(Reply, frozen=True, array_like=True, kw_only=True, tag="to_start")
     said.
     """
 
-    records: list[dict[str, Any]]
+    records: list[RunJson]
     waiting: int = 0
     again_ms: int = 0
     now_ms: int = 0

@@ -18,7 +18,7 @@ from trigmon.mq.calls import Runs
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing
-from trigmon.mq.run_states import OPEN
+from trigmon.mq.run import OPEN
 from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark.poison_search.crash_search import WHOLE, Part, all_deaths, next_part
 
