@@ -500,7 +500,7 @@ class TestRunsOnRecord:
         with house.daemon.connect() as qm:
             for run_id in run_ids:
                 record = run_changes.recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
-                qm.call(RecordRun(run_id=run_id, record=record))
+                qm.call(RecordRun(run_id=run_id, record=record.json))
 
     def directory(self, house):
         return house.daemon.data / "runs" / self.RUN_ID

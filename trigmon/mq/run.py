@@ -38,6 +38,10 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"  # an operator had it ended; otherwise as exited where it was a process
     JOINED = "joined"  # another run that waited does the same
 
+    def __repr__(self) -> str:
+        """Returns the text alone: a log entry shows the fields of a record."""
+        return repr(self.value)
+
 
 WITH_PROGRAM: Final = frozenset({RunState.DUE, RunState.STARTED, RunState.SERVING, RunState.DRAINED})
 """It has a program, or may have one."""
