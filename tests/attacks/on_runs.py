@@ -193,7 +193,7 @@ def _record(place, name, state, **more):
     trigger = TriggerMessage(appl_id=f"/usr/bin/touch {place.marks}/{name}", **said)
     run_id = f"{0xA000000000000000 + abs(hash(name)) % (1 << 60):016x}"
     fields = {"state": state, "monitor": place.monitors_name, "now_ms": 1, "initiation_q": INITQ, "occasion": "1"}
-    return run_id, run_changes.recorded(run_id, trigger, **fields, **more)
+    return run_id, run_changes.recorded(run_id, trigger, **fields, **more).json
 
 
 def _write_run(place, name, state, **more):

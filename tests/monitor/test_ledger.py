@@ -4,6 +4,7 @@ import json
 
 from trigmon.monitor import run_changes
 from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.run import whole_trigger
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=6, appl_id="a", user_data="u")
 
@@ -18,9 +19,10 @@ def test_run_ids_ascend_with_time_and_do_not_meet():
 
 
 def test_a_record_is_plain_json_and_gives_the_trigger_message_back():
-    record = run_changes.recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
+    run = run_changes.recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
+    record = run.json
     assert json.loads(json.dumps(record)) == record
-    assert run_changes.trigger_of(record) == TRIGGER
+    assert run.trigger == whole_trigger(record) == TRIGGER
     assert (record["state"], record["why"], record["recorded_ms"]) == ("held", "full", 5)
 
 
@@ -40,7 +42,7 @@ def test_an_exit_status_and_a_signal_are_told_apart():
 
 
 def test_each_change_names_only_fields_of_the_record():
-    record = run_changes.recorded("1", TRIGGER, state="due", monitor="m", now_ms=5)
+    record = run_changes.recorded("1", TRIGGER, state="due", monitor="m", now_ms=5).json
     changes = [
         run_changes.held_again("w"),
         run_changes.started(1, 2, argv=["a"], directory="/d"),

@@ -385,7 +385,7 @@ def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_
     programs = Programs(books, launchers(stage.data), stage.data / "runs", keepers, Limits(), warm, q_mgr_name="QM1")
     message = TriggerMessage(q_name="DROPPED", appl_type=6, appl_id=str(job))
     record = run_changes.recorded("dropped", message, state="held", monitor="m", now_ms=1, initiation_q=stage.initq)
-    stage.qm.call(RecordRun(run_id="dropped", record=record))
+    stage.qm.call(RecordRun(run_id="dropped", record=record.json))
     programs.held(1)
     (run,) = stage.wait_for(q_name="DROPPED", state="failed")
     assert programs.stop() == []

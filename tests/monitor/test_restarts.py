@@ -25,7 +25,7 @@ from trigmon.monitor import monitor, run_changes
 from trigmon.monitor.registration import own_id
 from trigmon.mq.calls import Alter, CancelRun, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.run_states import DUE, HELD, STARTED
+from trigmon.mq.run import RunState
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
@@ -500,13 +500,13 @@ class TestRunsOnRecord:
         with house.daemon.connect() as qm:
             for run_id in run_ids:
                 record = run_changes.recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
-                qm.call(RecordRun(run_id=run_id, record=record))
+                qm.call(RecordRun(run_id=run_id, record=record.json))
 
     def directory(self, house):
         return house.daemon.data / "runs" / self.RUN_ID
 
     def test_a_due_run_that_was_never_started_is_started(self, house):
-        self.record(house, DUE)
+        self.record(house, RunState.DUE)
         house.gate.touch()
         house.start_monitor()
         (run,) = house.wait_for(state="exited")
@@ -523,7 +523,7 @@ class TestRunsOnRecord:
         return keepers
 
     def test_a_due_run_that_had_started_and_runs_is_watched_and_not_started_again(self, house):
-        self.record(house, DUE)
+        self.record(house, RunState.DUE)
         keepers = self.claimed(house)
         house.start_monitor()
         (run,) = house.wait_for(state="started")
@@ -534,7 +534,7 @@ class TestRunsOnRecord:
         keepers.close()
 
     def test_a_due_run_that_had_started_and_ended_has_its_exit_on_record(self, house):
-        self.record(house, DUE)
+        self.record(house, RunState.DUE)
         house.gate.touch()
         self.claimed(house).close()
         until(lambda: run_directory.read_exit(self.directory(house)))
@@ -546,7 +546,7 @@ class TestRunsOnRecord:
 
     def test_a_due_run_that_could_not_be_executed_has_its_dead_letter(self, house):
         house.job.write_text("no #! line\n")
-        self.record(house, DUE)
+        self.record(house, RunState.DUE)
         keepers = Keepers(house.daemon.data / "monitors", f"{INITQ}.1.keeper")
         plan = LaunchPlan(argv=[str(house.job)], environment={})
         keepers.own().start(self.RUN_ID, plan, {}, self.directory(house), time_limit_s=0, grace_s=1)
@@ -557,7 +557,7 @@ class TestRunsOnRecord:
         assert "Exec format error; the trigger message" in run["why"]
 
     def test_a_due_run_that_may_have_started_and_is_gone_is_unknown_and_not_started_again(self, house):
-        self.record(house, DUE)
+        self.record(house, RunState.DUE)
         self.directory(house).mkdir(parents=True)
         house.start_monitor()
         (run,) = house.wait_for(state="unknown")
@@ -565,13 +565,13 @@ class TestRunsOnRecord:
         assert list(self.directory(house).iterdir()) == []
 
     def test_a_run_that_is_gone_with_its_directory_is_unknown(self, house):
-        self.record(house, STARTED)
+        self.record(house, RunState.STARTED)
         house.start_monitor()
         (run,) = house.wait_for(state="unknown")
         assert run["why"] == "its directory is gone: how it ended is not known"
 
     def test_a_run_whose_end_nobody_saw_has_no_duration(self, house):
-        self.record(house, STARTED)
+        self.record(house, RunState.STARTED)
         with house.daemon.connect() as qm:
             qm.call(ChangeRun(run_id=self.RUN_ID, fields={"pid": 2**22 + 1, "start_ms": 1000}))
         house.start_monitor()
@@ -581,7 +581,7 @@ class TestRunsOnRecord:
         assert shown["duration_s"] is None
 
     def test_runs_of_any_number_that_nobody_has_are_taken_up(self, house):
-        self.record(house, HELD, number=7)
+        self.record(house, RunState.HELD, number=7)
         (house.daemon.data / "monitors" / f"{INITQ}.7").write_text("4711\n")
         house.gate.touch()
         house.start_monitor()
@@ -589,7 +589,7 @@ class TestRunsOnRecord:
         assert run["monitor"].endswith(":1")
 
     def test_more_held_runs_than_the_ledger_lists_at_a_time_are_all_started(self, house):
-        self.record(house, HELD, [f"{number:016x}" for number in range(300)])
+        self.record(house, RunState.HELD, [f"{number:016x}" for number in range(300)])
         house.gate.touch()
         house.start_monitor()
         until(lambda: len(list((house.daemon.data / "runs").glob("*/stdout"))) == 300)

@@ -14,7 +14,7 @@ from trigmon.keeper import run_directory
 from trigmon.launch.spark.warm import connect_server
 from trigmon.mq.calls import Alter, CancelRun
 from trigmon.mq.errors import CommandFailed
-from trigmon.mq.run_states import OPEN
+from trigmon.mq.run import OPEN
 
 ENDED = {"exited", "cancelled", "unknown", "failed", "joined"}
 

@@ -28,8 +28,7 @@ from trigmon.mq.calls import (
     StartRuns,
 )
 from trigmon.mq.replies import Refused
-from trigmon.mq.run_states import HELD, OPEN, WITH_PROGRAM
-from trigmon.rules.model.run_record import line_of
+from trigmon.mq.run import OPEN, WITH_PROGRAM, read_run
 
 CAPS = Caps(instances=3, runs=5)
 PROGRAMS = ("open", "get", "end unit", "close", "leave")
@@ -148,7 +147,7 @@ class Story:
         """What stands is what the records say, and nobody had more started than may run."""
         rows = self.ledger.did(Runs(where={})).rows
         standing = self.ledger.store.standing
-        assert standing.held == Counter(line_of(row) for row in rows if row["state"] == HELD)
+        assert standing.held == Counter(run.line for run in map(read_run, rows) if run.is_held)
         running = {row["run_id"] for row in rows if row["state"] in WITH_PROGRAM}
         assert {each.run_id for each in standing.running.values() if not each.is_over} == running
         for row in rows:

@@ -24,7 +24,7 @@ from tests.spark.conftest import spark_environment
 from tests.waiting import until
 from trigmon.keeper import run_directory
 from trigmon.mq.calls import Display, Runs
-from trigmon.mq.run_states import EXITED, JOINED, OPEN, WITH_PROGRAM
+from trigmon.mq.run import OPEN, WITH_PROGRAM, RunState
 from trigmon.spark.file_table import staging_of
 
 DRIVER, EXECUTOR, MONITOR, Q_MGR = VICTIMS = "driver", "executor", "monitor", "queue manager"
@@ -221,7 +221,7 @@ class House:
         assert self.row("SYSTEM.DEAD.LETTER.QUEUE")["current_q_depth"] == 0
         assert self.reservations() == []
         runs = self.runs()
-        assert {run["state"] for run in runs} <= {EXITED, JOINED}, self.told()
+        assert {run["state"] for run in runs} <= {RunState.EXITED, RunState.JOINED}, self.told()
         assert any(run["exit_status"] == 0 for run in runs)
         assert all(run["why"] and run["end_ms"] for run in runs)
         left = [

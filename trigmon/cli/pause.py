@@ -9,7 +9,7 @@ from trigmon.cli import output
 from trigmon.cli.command import invocation
 from trigmon.mq.calls import Pause, Pauses, Resume, Runs
 from trigmon.mq.replies import Listing
-from trigmon.mq.run_states import HELD, WITH_PROGRAM
+from trigmon.mq.run import WITH_PROGRAM, RunState
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -30,7 +30,7 @@ def resume(what: str, name: str) -> None:
     """Resumes, and says what is still paused."""
     with invocation().connected() as qm:
         qm.call(Resume(what=what, name=name))
-        held = _runs(qm, what, name, [HELD])
+        held = _runs(qm, what, name, [RunState.HELD])
         left = qm.ask(Pauses(), Listing).rows
     for row in left:
         output.note(f"still: {row['paused']}")

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import age, command, group, invocation, reason_option
-from trigmon.mq.run_states import DUE, HELD, OPEN, STATES, WITH_PROGRAM
+from trigmon.mq.run import OPEN, WITH_PROGRAM, Run, RunState, read_run
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -31,7 +31,7 @@ def runs() -> None:
 @command("list", "trigmon runs list --state held", runs)
 @click.option("--queue", "q_name", metavar="QUEUE", help="Only runs for this queue.")
 @click.option("--process", "process_name", metavar="PROCESS", help="Only runs of this process.")
-@click.option("--state", type=click.Choice(STATES), help="Only runs in this state.")
+@click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only runs in this state.")
 @click.option("--since", "since_ms", metavar="TIME", callback=age, help="At most so long ago: 90s, 5m, 2h, 1d.")
 @click.option("--count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest so many.")
 @click.option("--all", "everything", is_flag=True, help="Every run on record.")
@@ -46,7 +46,7 @@ def list_(count: int, everything: bool, since_ms: int, **where: str | None) -> N
         output.note("no such runs are on record")
 
 
-def print_runs(found: Iterable[dict[str, Any]]) -> int:
+def print_runs(found: Iterable[Run]) -> int:
     """Prints runs as a table or JSON; how many there were."""
     from trigmon.cli import output
 
@@ -59,15 +59,15 @@ def show(run: str | None) -> None:
     """Show everything on record of a run (default: the newest): its cause, its command, its end."""
     from trigmon.cli import output
 
-    record = _one(run)
-    shown = _shown(record)
+    found = _one(run)
+    shown = _shown(found)
     if not invocation().is_json:
         shown["verdict"] = "\n".join(shown.get("verdict") or ["not known"])
-    if record["state"] in OPEN:
+    if found.state in OPEN:
         with invocation().connected() as qm:
             shown["reserved"] = "\n".join(
                 f"{row['told']}, since {(time.time_ns() // 1_000_000 - row['since_ms']) / 1000:.1f} s"
-                for row in qm.reservations(str(record["q_name"]))
+                for row in qm.reservations(found.trigger.q_name)
             )
     output.one(shown)
 
@@ -86,25 +86,25 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED
 
-    record = _one(run)
+    found = _one(run)
     with ExitStack() as until:
         if follow:
-            record = _begun(record, until)
+            found = _begun(found)
         try:
-            files = _files(record, [stream] if stream else ["stdout", "stderr"], until)
+            files = _files(found, [stream] if stream else ["stdout", "stderr"], until)
         except OSError as error:
             why = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
-            output.note(f"trigmon: {why}; from the record of {record.get('monitor') or 'its monitor'}:")
+            output.note(f"trigmon: {why}; from the record of {found.program.monitor or 'its monitor'}:")
             if stream == "stdout":
                 output.note("trigmon: the record holds the end of its errors only: say --stream stderr")
                 ctx.exit(FAILED)
-            known = record.get("stderr_tail") or record.get("why") or "nothing is known"
+            known = found.outcome.stderr_tail or found.why or "nothing is known"
             click.echo(known, err=stream is None, nl=not known.endswith("\n"))
             return
         is_over = False
         while not is_over:
             # Asked before it is read: what was written until its end is there then.
-            is_over = not follow or _again(record)["state"] not in OPEN
+            is_over = not follow or _one(found.run_id).state not in OPEN
             for name, file in files.items():
                 # One stream alone is what was asked for, so it is the data.
                 while piece := file.read(65_536):
@@ -112,7 +112,7 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
             if not is_over:
                 time.sleep(_FOLLOW_S)
         if follow:
-            output.note(f"trigmon: run {record['run_id']}: {_again(record)['why']}")
+            output.note(f"trigmon: run {found.run_id}: {_one(found.run_id).why}")
 
 
 @command("cancel", "trigmon runs cancel 0198c1f2a3b7e41c --reason 'the wrong day'", runs)
@@ -178,27 +178,23 @@ def _each(ctx: click.Context, runs: tuple[str, ...], ask: Callable[[Connection, 
     ctx.exit(code)
 
 
-def _begun(record: dict[str, Any], until: ExitStack) -> dict[str, Any]:
-    """The run's record once it is more than a promise; a held one may take long."""
+def _begun(run: Run) -> Run:
+    """The run once it is more than a promise; a held one may take long."""
     from trigmon.cli import output
 
-    if record["state"] in (HELD, DUE):
-        output.note(f"trigmon: run {record['run_id']} is {record['state']}: {record.get('why') or 'about to start'}")
-    while record["state"] in (HELD, DUE):
+    if run.state in (RunState.HELD, RunState.DUE):
+        output.note(f"trigmon: run {run.run_id} is {run.state}: {run.why or 'about to start'}")
+    while run.state in (RunState.HELD, RunState.DUE):
         time.sleep(_FOLLOW_S)
-        record = _again(record)
-    return record
+        run = _one(run.run_id)
+    return run
 
 
-def _again(record: dict[str, Any]) -> dict[str, Any]:
-    return _one(record["run_id"])
-
-
-def _files(record: dict[str, Any], names: list[str], until: ExitStack) -> dict[str, IO[bytes]]:
+def _files(run: Run, names: list[str], until: ExitStack) -> dict[str, IO[bytes]]:
     """What a run wrote, open until the stack's end. Raises OSError when it is not here, or not for this user."""
-    if not record.get("directory"):
+    if not run.program.directory:
         raise OSError("the run wrote no files")
-    directory = Path(record["directory"])
+    directory = Path(run.program.directory)
     try:
         directory.stat()
     except FileNotFoundError:
@@ -210,13 +206,13 @@ def _files(record: dict[str, Any], names: list[str], until: ExitStack) -> dict[s
     return files
 
 
-def under_way() -> list[dict[str, Any]]:
+def under_way() -> list[Run]:
     """The runs that have, or may have, a program, newest first."""
     found = [run for state in sorted(WITH_PROGRAM) for run in _find({"state": state}, PAGE)]
-    return sorted(found, key=lambda run: str(run["run_id"]), reverse=True)
+    return sorted(found, key=lambda run: run.run_id, reverse=True)
 
 
-def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[dict[str, Any]]:
+def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[Run]:
     """The newest runs that fit, at most ``count``, a page after the other.
 
     They are listed as they were recorded, so behind a page of older ones there are no younger.
@@ -224,19 +220,19 @@ def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[dict[str
     from trigmon.mq.calls import Runs
     from trigmon.mq.replies import Listing
 
-    found: list[dict[str, Any]] = []
+    found: list[Run] = []
     with invocation().connected() as qm:
         before = ""
         while True:
             page = qm.ask(Runs(where=where, limit=min(count - len(found), PAGE), before=before), Listing)
-            young = [row for row in page.rows if row.get("recorded_ms", 0) >= since_ms]
+            young = [run for run in map(read_run, page.rows) if run.origin.recorded_ms >= since_ms]
             found += young
             if len(found) >= count or not page.more or not young:
                 return found
             before = page.rows[-1]["run_id"]
 
 
-def _one(run: str | None) -> dict[str, Any]:
+def _one(run: str | None) -> Run:
     from trigmon.mq.errors import UnknownObjectName
 
     found = _find({"run_id": run} if run else {}, 1)
@@ -245,38 +241,36 @@ def _one(run: str | None) -> dict[str, Any]:
     return found[0]
 
 
-def _shown(record: dict[str, Any]) -> dict[str, Any]:
+def _shown(run: Run) -> dict[str, Any]:
     """A record with words for its numbers and how long it took, in seconds: None while it runs or never began."""
     from trigmon.mq.enums import ApplType, word
 
-    start, end = record.get("start_ms") or 0, record.get("end_ms") or 0
-    kind: Any = record.get("appl_type")
+    start, end, kind = run.program.start_ms, run.outcome.end_ms, run.trigger.appl_type
     shown = {"appl_type": word(ApplType(kind))} if kind in ApplType._value2member_map_ else {}
     took = {"duration_s": (end - start) / 1000 if start and end else None}
-    first_ms, last_ms = record.get("first_get_ms") or 0, record.get("settled_ms") or 0
-    if record.get("batches"):
-        took["rows_per_s"] = round(record["committed"] / max(last_ms - first_ms, 1) * 1000, 1)
-    return {**record, **shown, **took, **latencies(record), **_progress(record)}
+    work = run.work
+    if work.batches:
+        took["rows_per_s"] = round(work.committed / max(work.settled_ms - work.first_get_ms, 1) * 1000, 1)
+    return {**run.json, **shown, **took, **latencies(run), **_progress(run)}
 
 
-def latencies(record: dict[str, Any]) -> dict[str, float]:
+def latencies(run: Run) -> dict[str, float]:
     """How long a run took to get going, in seconds, as far as is known.
 
     ``submit_s`` from its trigger message being taken to its process, what it was held for included; from its process
     ``start_s`` to its Spark application's begin, and ``first_row_s`` to its first message, else its first task with
     rows.
     """
-    recorded, start = record.get("recorded_ms") or 0, record.get("start_ms") or 0
-    first = record.get("first_get_ms") or record.get("first_rows_ms") or 0
-    spans = {"submit_s": (recorded, start), "start_s": (start, record.get("application_ms") or 0)}
+    start, first = run.program.start_ms, run.work.first_get_ms or run.spark.first_rows_ms
+    spans = {"submit_s": (run.origin.recorded_ms, start), "start_s": (start, run.spark.application_ms)}
     spans["first_row_s"] = (start, first)
     return {name: (until - since) / 1000 for name, (since, until) in spans.items() if since and until}
 
 
-def _progress(record: dict[str, Any]) -> dict[str, Any]:
+def _progress(run: Run) -> dict[str, Any]:
     """How far its Spark application was when last seen, in a few words for a person."""
-    seen = record.get("progress")
-    if not isinstance(seen, dict) or invocation().is_json:
+    seen = run.spark.progress
+    if seen is None or invocation().is_json:
         return {}
     parts = [
         f"stages {seen.get('stages_done')}/{seen.get('stages')}",

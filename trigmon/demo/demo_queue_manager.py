@@ -20,7 +20,7 @@ from trigmon.demo import data
 from trigmon.mq.calls import Display, Pause, Runs
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing
-from trigmon.mq.run_states import WITH_PROGRAM
+from trigmon.mq.run import WITH_PROGRAM
 
 NAME = "DEMO"
 INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"

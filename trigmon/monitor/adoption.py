@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trigmon.monitor import run_changes
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.reconnection import Link
 from trigmon.monitor.registration import keeper_of
 from trigmon.mq.calls import Call, ChangeRun, Runs
 from trigmon.mq.replies import Listing, Reply
-from trigmon.mq.run_states import WITH_PROGRAM
+from trigmon.mq.run import WITH_PROGRAM, Run, RunFields, read_run
 
 
 def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> None:
@@ -24,21 +23,21 @@ def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> Non
     """
     with programs.taking:
         for state in sorted(WITH_PROGRAM):
-            for record in reversed(list(_recorded(link.call, {"monitor": of or monitor, "state": state}))):
-                run_id = str(record["run_id"])
-                if programs.knows(run_id):
+            where: RunFields = {"monitor": of or monitor, "state": state}
+            for run in reversed(list(_recorded(link.call, where))):
+                if programs.knows(run.run_id):
                     continue
                 if of:
-                    link.call(ChangeRun(run_id=run_id, fields={"monitor": monitor}))
-                programs.take_up(record, keeper_of(of or monitor))
+                    link.call(ChangeRun(run_id=run.run_id, fields={"monitor": monitor}))
+                programs.take_up(run, keeper_of(of or monitor))
     programs.warm.sweep(of or monitor)
 
 
-def _recorded(call: Callable[[Call], Reply], where: run_changes.Fields) -> Iterator[run_changes.Fields]:
+def _recorded(call: Callable[[Call], Reply], where: RunFields) -> Iterator[Run]:
     """Every run with these values, newest first. Raises what ``call`` raises."""
     before, more = "", True
     while more:
-        reply = call(Runs(where=where, before=before))
+        reply = call(Runs(where={**where}, before=before))
         assert isinstance(reply, Listing)
-        yield from reply.rows
+        yield from map(read_run, reply.rows)
         before, more = str(reply.rows[-1]["run_id"]) if reply.rows else "", reply.more

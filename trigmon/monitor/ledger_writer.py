@@ -19,6 +19,7 @@ from trigmon.mq.calls import Caps, ChangeRun, Runs, StartRuns
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing, ToStart
+from trigmon.mq.run import RunFields, read_run
 
 log = logger()
 _AT_ONCE: Final = 64
@@ -33,7 +34,7 @@ class Books:
         self._initiation_q = initiation_q
         # The monitor's own thread notes too, while the reaper's writes.
         self._lock = threading.Lock()
-        self._pending: dict[str, run_changes.Fields] = {}
+        self._pending: dict[str, RunFields] = {}
         self._write_at: float | None = None
 
     @property
@@ -46,7 +47,7 @@ class Books:
         """Seconds until trying makes sense."""
         return self._link.pause_s
 
-    def note(self, run_id: str, fields: run_changes.Fields, within_s: float = 0.0) -> None:
+    def note(self, run_id: str, fields: RunFields, within_s: float = 0.0) -> None:
         """Will be written within this time; changes of one run that wait together become one."""
         at = time.monotonic() + within_s
         with self._lock:
@@ -71,7 +72,7 @@ class Books:
                 return False
         return True
 
-    def _taken(self) -> dict[str, run_changes.Fields]:
+    def _taken(self) -> dict[str, RunFields]:
         """The next that are to be written; what is noted of them from now on is another change."""
         with self._lock:
             some = dict(islice(self._pending.items(), _AT_ONCE))
@@ -81,22 +82,22 @@ class Books:
                 self._write_at = None
             return some
 
-    def _put_back(self, some: dict[str, run_changes.Fields]) -> None:
+    def _put_back(self, some: dict[str, RunFields]) -> None:
         with self._lock:
             later = self._pending
             self._pending = {run_id: fields | later.pop(run_id, {}) for run_id, fields in some.items()} | later
 
-    def _change(self, some: dict[str, run_changes.Fields]) -> None:
+    def _change(self, some: dict[str, RunFields]) -> None:
         try:
-            self._link.pipeline([ChangeRun(run_id=run_id, fields=fields) for run_id, fields in some.items()])
+            self._link.pipeline([ChangeRun(run_id=run_id, fields={**fields}) for run_id, fields in some.items()])
         except MQError:  # one was refused, and which of the others were done is not told: each again
             for run_id, fields in some.items():
                 self._change_one(run_id, fields)
 
-    def _change_one(self, run_id: str, fields: run_changes.Fields) -> None:
+    def _change_one(self, run_id: str, fields: RunFields) -> None:
         """A refusal is logged: the program matters more than its record."""
         try:
-            self._link.call(ChangeRun(run_id=run_id, fields=fields))
+            self._link.call(ChangeRun(run_id=run_id, fields={**fields}))
         except MQError as error:
             log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
 
@@ -109,7 +110,7 @@ class Books:
     def has_opened(self, run_id: str) -> bool:
         """Whether a run's program has opened its queue. Raises LinkDown."""
         reply = self._link.call(Runs(where={"run_id": run_id}, limit=1))
-        return isinstance(reply, Listing) and any(row.get("first_open_ms") for row in reply.rows)
+        return isinstance(reply, Listing) and any(read_run(row).work.first_open_ms for row in reply.rows)
 
     def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
         """A run that can never start: its trigger message goes to the dead-letter queue. Raises LinkDown."""

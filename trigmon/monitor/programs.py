@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trigmon.keeper import credentials, protocol, run_directory
 from trigmon.launch import unix
@@ -40,7 +40,7 @@ from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
 from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
-from trigmon.mq.run_states import DUE
+from trigmon.mq.run import Run, RunFields, RunState
 
 log = logger()
 
@@ -122,9 +122,9 @@ class Programs:
         """Where a run's output goes."""
         return self.runs_directory / run_id
 
-    def start(self, record: run_changes.Fields, letter: Letter) -> None:
+    def start(self, run: Run, letter: Letter) -> None:
         """Has a run started that is due in the ledger; ``letter`` is its trigger message as it came."""
-        planned = self._starter.planned(record, letter)
+        planned = self._starter.planned(run, letter)
         with self._lock:
             is_asked = planned is not None and self._ask_for(*planned, letter)
         if not is_asked:
@@ -141,21 +141,21 @@ class Programs:
         self._starter.look_again()
         self.wake()
 
-    def take_up(self, record: run_changes.Fields, kept_by: str) -> None:
+    def take_up(self, run: Run, kept_by: str) -> None:
         """A run that an earlier monitor started, or may have: what became of it is found out, and then written.
 
         ``kept_by`` is the keeper of the monitor that had it.
         """
-        if not self._starter.can_read(record):
+        if not self._starter.can_read(run):
             self.wake()
             return
-        order = self._starter.order_of(record)
+        order = self._starter.order_of(run)
         base = self.directory(order.run_id)
         child = Child(
             order=order,
             directory=run_directory.all_of(base)[-1],
             base=base,
-            may_be_unstarted=record["state"] == DUE,
+            may_be_unstarted=run.state == RunState.DUE,
             kept_by=kept_by,
         )
         self.warm.take_up(order.run_id)
@@ -372,7 +372,8 @@ class Programs:
             return
         if child.order.process.open_wait_s:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
-        known = {"argv": argv, "directory": str(child.base), "user": child.order.process.run_as or own_user()}
+        known: RunFields = {"argv": argv, "directory": str(child.base)}
+        known["user"] = child.order.process.run_as or own_user()
         self._books.note(child.run_id, run_changes.started(pid, start_ms, **known), _MAY_WAIT_S)
 
     def _ended(self, child: Child, said: Mapping[str, Any]) -> None:
@@ -381,7 +382,9 @@ class Programs:
         said = {**said, **(child.ended_as or {})}
         tail = unix.tail(child.directory, self._errors_of(child.trigger))
         code, by = int(said["status"]), str(said["why"])
-        begun = {} if child.pid else run_changes.started(said["pid"], said["start_ms"], directory=str(child.base))
+        begun: RunFields = (
+            {} if child.pid else run_changes.started(said["pid"], said["start_ms"], directory=str(child.base))
+        )
         child.pid = said["pid"]
         limit_s = said.get("limit_s", 0) if child.directory == child.base else self._limit_s(child)
         lost = self.warm.doomed(child.run_id)
@@ -403,11 +406,12 @@ class Programs:
         if (launcher := self.launchers.get(child.trigger.appl_type)) is not None:
             launcher.tend()
 
-    def _told(self, child: Child) -> tuple[run_changes.Fields, str, str]:
+    def _told(self, child: Child) -> tuple[RunFields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told: run_changes.Fields = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
-        return told, told.pop("unknown", ""), told.pop("status", "")
+        told = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
+        unknown, status = told.pop("unknown", ""), told.pop("status", "")
+        return cast("RunFields", told), unknown, status
 
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
         """Whether a process more is started for what a killed one has left elsewhere: to go on, or to end that."""
@@ -456,7 +460,7 @@ class Programs:
             del self._children[child.run_id]
         self.warm.ended(child.run_id)
 
-    def _close(self, child: Child, fields: run_changes.Fields) -> None:
+    def _close(self, child: Child, fields: RunFields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
         self._follower.forget(child.run_id)
         self._books.note(child.run_id, fields)
@@ -490,7 +494,7 @@ class Programs:
                 child.ends_by = self._ends_by(child, start_ms or now_ms())
                 self._runs_on(child, pid, start_ms or now_ms(), argv)
             case NotStarted():
-                log.info("run taken up", run=child.run_id, state=DUE)
+                log.info("run taken up", run=child.run_id, state=RunState.DUE.value)
                 self._start_again(child, "its program had not been started when its monitor or its keeper ended")
             case Lost(why):
                 self._lose_sight(child, why)

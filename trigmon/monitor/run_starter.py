@@ -22,6 +22,7 @@ from trigmon.mq.calls import Caps
 from trigmon.mq.descriptors import pack_tm
 from trigmon.mq.enums import Feedback
 from trigmon.mq.errors import MQError
+from trigmon.mq.run import Run, read_run, whole_trigger
 
 log = logger()
 _LOOK_AGAIN_S = 1.0
@@ -75,11 +76,11 @@ class Starter:
         if reply.waiting:
             pauses = [_LOOK_AGAIN_S] + [(reply.again_ms - reply.now_ms) / 1000] * bool(reply.again_ms)
             self._ask_at = now if reply.records else now + min(pauses)
-        for record in reply.records:
-            if not self.can_read(record):
+        for run in map(read_run, reply.records):
+            if not self.can_read(run):
                 continue
-            letter = AS_WRITTEN, pack_tm(run_changes.trigger_of(record))
-            if (planned := self.planned(record, letter)) is not None:
+            letter = AS_WRITTEN, pack_tm(run.trigger)
+            if (planned := self.planned(run, letter)) is not None:
                 yield *planned, letter
 
     def put_back(self, order: Order, why: str) -> None:
@@ -90,29 +91,29 @@ class Starter:
 
     # -- what -----------------------------------------------------------------------------------------------
 
-    def can_read(self, record: run_changes.Fields) -> bool:
+    def can_read(self, run: Run) -> bool:
         """Whether a run could be started from its record; one from which it could not has failed."""
         try:
-            pack_tm(run_changes.trigger_of(record))
-        except (KeyError, TypeError, ValueError, MQError):  # an administrator may have written it
+            is_whole = whole_trigger(run.json) is not None and bool(pack_tm(run.trigger))
+        except (TypeError, ValueError, MQError):
+            is_whole = False
+        if not is_whole:  # an administrator may have written it
             why = "its record does not hold what it was to be started by"
-            self._books.note(str(record["run_id"]), run_changes.failed(why, time.time_ns() // 1_000_000))
-            return False
-        return True
+            self._books.note(run.run_id, run_changes.failed(why, time.time_ns() // 1_000_000))
+        return is_whole
 
-    def order_of(self, record: run_changes.Fields) -> Order:
+    def order_of(self, run: Run) -> Order:
         """What a run's record says is to be started."""
-        trigger = run_changes.trigger_of(record)
         return Order(
-            run_id=str(record["run_id"]),
+            run_id=run.run_id,
             q_mgr_name=self._q_mgr_name,
-            trigger=trigger,
-            process=process_for(trigger, record.get("process")),
+            trigger=run.trigger,
+            process=process_for(run.trigger, run.origin.process or None),
             address=self._address,
-            occasion=str(record.get("occasion", "")),
+            occasion=run.origin.occasion,
         )
 
-    def planned(self, record: run_changes.Fields, letter: Letter) -> tuple[Order, LaunchPlan] | None:
+    def planned(self, run: Run, letter: Letter) -> tuple[Order, LaunchPlan] | None:
         """What a run's record says is to be executed; None where nothing can, and the run begins to be written off.
 
         It is held again where that is only so now.
@@ -120,12 +121,12 @@ class Starter:
         A process that was deleted meanwhile may have said as whom and within what its program runs, so without it
         nothing is started in its name.
         """
-        order = self.order_of(record)
+        order = self.order_of(run)
         never = startable(order.trigger, self._launchers)
         if never is not None:
             self._begin(order, never, letter)
             return None
-        if order.trigger.process_name and record.get("process", {}) is None:
+        if order.trigger.process_name and run.origin.process is None:
             self.begin_write_off(order, f"process {order.trigger.process_name} is not defined any more", letter)
             return None
         try:

@@ -34,7 +34,7 @@ from trigmon.mq.names import is_object_name
 from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
-from trigmon.mq.run_states import DUE, HELD
+from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.run_program import is_the_queue_managers
 from trigmon.rules.runs.run_ledger import repeated
 
@@ -168,20 +168,20 @@ class Watcher:
 
     def _take(self, messages: list[WasGot], unit: int) -> None:
         """Writes down what the messages become, with the commit of their gets, then has started what may start."""
-        records = [self._record(got, unit) for got in messages]
-        reply = self._link.call(RecordRuns(records=records, unit=unit, caps=self._programs.caps))
+        runs = [self._record(got, unit) for got in messages]
+        reply = self._link.call(RecordRuns(records=[run.json for run in runs], unit=unit, caps=self._programs.caps))
         assert isinstance(reply, WereRecorded)
         held = 0
-        for got, record, stands in zip(messages, records, reply.runs, strict=True):
-            if stands.state == DUE:
-                self._programs.start({**record, "process": stands.process}, (got.descriptor, got.data))
-            elif record["state"] == DUE:
-                held += stands.state == HELD
-                log.info(f"run {stands.state}", run=record["run_id"], queue=record["q_name"], why=stands.why)
+        for got, run, stands in zip(messages, runs, reply.runs, strict=True):
+            if stands.state == RunState.DUE:
+                self._programs.start(run.changed(process=stands.process), (got.descriptor, got.data))
+            elif run.state == RunState.DUE:
+                held += stands.state == RunState.HELD
+                log.info(f"run {stands.state}", run=run.run_id, queue=run.trigger.q_name, why=stands.why)
         if held:
             self._programs.held(held)
 
-    def _record(self, got: WasGot, unit: int) -> run_changes.Fields:
+    def _record(self, got: WasGot, unit: int) -> Run:
         """The run that a trigger message becomes: one that is to start, or a failed one, dead-lettered in the unit."""
         run_id = self._last_id = run_changes.new_run_id(now_ms(), self._last_id)
         trigger = read_trigger(got.descriptor, got.data)
@@ -196,15 +196,13 @@ class Watcher:
         if isinstance(told, DeadLetter) or verdict is not None:
             assert verdict is not None
             return self._refused(got, unit, run_id, trigger, verdict)
-        return self._recorded(got, run_id, told, state=DUE)
+        return self._recorded(got, run_id, told, {"state": RunState.DUE})
 
-    def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, **known: Any) -> run_changes.Fields:
-        came = {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}
-        return run_changes.recorded(run_id, trigger, monitor=self._name, now_ms=now_ms(), **came, **known)
+    def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, known: RunFields) -> Run:
+        known |= {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}
+        return run_changes.recorded(run_id, trigger, now_ms=now_ms(), **(known | {"monitor": self._name}))
 
-    def _refused(
-        self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter
-    ) -> run_changes.Fields:
+    def _refused(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> Run:
         where = put_dead_letter(
             self._link.call,
             verdict,
@@ -217,7 +215,7 @@ class Watcher:
             sets_context=self._link.connection().administrator,
         )
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
-        return self._recorded(got, run_id, trigger, **run_changes.failed(f"{verdict.why}; {where}", now_ms()))
+        return self._recorded(got, run_id, trigger, run_changes.failed(f"{verdict.why}; {where}", now_ms()))
 
     def _defined(self, object_type: ObjectType, name: str) -> dict[str, Any] | None:
         """An object's row as it is defined now, None when it is not."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.run import RunJson
 
 
 class Call(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -330,12 +331,12 @@ class Caps(msgspec.Struct, frozen=True, array_like=True):
 class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):
     """Writes a new run and, when ``unit`` is not 0, commits that unit in the same turn. Answered by Recorded.
 
-    ``record`` is the run as :mod:`trigmon.monitor.run_changes` describes it; ``run_id`` is its key. One that is to be
-    ``due`` and may not start now becomes ``held`` instead, so a monitor asks here before it starts a program.
+    ``record`` is the run as :mod:`trigmon.mq.run` describes it; ``run_id`` is its key. One that is to be ``due`` and
+    may not start now becomes ``held`` instead, so a monitor asks here before it starts a program.
     """
 
     run_id: str
-    record: dict[str, Any]
+    record: RunJson
     unit: int = 0
     caps: Caps = Caps()
 
@@ -346,7 +347,7 @@ class RecordRuns(Call, frozen=True, array_like=True, kw_only=True, tag="record_r
     ``records`` are as in RecordRun, each with its ``run_id``.
     """
 
-    records: list[dict[str, Any]]
+    records: list[RunJson]
     unit: int = 0
     caps: Caps = Caps()
 
@@ -371,7 +372,7 @@ class ChangeRun(Call, frozen=True, array_like=True, kw_only=True, tag="change_ru
     """
 
     run_id: str
-    fields: dict[str, Any]
+    fields: RunJson
 
 
 class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):

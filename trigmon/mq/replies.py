@@ -13,6 +13,7 @@ import msgspec
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.explanation import Explanation, Looked, moment, not_holding
+from trigmon.mq.run import RunJson
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -49,7 +50,7 @@ class ToStart(Reply, frozen=True, array_like=True, kw_only=True, tag="to_start")
     ``again_ms`` is when a pause of theirs is over, 0 for none; ``now_ms`` is now: by the clock of the queue manager.
     """
 
-    records: list[dict[str, Any]]
+    records: list[RunJson]
     waiting: int = 0
     again_ms: int = 0
     now_ms: int = 0

@@ -23,7 +23,6 @@ from trigmon.mq.calls import (
     LostConnection,
     Put,
     PutMany,
-    RecordRun,
     Status,
 )
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
@@ -344,9 +343,10 @@ class QueueManager:
         if isinstance(call, _PUTS) and not self._puts_allowed():
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
-            facts = self._store.facts(verb.wants(call, session.connection), verb.is_wide)
-            if isinstance(call, RecordRun):
-                facts = replace(facts, fired=self._looks.fired(*fired_by(call.record)))
+            wants = verb.wants(call, session.connection)
+            facts = self._store.facts(wants, verb.is_wide)
+            if wants.run_of is not None:
+                facts = replace(facts, fired=self._looks.fired(*fired_by(wants.run_of)))
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trigmon.mq import calls
+from trigmon.mq.run import read_run
 from trigmon.rules.dead_letters.backout_requeue import (
     decide_get,
     decide_hand_out,
@@ -239,7 +240,7 @@ def _run(call: Any, connection: int) -> Wants:
 
 
 def _new_run(call: calls.RecordRun, connection: int) -> Wants:
-    return Wants(connection, run_id=call.run_id, run_of=call.record)
+    return Wants(connection, run_id=call.run_id, run_of=read_run(call.record))
 
 
 def _lines(call: calls.StartRuns, connection: int) -> Wants:

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import DefinitionType, UnitOutcome
+from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.display import outcome_of
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serving, Wants
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_record import line_of
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import NotEntered
 
@@ -69,7 +69,7 @@ class BaseStore(ABC):
     def _about_run(self, facts: Facts, wants: Wants) -> Facts:
         run = self._run(wants.run_id)
         facts = self.standing.about_run(facts, run, wants)
-        line = line_of(run or wants.run_of or {})
+        line = (run or wants.run_of or NO_RUN).line
         count = self.standing.held.get(line, 0)
         if not count or wants.run_of is None:
             return replace(facts, held=count) if count else facts
@@ -97,15 +97,15 @@ class BaseStore(ABC):
         """The outcomes on record of a client's last units of work, by number."""
 
     @abstractmethod
-    def _run(self, run_id: str) -> dict[str, object] | None:
-        """A run's record."""
+    def _run(self, run_id: str) -> Run | None:
+        """A run on record."""
 
     @abstractmethod
     def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
         """The ids of the first held runs of a line (initiation queue, slot, queue), or of the last, as recorded."""
 
     @abstractmethod
-    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
         """Runs whose record holds every value of ``where``, newest first, from behind the run ``before`` if named."""
 
     @abstractmethod

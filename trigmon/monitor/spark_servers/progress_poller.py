@@ -12,14 +12,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from trigmon.launch.launch_plan import Lead
 from trigmon.launch.spark import driver_status
 from trigmon.log import logger
-from trigmon.monitor import run_changes
+from trigmon.mq.run import RunFields
 
 log = logger()
 _DEADLINE_S: Final = 1.0
@@ -37,15 +37,16 @@ class _Followed:
         self.lead = lead
         self.tally: driver_status.Tally | None = None
         self.tallies: dict[str, driver_status.Tally] = {}
-        self.noted: run_changes.Fields = {}
+        self.noted: RunFields = {}
         self.pause_s = _SOON_S
         self.is_over = False
 
-    def new(self, seen: run_changes.Fields) -> run_changes.Fields:
+    def new(self, seen: RunFields) -> RunFields:
         """What of this was not noted yet."""
         new = {name: value for name, value in seen.items() if value and self.noted.get(name) != value}
-        self.noted |= new
-        return new
+        found = cast("RunFields", new)
+        self.noted |= found
+        return found
 
 
 class Follower:
@@ -53,7 +54,7 @@ class Follower:
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._notes: deque[tuple[str, run_changes.Fields]] = deque()
+        self._notes: deque[tuple[str, RunFields]] = deque()
         self._followed: dict[str, _Followed] = {}
         self._due: list[tuple[float, int, _Followed]] = []
         self._number = 0
@@ -79,7 +80,7 @@ class Follower:
             if (followed := self._followed.pop(run_id, None)) is not None:
                 followed.is_over = True
 
-    def notes(self) -> list[tuple[str, run_changes.Fields]]:
+    def notes(self) -> list[tuple[str, RunFields]]:
         """What has been seen since, oldest first."""
         found = []
         while self._notes:
@@ -140,7 +141,7 @@ class Follower:
         lead = followed.lead()
         if lead is None:
             return False
-        known = {"driver_id": lead.driver_id, "application_id": lead.application_id, "ui": lead.url}
+        known: RunFields = {"driver_id": lead.driver_id, "application_id": lead.application_id, "ui": lead.url}
         self._note(followed, known)
         where = driver_status.application(lead.url, _DEADLINE_S, lead.tag, lead.page_key) if lead.url else None
         if where is not None:
@@ -157,7 +158,7 @@ class Follower:
         self._note(followed, {"progress": progress if seen.jobs else None, "first_rows_ms": seen.first_rows_ms})
         return True
 
-    def _note(self, followed: _Followed, seen: run_changes.Fields) -> None:
+    def _note(self, followed: _Followed, seen: RunFields) -> None:
         if new := followed.new(seen):
             self._notes.append((followed.run_id, new))
             self._wake()

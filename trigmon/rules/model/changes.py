@@ -7,6 +7,7 @@ import msgspec
 from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.run import Run
 from trigmon.rules.model.facts import (
     Cause,
     ConnectionFacts,
@@ -259,10 +260,10 @@ class WriteRun(Change, frozen=True):
     """
 
     run_id: str
-    record: dict[str, object]
+    run: Run
     ended_ms: int = 0
     is_news: bool = False
-    before: dict[str, object] | None = None
+    before: Run | None = None
     can_wait: bool = False
 
 

@@ -6,6 +6,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
+from trigmon.mq.run import RunState
 from trigmon.rules.model.changes import SetPlace
 from trigmon.rules.model.facts import Moved, StoredMessage
 
@@ -173,7 +174,7 @@ class Attend(Call, frozen=True, kw_only=True):
     """The program of a run has opened the queue it was started for, or closed it with nothing left."""
 
     run_id: str
-    state: str
+    state: RunState
 
 
 class StartRun(Call, frozen=True, kw_only=True):

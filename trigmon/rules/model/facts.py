@@ -24,6 +24,7 @@ from trigmon.mq.attributes import (
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, Recover, TriggerType
 from trigmon.mq.explanation import moment
+from trigmon.mq.run import Run
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_members import Group
 from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT, Place, Side
@@ -394,7 +395,7 @@ class Wants(msgspec.Struct, frozen=True):
 
     ``context`` is a handle whose saved context is passed on;
     ``q_mgr_name`` is where ``object_name`` is: at another queue manager than this, its transmission queue is meant.
-    ``run_of`` is the record of a run that is to be written, and ``line_of`` asks for the held runs from an initiation
+    ``run_of`` is a run that is to be written, and ``line_of`` asks for the held runs from an initiation
     queue, the first ``limit`` of each line.
     ``reservation`` leads to its queue, and by that to what belongs to it.
     With a ``keep_count`` that is not negative, ended runs are asked for: the oldest beyond so many, and those that
@@ -419,7 +420,7 @@ class Wants(msgspec.Struct, frozen=True):
     context: int = 0
     keep_count: int = -1
     ended_before_ms: int = 0
-    run_of: dict[str, object] | None = None
+    run_of: Run | None = None
     line_of: str | None = None
     reservation: int = 0
     of_group: bool = False
@@ -586,8 +587,8 @@ class Facts(msgspec.Struct, frozen=True):
     like: AnyDefinition | None = None
     served: tuple[Neighbour, ...] = ()
     outcome: int = 0
-    run: dict[str, object] | None = None
-    runs: tuple[dict[str, object], ...] = ()
+    run: Run | None = None
+    runs: tuple[Run, ...] = ()
     world: World | None = None
     context: HandleFacts | None = None
     pauses: tuple[Paused, ...] = ()
@@ -600,7 +601,7 @@ class Facts(msgspec.Struct, frozen=True):
     causes: tuple[Cause, ...] = ()
     connected: int = 0
     held: int = 0
-    waiting: dict[str, object] | None = None
+    waiting: Run | None = None
     lines: tuple[Line, ...] = ()
     fired: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()

@@ -9,25 +9,20 @@ An administrator may define processes, and so may write any record.
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TM_LENGTH, MessageDescriptor, TriggerMessage, unpack_tm
 from trigmon.mq.enums import ApplType, MsgType
 from trigmon.mq.errors import NotAuthorized, TmError
+from trigmon.mq.run import Run, RunJson, whole_trigger
 from trigmon.rules.model.facts import Facts, StoredMessage
-from trigmon.rules.model.run_record import has_ended
 
 FIXED = (
     *(*TriggerMessage.__struct_fields__, "process", "initiation_q", "occasion", "verdict", "recorded_ms"),
     *("repeats", "attempt", "retries", "joins", "cancelled_by", "cancelled_ms", "cancel_reason"),
 )
 """What a monitor does not change in a record."""
-
-_Record = dict[str, Any]
 
 
 def is_the_queue_managers(descriptor: MessageDescriptor) -> bool:
@@ -62,34 +57,33 @@ def not_of_its_queue(trigger: TriggerMessage, facts: Facts) -> str:
     return "" if named == trigger.process_name else f"QLOCAL({trigger.q_name}) names process {named or 'none'}"
 
 
-def with_known_program(run_id: str, record: _Record, facts: Facts) -> _Record:
-    """The record of a new run, where it came from as the queue manager knows it.
+def with_known_program(run: Run, facts: Facts) -> Run:
+    """A new run, where it came from as the queue manager knows it.
 
     Raises NotAuthorized where the run could start and no trigger message got in this unit of work says so.
     """
-    if has_ended(record) or facts.connection.is_administrator:
-        return record
-    try:
-        said = msgspec.convert({name: record.get(name) for name in TriggerMessage.__struct_fields__}, TriggerMessage)
-    except msgspec.ValidationError:
-        raise NotAuthorized(f"RUN({run_id}): its record says no trigger message") from None
+    if run.is_ended or facts.connection.is_administrator:
+        return run
+    said = whole_trigger(run.json)
+    if said is None:
+        raise NotAuthorized(f"RUN({run.run_id}): its record says no trigger message")
     for message in facts.unit.triggers if facts.unit is not None else ():
         if _says(message, said, facts):
             is_own = is_the_queue_managers(message.descriptor)
             occasion = message.descriptor.appl_origin_data.strip() if is_own else ""
-            return {**record, "initiation_q": message.q_name, "occasion": occasion}
+            return run.changed(initiation_q=message.q_name, occasion=occasion)
     raise NotAuthorized(
-        f"RUN({run_id}): no trigger message got in this unit of work starts {said.process_name or 'it'} for "
+        f"RUN({run.run_id}): no trigger message got in this unit of work starts {said.process_name or 'it'} for "
         f"{said.q_name or 'a queue'} so: what a run executes is the queue manager's word, or its definition's"
     )
 
 
-def check_unchanged(run_id: str, before: _Record, fields: _Record, facts: Facts) -> None:
+def check_unchanged(before: Run, fields: RunJson, facts: Facts) -> None:
     """Raises NotAuthorized for a change of what a run executes, or of why it is there."""
     if facts.connection.is_administrator:
         return
-    if changed := [name for name in FIXED if name in fields and fields[name] != before.get(name)]:
-        raise NotAuthorized(f"RUN({run_id}): {', '.join(changed)}: a monitor does not change this in a record")
+    if changed := [name for name in FIXED if name in fields and fields[name] != before.json.get(name)]:
+        raise NotAuthorized(f"RUN({before.run_id}): {', '.join(changed)}: a monitor does not change this in a record")
 
 
 def is_trigger(message: StoredMessage) -> bool:

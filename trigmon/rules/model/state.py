@@ -25,7 +25,7 @@ from trigmon.mq.attributes import (
     RemoteQueue,
 )
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.mq.run_states import HELD
+from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import (
     Cause,
@@ -44,7 +44,6 @@ from trigmon.rules.model.facts import (
     recovers_all,
 )
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_record import line_of
 from trigmon.rules.model.transitions import FOLLOW
 
 _GONE = object()
@@ -233,15 +232,15 @@ class Standing:
         if self.dynamic is not None and definition.is_dynamic:
             self.dynamic[definition.made_by] += by
 
-    def about_run(self, facts: Facts, run: dict[str, object] | None, wants: Wants) -> Facts:
+    def about_run(self, facts: Facts, run: Run | None, wants: Wants) -> Facts:
         """The same, with what concerns a run: one on record, or one that is to be written."""
-        about = run or wants.run_of or {}
-        _, slot, q_name = line_of(about)
+        about = run or wants.run_of or NO_RUN
+        _, slot, q_name = about.line
         return replace(
             facts,
             run=run,
             queue=self.queues.get(q_name),
-            process=self.processes.get(str(about.get("process_name", ""))),
+            process=self.processes.get(about.trigger.process_name),
             itself=self.running.get(wants.run_id),
             serves=tuple(self.running.values()),
             cause=self.causes.get((slot, q_name)),
@@ -254,9 +253,9 @@ class Standing:
         queue, process = self.queues.get(q_name), self.processes.get(slot)
         return Line(initiation_q, slot, q_name, count, tuple(run_ids), queue, process, self.causes.get((slot, q_name)))
 
-    def unread(self, runs: Iterable[dict[str, object]]) -> tuple[str, ...]:
+    def unread(self, runs: Iterable[Run]) -> tuple[str, ...]:
         """The initiation queues of held runs that nobody has open for input: no monitor asks for those runs."""
-        names = {line_of(run)[0] for run in runs if run.get("state") == HELD}
+        names = {run.origin.initiation_q for run in runs if run.is_held}
         queues = {name: self.queues.get(name) for name in names}
         return tuple(name for name, queue in queues.items() if queue is None or not queue.open_input_count)
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
-from trigmon.mq.run_states import HELD
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import (
     ConnectionFacts,
@@ -26,7 +25,6 @@ from trigmon.rules.model.facts import (
 )
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_program import is_trigger
-from trigmon.rules.model.run_record import is_being_cancelled, line_of
 
 if TYPE_CHECKING:
     from trigmon.rules.model.state import Standing
@@ -345,11 +343,11 @@ def _add(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
 
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
     """Runs are rows of the store; here stands how many are held, and which are to be ended."""
-    for record, by in ((change.before, -1), (change.record, 1)):
-        if record is not None and record.get("state") == HELD:
-            _add(standing, standing.held, line_of(record), by)
-    if is_being_cancelled(change.record):
-        standing.write(standing.cancelling, change.run_id, str(change.record.get("monitor", "")))
+    for run, by in ((change.before, -1), (change.run, 1)):
+        if run is not None and run.is_held:
+            _add(standing, standing.held, run.line, by)
+    if change.run.is_being_cancelled:
+        standing.write(standing.cancelling, change.run_id, change.run.program.monitor)
     elif change.run_id in standing.cancelling:
         standing.drop(standing.cancelling, change.run_id)
 

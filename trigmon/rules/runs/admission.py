@@ -10,6 +10,7 @@ import heapq
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
@@ -17,12 +18,11 @@ from trigmon.mq.calls import Call, Caps, StartRuns
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Reply, ToStart
-from trigmon.mq.run_states import DUE, HELD
-from trigmon.rules.model.changes import Serve, WriteRun
+from trigmon.mq.run import Run, RunState
+from trigmon.rules.model.changes import AnyChange, Serve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import StartRun
 from trigmon.rules.model.facts import Cause, Facts, Found, Line, QueueFacts, Serving
-from trigmon.rules.model.run_record import slot_of
 from trigmon.rules.runs.pause import paused
 from trigmon.rules.runs.spark_ports import is_of_this_machine
 
@@ -45,14 +45,14 @@ class Applicant(NamedTuple):
     cause: Cause | None
 
 
-def applicant(record: dict[str, Any], facts: Facts) -> Applicant:
-    """The run of a record, whose queue, process and cause the facts are about."""
+def applicant(run: Run, facts: Facts) -> Applicant:
+    """A run, whose queue, process and cause the facts are about."""
     return Applicant(
-        run_id=str(record.get("run_id", "")),
-        slot=slot_of(record),
-        q_name=str(record.get("q_name", "")),
-        process_name=str(record.get("process_name", "")),
-        monitor=str(record.get("monitor", "")),
+        run_id=run.run_id,
+        slot=run.slot,
+        q_name=run.trigger.q_name,
+        process_name=run.trigger.process_name,
+        monitor=run.program.monitor,
         queue=facts.queue,
         process=facts.process,
         cause=facts.cause,
@@ -67,10 +67,10 @@ def as_recorded(process: Process | None) -> dict[str, Any] | None:
     return {name: value for name, value in kept.items() if name not in _NOT_KEPT}
 
 
-def process_of(record: dict[str, Any], facts: Facts) -> dict[str, Any] | None:
+def process_of(run: Run, facts: Facts) -> dict[str, Any] | None:
     """What its record says of a run's process; of one written before records said it, the definition of today."""
-    known: dict[str, Any] | None = record["process"] if "process" in record else as_recorded(facts.process)
-    return known
+    known = run.origin.process
+    return as_recorded(facts.process) if known is UNSET else known
 
 
 def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
@@ -157,22 +157,23 @@ def decide_start_runs(call: StartRuns, facts: Facts, found: Found | None, now: i
 
 def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A held run becomes due, unless one before it has taken the place."""
-    record = facts.run
-    if record is None or record.get("state") != HELD:
+    run = facts.run
+    if run is None or not run.is_held:
         return Decision(ToStart(records=[]))
-    if hindrance(applicant({**record, "monitor": call.monitor}, facts), facts, call.caps, now):
+    due = run.changed(state=RunState.DUE, monitor=call.monitor, why="", process=process_of(run, facts))
+    if hindrance(applicant(due, facts), facts, call.caps, now):
         return Decision(ToStart(records=[]))
-    due = {**record, "state": DUE, "monitor": call.monitor, "why": "", "process": process_of(record, facts)}
-    return Decision(ToStart(records=[due]), [WriteRun(call.run_id, due, before=record), Serve(served_run(due, facts))])
+    changes: list[AnyChange] = [WriteRun(call.run_id, due, before=run), Serve(served_run(due, facts))]
+    return Decision(ToStart(records=[due.json]), changes)
 
 
-def served_run(record: dict[str, Any], facts: Facts) -> Serving:
+def served_run(run: Run, facts: Facts) -> Serving:
     """A run that has, or may have, a program from now on: as its definition's user, or the asking monitor's."""
     return Serving(
-        run_id=str(record["run_id"]),
-        q_name=str(record.get("q_name", "")),
-        slot=slot_of(record),
-        monitor=str(record.get("monitor", "")),
+        run_id=run.run_id,
+        q_name=run.trigger.q_name,
+        slot=run.slot,
+        monitor=run.program.monitor,
         user=(facts.process.run_as if facts.process is not None else "") or facts.connection.user,
         is_elsewhere=facts.process is not None and not is_of_this_machine(facts.process),
     )

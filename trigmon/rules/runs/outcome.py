@@ -7,15 +7,13 @@ end (seed 004 calls it the most famous loop): after so many the breaker holds th
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import BackoutRequeue, Coalesce, UnknownEnd
 from trigmon.mq.replies import Done
-from trigmon.mq.run_states import EXITED, HELD, UNKNOWN
+from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids, QueueHeld, Told
 from trigmon.rules.model.errands import JudgeRun
@@ -36,9 +34,8 @@ from trigmon.rules.runs.program_tracking import counts
 
 _ON_ITS_OWN = Process(name="")
 _KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
-_BLANK = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0, "exit_status": None}
-_BLANK |= {"signal": None, "stderr_tail": "", "repeats": ""}
-_Record = dict[str, Any]
+_BLANK: RunFields = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0}
+_BLANK |= {"exit_status": None, "signal": None, "stderr_tail": "", "repeats": ""}
 
 
 def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
@@ -55,33 +52,32 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
     if serving is None:
         return Decision(Done())
     changes: list[AnyChange] = [Unserve(call.run_id)]
-    record = facts.run
-    if record is None:
+    if facts.run is None:
         return Decision(Done(), changes)
-    record = {**record, **counts(serving)}
-    changes.append(written(record, now, facts.run))
-    if facts.queue is None or not _tells_something(record):
+    run = facts.run.changed(**counts(serving))
+    changes.append(written(run, now, facts.run))
+    if facts.queue is None or not _tells_something(run):
         return Decision(Done(), changes)
-    cause = _judged(record, serving, facts, now)
+    cause = _judged(run, serving, facts, now)
     changes.append(SetCause(cause))
     told: tuple[Told, ...] = ()
     process = facts.process or _ON_ITS_OWN
-    opens = _opens_breaker(cause, process, record, facts)
+    opens = _opens_breaker(cause, process, run, facts)
     if opens and ("queue", cause.q_name) not in {(pause.what, pause.name) for pause in facts.pauses}:
-        why = _diagnosis(cause, record, facts, found)
+        why = _diagnosis(cause, run, facts, found)
         changes.append(SetPause(Paused("queue", cause.q_name, BREAKER, now, why)))
         told = (QueueHeld(cause.q_name, why),)
-    tries = opens or (has_failed(record, process) and _tries_again(cause, process, record, facts))
+    tries = opens or (has_failed(run, process) and _tries_again(cause, process, run, facts))
     if tries and not _is_waited_for(process, facts) and _is_left(facts):
-        changes.append(_next_try(record, process, serving, facts, now, ids))
+        changes.append(_next_try(run, process, serving, facts, now, ids))
     return Decision(Done(), changes, told=told)
 
 
-def has_failed(record: _Record, process: Process) -> bool:
+def has_failed(run: Run, process: Process) -> bool:
     """Whether a program ended otherwise than by itself with status 0; UNKNOWN says what an end counts nobody knows."""
-    if record.get("state") == UNKNOWN:
+    if run.state == RunState.UNKNOWN:
         return process.unknown is UnknownEnd.RETRY
-    return record.get("exit_status") != 0
+    return run.outcome.exit_status != 0
 
 
 def _is_waited_for(process: Process, facts: Facts) -> bool:
@@ -89,12 +85,12 @@ def _is_waited_for(process: Process, facts: Facts) -> bool:
     return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)
 
 
-def _tells_something(record: _Record) -> bool:
+def _tells_something(run: Run) -> bool:
     """Whether the end says anything of the program: not where it was ended by a person or its monitor's stop."""
-    return record.get("state") in (EXITED, UNKNOWN) and not record.get("was_stopped")
+    return run.state in (RunState.EXITED, RunState.UNKNOWN) and not run.outcome.was_stopped
 
 
-def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
+def _judged(run: Run, serving: Serving, facts: Facts, now: int) -> Cause:
     """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left.
 
     A success that was never seen on the queue tells neither: its connections may not have named the run. Programs of
@@ -104,8 +100,8 @@ def _judged(record: _Record, serving: Serving, facts: Facts, now: int) -> Cause:
     is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside
     fruitless = before.fruitless + 1 if is_fruitless else 0
     process = facts.process or _ON_ITS_OWN
-    if not has_failed(record, process):
-        if record.get("state") == UNKNOWN:
+    if not has_failed(run, process):
+        if run.state == RunState.UNKNOWN:
             return replace(before, fruitless=fruitless)
         is_unseen = is_fruitless and not serving.first_open_ms
         return replace(before, failed=0, fruitless=before.fruitless if is_unseen else fruitless, until_ms=0)
@@ -121,14 +117,14 @@ def _is_left(facts: Facts) -> bool:
     return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.unseen
 
 
-def _opens_breaker(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
+def _opens_breaker(cause: Cause, process: Process, run: Run, facts: Facts) -> bool:
     """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
     if not process.breaker or not is_for_one(facts.queue):
         return False
-    return cause.fruitless >= process.breaker or (has_failed(record, process) and cause.fruitless > process.retry)
+    return cause.fruitless >= process.breaker or (has_failed(run, process) and cause.fruitless > process.retry)
 
 
-def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) -> bool:
+def _tries_again(cause: Cause, process: Process, run: Run, facts: Facts) -> bool:
     """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed.
 
     On a queue that wants one program, the failed one's own close may have started another: then that is the try.
@@ -137,38 +133,32 @@ def _tries_again(cause: Cause, process: Process, record: _Record, facts: Facts) 
         return False
     if not cause.fruitless:
         return process.retry > 0
-    tries = min(_attempt(record), cause.fruitless) if is_for_one(facts.queue) else _attempt(record)
+    tries = min(run.origin.attempt, cause.fruitless) if is_for_one(facts.queue) else run.origin.attempt
     return tries <= process.retry
 
 
-def _attempt(record: _Record) -> int:
-    said = record.get("attempt")
-    return said if isinstance(said, int) else 1
-
-
-def _next_try(record: _Record, process: Process, serving: Serving, facts: Facts, now: int, ids: Ids) -> WriteRun:
+def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: int, ids: Ids) -> WriteRun:
     """The further run of the same trigger message, held until its pause is over."""
     run_id = f"{now:011x}{ids.message() & 0xFFFFF:05x}"
-    attempt = 1 if serving.committed else _attempt(record) + 1
-    why = f"try {attempt} for the trigger message of run {record['run_id']}, which {record.get('why') or 'ended'}"
-    again = {name: record[name] for name in _KEPT if name in record} | {
-        **_BLANK,
+    attempt = 1 if serving.committed else run.origin.attempt + 1
+    why = f"try {attempt} for the trigger message of run {run.run_id}, which {run.why or 'ended'}"
+    fields: RunFields = _BLANK | {
         "run_id": run_id,
-        "state": HELD,
+        "state": RunState.HELD,
         "why": why,
-        "retries": record["run_id"],
+        "retries": run.run_id,
         "attempt": attempt,
         "recorded_ms": now,
-        "process": process_of(record, facts),
+        "process": process_of(run, facts),
     }
-    return WriteRun(run_id, again, is_news=True)
+    return WriteRun(run_id, run.only(_KEPT).changed(**fields), is_news=True)
 
 
-def _diagnosis(cause: Cause, record: _Record, facts: Facts, found: Found | None) -> str:
+def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str:
     """Why the queue is held, for a person: what the runs did, what they met, and what would help."""
     runs = f"{cause.fruitless} run{'s' if cause.fruitless > 1 else ''} of {cause.slot} in a row"
-    said = f"{runs} removed no message, the last {record.get('why') or 'ended'}"
-    if not record.get("first_open_ms"):
+    said = f"{runs} removed no message, the last {run.why or 'ended'}"
+    if not run.work.first_open_ms:
         said += " without having opened the queue"
     queue = facts.queue
     message = found.messages[0] if found is not None and found.messages else None

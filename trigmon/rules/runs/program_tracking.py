@@ -7,14 +7,14 @@ what is reserved and settled as well.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Call, Disconnect, LostConnection, Reject, Release, Settle
 from trigmon.mq.enums import OpenOption, UnitOutcome
 from trigmon.mq.replies import Done, Reserved, Settled, WasGot, WereGot
-from trigmon.mq.run_states import DRAINED, SERVING, WITH_PROGRAM
+from trigmon.mq.run import RunFields, RunState, Work
 from trigmon.rules.model.changes import (
     AnyChange,
     CloseHandle,
@@ -29,9 +29,7 @@ from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Attend, JudgeRun, LetGo, PutAside, Seal
 from trigmon.rules.model.facts import Facts, Found, Serving
 
-COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside", "batches", "settled_ms")
-"""What a run's record says of it."""
-
+_COUNTS = Work.__struct_fields__
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 
 
@@ -56,19 +54,20 @@ def attended(call: Call, facts: Facts, found: Found | None, decision: Decision, 
     return replace(decision, changes=[*decision.changes, *changes], errands=errands)
 
 
-def counts(serving: Serving | None) -> dict[str, int]:
+def counts(serving: Serving | None) -> RunFields:
     """What a record says of a program's doings."""
-    return {name: getattr(serving, name) for name in COUNTS} if serving is not None else {}
+    return cast("RunFields", {name: getattr(serving, name) for name in _COUNTS}) if serving is not None else {}
 
 
 def decide_attend(call: Attend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """The run's state follows its program; monitors hear of it where another run waits for that."""
-    record = facts.run
-    if record is None or record.get("state") not in WITH_PROGRAM:
+    run = facts.run
+    if run is None or not run.has_program:
         return Decision(Done())
-    written: dict[str, Any] = {**record, "state": call.state, **counts(facts.itself)}
-    is_news = call.state == SERVING and facts.held > 0
-    return Decision(Done(), [WriteRun(call.run_id, written, is_news=is_news, before=record, can_wait=True)])
+    fields: RunFields = counts(facts.itself) | {"state": call.state}
+    after = run.changed(**fields)
+    is_news = call.state is RunState.SERVING and facts.held > 0
+    return Decision(Done(), [WriteRun(call.run_id, after, is_news=is_news, before=run, can_wait=True)])
 
 
 def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Serving:
@@ -115,10 +114,10 @@ def _removed(serving: Serving, call: Call, count: int, now: int) -> Serving:
 
 def _attends(before: Serving, after: Serving, facts: Facts) -> list[Call]:
     if after.opens > 0 >= before.opens:
-        return [Attend(run_id=after.run_id, state=SERVING)]
+        return [Attend(run_id=after.run_id, state=RunState.SERVING)]
     if before.opens > 0 >= after.opens:
         is_empty = facts.queue is not None and not facts.queue.depth + facts.queue.reserved
-        return [Attend(run_id=after.run_id, state=DRAINED)] if is_empty else []
+        return [Attend(run_id=after.run_id, state=RunState.DRAINED)] if is_empty else []
     return []
 
 

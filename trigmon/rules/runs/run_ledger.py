@@ -2,13 +2,12 @@
 
 The ledger is where it is decided whether a program may be started now: a run becomes ``due`` here or it does not, in
 the same turn in which pauses and cancellations are written, whichever monitor asks and on whatever host it is.
-:mod:`trigmon.monitor.run_changes` tells what a record holds.
+:mod:`trigmon.mq.run` tells what a record holds.
 """
 
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +18,7 @@ from trigmon.mq.enums import Coalesce, Persistence
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRecorded
-from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, SERVING, STARTED, WITH_PROGRAM
+from trigmon.mq.run import OPEN, Run, RunFields, RunJson, RunState, read_run, whole_trigger
 from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
 from trigmon.rules.model.decision import Asked, Decision, Ids
 from trigmon.rules.model.errands import Deliver, JudgeRun, Prune
@@ -31,7 +30,7 @@ from trigmon.rules.model.run_program import (
     not_of_its_queue,
     with_known_program,
 )
-from trigmon.rules.model.run_record import has_ended, is_being_cancelled, slot_of, written
+from trigmon.rules.model.run_record import written
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts
@@ -42,36 +41,32 @@ WAITS = "waits for its turn"
 """Why a run is held that was paused; while it is, the listing says who paused it instead."""
 
 MOST_RECORDS = 64
-_UNSTARTED = (DUE, HELD, "")
-_SAME = ("q_name", "process_name", "trigger_data", "appl_type", "appl_id", "env_data", "user_data")
+_UNSTARTED = (RunState.DUE, RunState.HELD, "")
 
 NOT_STARTED = "its trigger message was not started"
 
 REPEATS = b"RUN "
 """What CorrelId begins with in the trigger message of a repeated run; the run it repeats follows."""
 
-_Record = dict[str, Any]
-
 
 def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A new run, committed together with the get of the trigger message that caused it."""
     if facts.run is not None:
         raise ObjectAlreadyExists(f"run {call.run_id}")
-    record = with_known_program(call.run_id, {**_checked_record(call.record), "run_id": call.run_id}, facts)
-    record.setdefault("recorded_ms", now)
-    record["process"] = as_recorded(facts.process)
-    record["verdict"] = list(facts.fired)
+    process = as_recorded(facts.process)
+    known: RunFields = {"run_id": call.run_id, "process": process, "verdict": list(facts.fired)}
+    run = with_known_program(read_run({"recorded_ms": now, **_checked_record(call.record), **known}), facts)
     errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
     why = ""
     more: list[AnyChange] = []
-    if record.get("state") == DUE:
-        joined, more = _joined(record, facts, now)
-        why = "" if joined else hindrance(applicant(record, facts), facts, call.caps, now)
-        record = joined or (_held(record, why, facts) if why else record)
-    changes: list[AnyChange] = [written(record, now), *more]
-    if record.get("state") in WITH_PROGRAM:
-        changes.append(_served(record, facts))
-    return Decision(replace(_recorded(record, why), process=record["process"]), changes, errands)
+    if run.state == RunState.DUE:
+        joined, more = _joined(run, facts, now)
+        why = "" if joined else hindrance(applicant(run, facts), facts, call.caps, now)
+        run = joined or (_held(run, why, facts) if why else run)
+    changes: list[AnyChange] = [written(run, now), *more]
+    if run.has_program:
+        changes.append(_served(run, facts))
+    return Decision(replace(_recorded(run, why), process=process), changes, errands)
 
 
 def decide_record_runs(call: RecordRuns, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -92,27 +87,28 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
     """Named fields of a run's record, overwritten."""
     if facts.run is None:
         raise UnknownObjectName(f"run {call.run_id}")
-    before: _Record = facts.run
+    before = facts.run
     fields = _checked_record(call.fields)
-    check_unchanged(call.run_id, before, fields, facts)
-    if "state" in fields and fields["state"] in _UNSTARTED and before.get("state") not in _UNSTARTED:
+    check_unchanged(before, fields, facts)
+    wanted = fields.get("state")
+    if "state" in fields and wanted in _UNSTARTED and before.state not in _UNSTARTED:
         return Decision(_recorded(before))  # it has a program, or had: none is started for it again
-    if has_ended(before) and fields.get("state") in OPEN:
+    if before.is_ended and wanted in OPEN:
         return Decision(_recorded(before))  # cancelled, while its monitor was about to start it
-    if fields.get("state") == STARTED and before.get("state") in (SERVING, DRAINED):
+    if wanted == RunState.STARTED and before.state in (RunState.SERVING, RunState.DRAINED):
         fields = {name: value for name, value in fields.items() if name != "state"}
-    after = _as_cancelled({**before, **fields, "run_id": call.run_id}, fields.get("state"), now)
-    if after.get("state") == DUE and (why := paused(facts, after.get("q_name"), after.get("process_name"))):
+    after = _as_cancelled(before.overwritten({**fields, "run_id": call.run_id}), fields.get("state"), now)
+    if after.state == RunState.DUE and (why := _paused(after, facts)):
         after = _held(after, why, facts)
     else:
         why = ""
     changes: list[AnyChange] = [written(after, now, before)]
     errands: list[Call] = []
     itself = facts.itself
-    if after.get("state") in WITH_PROGRAM:
-        if itself is None or itself.monitor != after.get("monitor", ""):
+    if after.has_program:
+        if itself is None or itself.monitor != after.program.monitor:
             changes.append(_served(after, facts))
-    elif itself is not None and after.get("state") == HELD:
+    elif itself is not None and after.is_held:
         changes.append(Unserve(call.run_id))
     elif itself is not None and not itself.is_over:
         # Its connections tell what becomes of what it got: the last of them is waited for.
@@ -126,36 +122,36 @@ def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Id
     limit = runs_limit(call)
     doing = {each.run_id: counts(each) for each in facts.serves}
     causes = {(each.slot, each.q_name): each for each in facts.causes}
-    listed = []
+    listed: list[RunJson] = []
     for run in facts.runs[:limit]:
-        row = {**run, **doing.get(str(run.get("run_id", "")), {})}
-        if row.get("state") == HELD:
-            row["why"] = _keeps(row, causes.get((slot_of(row), str(row.get("q_name", "")))), facts, now)
+        row: RunJson = {**run.json, **doing.get(run.run_id, {})}
+        if run.is_held:
+            row["why"] = _keeps(run, causes.get((run.slot, run.trigger.q_name)), facts, now)
         listed.append(row)
     return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
 
 
-def _keeps(held: _Record, cause: Cause | None, facts: Facts, now: int) -> str:
+def _keeps(held: Run, cause: Cause | None, facts: Facts, now: int) -> str:
     """What keeps a held run from being started now, or did when it was held."""
-    if why := paused(facts, held.get("q_name"), held.get("process_name")) or pause_of(cause, now):
+    if why := _paused(held, facts) or pause_of(cause, now):
         return why
-    initiation_q = str(held.get("initiation_q", ""))
+    initiation_q = held.origin.initiation_q
     if initiation_q in facts.unread:
         return f"nobody reads its initiation queue: trigmon monitor --initq {initiation_q}"
-    return str(held.get("why", ""))
+    return held.why
 
 
 def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A held run ends here and now; one that has, or may have, a process is for its monitor to end."""
     run = _found(call.run_id, facts)
-    if has_ended(run):
-        raise CommandFailed(f"RUN({call.run_id}) has ended: {run['state']}")
-    if is_being_cancelled(run):
+    if run.is_ended:
+        raise CommandFailed(f"RUN({call.run_id}) has ended: {run.state}")
+    if run.is_being_cancelled:
         raise CommandFailed(f"RUN({call.run_id}) is being {_cancelled(run)}")
     by, reason = who(facts.connection), checked_reason(call.reason)
-    run = {**run, "cancelled_by": by, "cancelled_ms": now, "cancel_reason": reason}
-    if run["state"] == HELD:
-        run |= {"state": CANCELLED, "end_ms": now, "why": f"{_cancelled(run)}; {NOT_STARTED}"}
+    run = run.changed(cancelled_by=by, cancelled_ms=now, cancel_reason=reason)
+    if run.is_held:
+        run = run.changed(state=RunState.CANCELLED, end_ms=now, why=f"{_cancelled(run)}; {NOT_STARTED}")
     told = Asked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
     return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], told=(told,))
 
@@ -166,27 +162,21 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     What is executed is the definition of today: the record of a run that never started is its monitor's word.
     """
     run = _found(call.run_id, facts)
-    if not has_ended(run):
-        raise CommandFailed(f"RUN({call.run_id}) has not ended: {run['state']}")
-    fields = {name: run.get(name) for name in (*TriggerMessage.__struct_fields__, "occasion", "initiation_q")}
+    if not run.is_ended:
+        raise CommandFailed(f"RUN({call.run_id}) has not ended: {run.state}")
     correl_id = (REPEATS + call.run_id.encode()).ljust(ID_LENGTH, b"\0")
-    try:
-        again = msgspec.convert(fields, _Again)
-        trigger = msgspec.convert(fields, TriggerMessage)
-        pack_tm(trigger)
-    except Exception:  # a record is what its monitor wrote, and may hold anything
-        again, trigger = _Again(), TriggerMessage(q_name="")
-    if not again.initiation_q or len(correl_id) > ID_LENGTH:
+    trigger = _trigger_of(run)
+    if trigger is None or len(correl_id) > ID_LENGTH:
         raise CommandFailed(f"RUN({call.run_id}): its record does not hold what it was started by")
     why = not_of_its_queue(trigger, facts)
     if why or facts.process is None:
         raise CommandFailed(f"RUN({call.run_id}) cannot be repeated: {why}")
     data = pack_tm(as_defined(trigger, facts.process))
     by = who(facts.connection)
-    descriptor = trigger_descriptor(0, facts.q_mgr.name, ids.msg_id(ids.message()), now, again.occasion)
+    descriptor = trigger_descriptor(0, facts.q_mgr.name, ids.msg_id(ids.message()), now, run.origin.occasion)
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
-    errand = Deliver(q_name=again.initiation_q, descriptor=asked, data=data)
+    errand = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
     return Decision(Done(), errands=[errand], told=(Asked("run to be repeated", {"run": call.run_id, "by": by}),))
 
 
@@ -218,7 +208,7 @@ def runs_limit(call: Runs) -> int:
     return max(1, min(call.limit, SLICE))
 
 
-def checked_where(where: _Record) -> _Record:
+def checked_where(where: RunJson) -> RunJson:
     """The values to compare with. Raises OptionsError for what no field of a record can be."""
     for name, value in where.items():
         if not isinstance(value, str | int) or not -(2**63) <= (value if isinstance(value, int) else 0) < 2**63:
@@ -226,26 +216,31 @@ def checked_where(where: _Record) -> _Record:
     return where
 
 
-class _Again(msgspec.Struct):
-    """What a record says of how its trigger message came, where it is one that a monitor wrote."""
-
-    occasion: str = ""
-    initiation_q: str = ""
-
-
-def _found(run_id: str, facts: Facts) -> _Record:
+def _found(run_id: str, facts: Facts) -> Run:
     if facts.run is None:
         raise UnknownObjectName(f"RUN({run_id})")
     return facts.run
 
 
-def fired_by(record: _Record) -> tuple[str, str]:
+def _trigger_of(run: Run) -> TriggerMessage | None:
+    """What a run was started by; None where its record does not hold that whole: a monitor may write anything."""
+    trigger = whole_trigger(run.json)
+    if trigger is None or not run.origin.initiation_q or run.json.get("occasion", "") != run.origin.occasion:
+        return None
+    try:
+        pack_tm(trigger)
+    except Exception:  # a number that does not fit, a text that no character set of MQ's has
+        return None
+    return trigger
+
+
+def fired_by(run: Run) -> tuple[str, str]:
     """For which queue a run is, and on which occasion that fired."""
-    return str(record.get("q_name", "")), str(record.get("occasion", ""))
+    return run.trigger.q_name, run.origin.occasion
 
 
-def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, list[AnyChange]]:
-    """The record of a run that another one which waits does the work of; None where each is started for itself.
+def _joined(run: Run, facts: Facts, now: int) -> tuple[Run | None, list[AnyChange]]:
+    """A run that another one which waits does the work of; None where each is started for itself.
 
     A further try that waits is joined by the trigger message that the failed program's own close has brought. Where
     the definition has others join it too, it is tried for them from the first time on.
@@ -255,52 +250,56 @@ def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, li
         return None, []
     loops = is_for_one(facts.queue)
     coalesces = facts.process is not None and facts.process.coalesce is Coalesce.YES
-    if not (coalesces or (loops and waiting.get("retries"))):
+    if not (coalesces or (loops and waiting.origin.retries)):
         return None, []
-    if any(waiting.get(name) != record.get(name) for name in _SAME):
+    if waiting.trigger != run.trigger:
         return None, []
-    why = f"run {waiting['run_id']}, which waits, does the same: {waiting.get('why', '')}".rstrip(": ")
-    begins_anew = waiting.get("retries") and not loops
-    more: list[AnyChange] = [written({**waiting, "attempt": 1}, now, waiting)] if begins_anew else []
-    return {**record, "state": JOINED, "joins": waiting["run_id"], "end_ms": now, "why": why}, more
+    why = f"run {waiting.run_id}, which waits, does the same: {waiting.why}".rstrip(": ")
+    begins_anew = waiting.origin.retries and not loops
+    more: list[AnyChange] = [written(waiting.changed(attempt=1), now, waiting)] if begins_anew else []
+    return run.changed(state=RunState.JOINED, joins=waiting.run_id, end_ms=now, why=why), more
 
 
-def _held(record: _Record, why: str, facts: Facts) -> _Record:
-    """The record of a run that was to be due; who paused it the listing says as long as it is so."""
-    is_paused = why == paused(facts, record.get("q_name"), record.get("process_name"))
-    return {**record, "state": HELD, "argv": [], "directory": "", "why": WAITS if is_paused else why}
+def _held(run: Run, why: str, facts: Facts) -> Run:
+    """A run that was to be due; who paused it the listing says as long as it is so."""
+    why = WAITS if why == _paused(run, facts) else why
+    return run.changed(state=RunState.HELD, argv=[], directory="", why=why)
 
 
-def _as_cancelled(record: _Record, wanted: object, now: int) -> _Record:
-    """The record of a run that operators had cancelled meanwhile: it does not start, or ends as cancelled."""
-    if not record.get("cancelled_by"):
-        return record
-    if wanted in (DUE, HELD):
-        return {**record, "state": CANCELLED, "end_ms": now, "why": f"{_cancelled(record)}; {NOT_STARTED}"}
-    if has_ended(record) and record["state"] != CANCELLED:
-        return {**record, "state": CANCELLED, "why": f"{_cancelled(record)}; {record.get('why') or 'it ended'}"}
-    return record
+def _paused(run: Run, facts: Facts) -> str:
+    """Who paused a run, for a person; "" where it is not."""
+    return paused(facts, run.trigger.q_name, run.trigger.process_name)
 
 
-def _served(record: _Record, facts: Facts) -> Serve:
+def _as_cancelled(run: Run, wanted: object, now: int) -> Run:
+    """A run that operators had cancelled meanwhile: it does not start, or ends as cancelled."""
+    if not run.cancellation.cancelled_by:
+        return run
+    if wanted in (RunState.DUE, RunState.HELD):
+        return run.changed(state=RunState.CANCELLED, end_ms=now, why=f"{_cancelled(run)}; {NOT_STARTED}")
+    if run.is_ended and run.state != RunState.CANCELLED:
+        return run.changed(state=RunState.CANCELLED, why=f"{_cancelled(run)}; {run.why or 'it ended'}")
+    return run
+
+
+def _served(run: Run, facts: Facts) -> Serve:
     """A run that has, or may have, a program from now on, and whose it is."""
-    itself = facts.itself or served_run(record, facts)
-    return Serve(replace(itself, monitor=str(record.get("monitor", ""))))
+    itself = facts.itself or served_run(run, facts)
+    return Serve(replace(itself, monitor=run.program.monitor))
 
 
-def _cancelled(record: _Record) -> str:
+def _cancelled(run: Run) -> str:
     """By whom, when and why, for a person."""
-    at = record.get("cancelled_ms")
-    said = f"cancelled by {record.get('cancelled_by')}" + (f" at {moment(at)}" if isinstance(at, int) else "")
-    return f"{said}: {record['cancel_reason']}" if record.get("cancel_reason") else said
+    it = run.cancellation
+    said = f"cancelled by {it.cancelled_by}" + (f" at {moment(it.cancelled_ms)}" if it.cancelled_ms else "")
+    return f"{said}: {it.cancel_reason}" if it.cancel_reason else said
 
 
-def _recorded(record: _Record, why: str = "") -> Recorded:
-    said = why or record.get("why")
-    return Recorded(state=str(record.get("state", "")), why=said if isinstance(said, str) else "")
+def _recorded(run: Run, why: str = "") -> Recorded:
+    return Recorded(state=str(run.state), why=why or run.why)
 
 
-def _checked_record(fields: _Record) -> _Record:
+def _checked_record(fields: RunJson) -> RunJson:
     """What a record may hold, so that every store gives back what it was given. Raises OptionsError."""
     for name, value in fields.items():
         if not _is_plain(value):

@@ -18,7 +18,7 @@ from trigmon.mq.calls import Runs
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing
-from trigmon.mq.run_states import OPEN
+from trigmon.mq.run import read_run
 from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark.poison_search.crash_search import WHOLE, Part, all_deaths, next_part
 
@@ -115,8 +115,8 @@ def why_bad(connection: Connection, part: Part, q_name: str, process_name: str, 
     if process_name:
         with suppress(MQError):  # the ledger may be closed to this user
             where = {"q_name": q_name, "process_name": process_name}
-            runs = connection.ask(Runs(where=where, limit=8), Listing).rows
+            runs = map(read_run, connection.ask(Runs(where=where, limit=8), Listing).rows)
             own = os.environ.get("TRIGMON_RUN")
-            ended = (run for run in runs if run["run_id"] != own and run["state"] not in OPEN)
-            how = next((f"run {run['run_id']}, {run['why']}" for run in ended), before)
+            ended = (run for run in runs if run.run_id != own and run.is_ended)
+            how = next((f"run {run.run_id}, {run.why}" for run in ended), before)
     return f"{part.deaths} jobs died while they worked on it alone; the last one was {how}"

@@ -11,11 +11,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
-from trigmon.mq.run_states import HELD
+from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import SLICE, Found, QueueFacts, Selection
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_record import line_of
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
@@ -30,7 +29,7 @@ class MemoryStore(BaseStore):
         self._rows = Rows(self.standing.locks)
         self._outcomes: dict[str, dict[int, UnitOutcome]] = {}
         self._recorded_ms: dict[str, int] = {}
-        self._run_records: dict[str, dict[str, object]] = {}
+        self._run_records: dict[str, Run] = {}
         self._ended_ms: dict[str, int] = {}
         self._reservations: dict[int, Reservation] = {}
         self._notes: list[tuple[dict[Any, Any], Any, Any]] = []
@@ -227,7 +226,7 @@ class MemoryStore(BaseStore):
             self._rows.set(Row(replace(once_more(row.message, change.adds), ordinal=-1)))
 
     def _write_run(self, change: c.WriteRun) -> None:
-        self._write_key(self._run_records, change.run_id, change.record)
+        self._write_key(self._run_records, change.run_id, change.run)
         self._write_key(self._ended_ms, change.run_id, change.ended_ms)
 
     def _drop_run(self, change: c.DropRun) -> None:
@@ -247,26 +246,22 @@ class MemoryStore(BaseStore):
     def _ended(self, reservation: int) -> Reservation | None:
         return self._reservations.get(reservation)
 
-    def _run(self, run_id: str) -> dict[str, object] | None:
+    def _run(self, run_id: str) -> Run | None:
         return self._run_records.get(run_id)
 
-    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
         run_ids = list(self._run_records)
         if before:
             run_ids = run_ids[: run_ids.index(before)] if before in self._run_records else []
         chosen = [
             run
             for run in map(self._run_records.__getitem__, reversed(run_ids))
-            if all(run.get(name) == value for name, value in where.items())
+            if all(run.json.get(name) == value for name, value in where.items())
         ]
         return chosen[:limit]
 
     def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
-        held = [
-            run_id
-            for run_id, record in self._run_records.items()
-            if record.get("state") == HELD and line_of(record) == line
-        ]
+        held = [run_id for run_id, run in self._run_records.items() if run.is_held and run.line == line]
         return held[-limit:] if from_last else held[:limit]
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
-from trigmon.mq.run_states import HELD
+from trigmon.mq.run import Run, RunJson, decode_run, encode_run, read_run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import SLICE, Cause, Serving
-from trigmon.rules.model.run_record import is_being_cancelled, line_of
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.sql import statements as sql
@@ -40,16 +39,16 @@ class Ledger:
         )
         standing.causes.update(((cause.slot, cause.q_name), cause) for cause in starmap(Cause, self._rows(sql.CAUSES)))
         for run_id, text in self._rows(sql.UNDER_WAY):
-            record = msgspec.json.decode(text)
-            if is_being_cancelled(record):
-                standing.cancelling[run_id] = str(record.get("monitor", ""))
+            run = decode_run(text)
+            if run.is_being_cancelled:
+                standing.cancelling[run_id] = run.program.monitor
 
-    def run(self, run_id: str) -> dict[str, object] | None:
-        """A run's record."""
+    def run(self, run_id: str) -> Run | None:
+        """A run on record."""
         rows = self._rows(sql.RUN, (run_id,))
-        return cast("dict[str, object]", msgspec.json.decode(rows[0][0])) if rows else None
+        return decode_run(rows[0][0]) if rows else None
 
-    def runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+    def runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
         """See :class:`trigmon.store.base.BaseStore`."""
         last = self._rows(sql.RUN_NUMBER, (before,))
         behind = last[0][0] if last else 0 if before else BEHIND_ALL
@@ -59,11 +58,11 @@ class Ledger:
             if name in where:
                 statement, values = by_index, (str(where[name]), behind)
                 break
-        chosen: list[dict[str, object]] = []
+        chosen: list[Run] = []
         for (text,) in self._scan(statement, values):
-            record: dict[str, object] = msgspec.json.decode(text)
+            record: RunJson = msgspec.json.decode(text)
             if all(record.get(name) == value for name, value in where.items()):
-                chosen.append(record)
+                chosen.append(read_run(record))
             if len(chosen) >= limit:
                 break
         return chosen
@@ -80,13 +79,12 @@ class Ledger:
 
     def write_run(self, change: c.WriteRun) -> None:
         """A record, and its place in the line where it waits."""
-        record = change.record
-        text = msgspec.json.encode(record).decode()
-        state, q_name = str(record.get("state", "")), str(record.get("q_name", ""))
-        self._execute(sql.WRITE_RUN, (change.run_id, state, q_name, text, change.ended_ms or None))
-        for held, statement in ((change.before, sql.NO_LONGER_HOLD), (record, sql.HOLD)):
-            if held is not None and held.get("state") == HELD:
-                self._execute(statement, (*line_of(held), change.run_id))
+        run = change.run
+        row = (change.run_id, str(run.state), run.trigger.q_name, encode_run(run), change.ended_ms or None)
+        self._execute(sql.WRITE_RUN, row)
+        for held, statement in ((change.before, sql.NO_LONGER_HOLD), (run, sql.HOLD)):
+            if held is not None and held.is_held:
+                self._execute(statement, (*held.line, change.run_id))
 
     def drop_run(self, change: c.DropRun) -> None:
         """Forgotten."""

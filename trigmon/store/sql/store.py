@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
+from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage, UnitFacts
 from trigmon.rules.model.reservation import Reservation
@@ -188,10 +189,10 @@ class RowStore(BaseStore):
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
         return {number: UnitOutcome(outcome) for number, outcome in self._rows(sql.OUTCOMES, (client_id,))}
 
-    def _run(self, run_id: str) -> dict[str, object] | None:
+    def _run(self, run_id: str) -> Run | None:
         return self._ledger.run(run_id)
 
-    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[dict[str, object]]:
+    def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
         try:
             return self._ledger.runs(where, before, limit)
         except self.error as error:
