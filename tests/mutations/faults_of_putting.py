@@ -12,8 +12,9 @@ from tests.mutations.planting import Patches, followed, kind_of, triggering
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.errors import IncompleteGroup, IncompleteMsg
 from trigmon.rules.messages import logical_put, put
-from trigmon.rules.model.changes import AddMessage, SetPlace, StampTrigger
+from trigmon.rules.model.changes import AddMessage, StampTrigger
 from trigmon.rules.model.group_position import LAST_IN_GROUP, LAST_SEGMENT
+from trigmon.rules.model.handle_changes import SetPlace
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.objects import close
 

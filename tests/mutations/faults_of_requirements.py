@@ -19,8 +19,7 @@ from tests.mutations.planting import (
     replaced,
 )
 from trigmon.mq.enums import Inhibit, OpenOption, TriggerType, Usage
-from trigmon.rules.model import changes as c
-from trigmon.rules.model import transitions
+from trigmon.rules.model import handle_changes, transitions
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.triggers import table
@@ -163,12 +162,12 @@ FAULTS = [
     ),
     Fault(
         "8: a monitor that has closed still listens",
-        followed(c.CloseHandle, lambda right, standing, change: _leave(right, standing, change)),
+        followed(handle_changes.CloseHandle, lambda right, standing, change: _leave(right, standing, change)),
     ),
 ]
 
 
-def _leave(right, standing: Standing, change: c.CloseHandle) -> None:
+def _leave(right, standing: Standing, change: handle_changes.CloseHandle) -> None:
     """The handle goes, but an initiation queue's count of readers stays."""
     q_name = standing.handles[change.handle].q_name
     before = standing.queues.get(q_name)

@@ -13,6 +13,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import MsgFlag, ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import handle_changes
 from trigmon.rules.model.facts import ConnectionFacts, Cursor, Selection
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.store.memory.store import MemoryStore
@@ -90,7 +91,7 @@ class House:
     def start(self) -> None:
         for store in self.stores:
             store.open("QM", NOW)
-        self.apply(c.Connect(ConnectionFacts(1, "c", "app", "u", 1)))
+        self.apply(handle_changes.Connect(ConnectionFacts(1, "c", "app", "u", 1)))
         self.in_unit = False
 
     def apply(self, *changes: c.AnyChange) -> None:

@@ -40,6 +40,7 @@ from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.messages.get import may_wait, wait_of
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
 from trigmon.rules.model.facts import NOTHING_MOVED, SLICE, ConnectionFacts, Moved, Wants
@@ -138,7 +139,7 @@ class QueueManager:
             max_handles=identity.max_handles,
             max_dynamic_queues=identity.max_dynamic_queues,
         )
-        self._store.apply([c.Connect(facts)], False)
+        self._store.apply([handle_changes.Connect(facts)], False)
         self._sessions[number] = session
         return session
 

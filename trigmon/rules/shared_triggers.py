@@ -17,10 +17,11 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
 from trigmon.mq.enums import TriggerType
 from trigmon.rules.messages.put import put_situation
-from trigmon.rules.model.changes import AnyChange, NoteJudged, StampTrigger
+from trigmon.rules.model.changes import AnyChange, StampTrigger
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Heed, Heeded, JudgeShared, TakeCopy
 from trigmon.rules.model.facts import Facts, Found, Neighbour, QueueFacts, Shared
+from trigmon.rules.model.group_changes import NoteJudged
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.objects.alter import situations
 from trigmon.rules.triggers.effects import Effects, trigger

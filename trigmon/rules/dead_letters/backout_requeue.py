@@ -29,11 +29,12 @@ from trigmon.rules.messages.get import decide_get as decide_one
 from trigmon.rules.messages.get_options import BROWSES
 from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
 from trigmon.rules.messages.reports import exception_report, expiration_reports
-from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetPlace, met_on_the_way
+from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Aside, Decision, Ids, NotAside
 from trigmon.rules.model.errands import Deliver, HandOut, PutAside, PutPart
 from trigmon.rules.model.facts import Facts, Found, QueueFacts, Selection, StoredMessage
 from trigmon.rules.model.group_position import Side
+from trigmon.rules.model.handle_changes import SetPlace
 from trigmon.rules.model.resolve_name import base_queue
 
 _DISCARD = ReportOption.DISCARD_MSG.value

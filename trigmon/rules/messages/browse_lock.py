@@ -15,9 +15,10 @@ from trigmon.mq.errors import HobjError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import WasGot
 from trigmon.rules.messages.get_options import BROWSES, LOCK
-from trigmon.rules.model.changes import AnyChange, LockMessage, UnlockMessage
+from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.facts import Facts, HandleFacts, StoredMessage
+from trigmon.rules.model.handle_changes import LockMessage, UnlockMessage
 
 _NOTHING = MessageDescriptor()
 

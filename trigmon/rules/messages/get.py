@@ -52,9 +52,10 @@ from trigmon.rules.messages.logical_get import (
 from trigmon.rules.messages.reports import delivery_report, expiration_reports
 from trigmon.rules.messages.skip_backout import marked_by
 from trigmon.rules.messages.units_of_work import SYNCPOINT, check_limit, joined_unit
-from trigmon.rules.model.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
+from trigmon.rules.model.changes import AnyChange, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Cursor, Facts, Found, HandleFacts, Marked, Selection, StoredMessage
+from trigmon.rules.model.handle_changes import MoveCursor
 from trigmon.rules.model.resolve_name import check_alive
 
 MOST_MESSAGES = 4096

@@ -14,6 +14,7 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.run_states import HELD
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import group_changes, handle_changes
 from trigmon.rules.model.facts import (
     ConnectionFacts,
     HandleFacts,
@@ -165,7 +166,7 @@ def _end_unit(standing: Standing, change: c.EndUnit) -> None:
         standing.write(standing.connections, connection.connection, replace(connection, unit_id=0))
 
 
-def _open_handle(standing: Standing, change: c.OpenHandle) -> None:
+def _open_handle(standing: Standing, change: handle_changes.OpenHandle) -> None:
     handle = change.handle
     standing.write(standing.handles, handle.handle, handle)
     connection = standing.connections[handle.connection]
@@ -177,7 +178,7 @@ def _open_handle(standing: Standing, change: c.OpenHandle) -> None:
     _opened(standing, handle, 1)
 
 
-def _close_handle(standing: Standing, change: c.CloseHandle) -> None:
+def _close_handle(standing: Standing, change: handle_changes.CloseHandle) -> None:
     handle = standing.handles[change.handle]
     standing.drop(standing.handles, change.handle)
     connection = standing.connections[handle.connection]
@@ -201,17 +202,17 @@ def _opened(standing: Standing, handle: HandleFacts, by: int) -> None:
     standing.write(standing.queues, handle.q_name, opened)
 
 
-def _move_cursor(standing: Standing, change: c.MoveCursor) -> None:
+def _move_cursor(standing: Standing, change: handle_changes.MoveCursor) -> None:
     standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], cursor=change.cursor))
 
 
-def _lock_message(standing: Standing, change: c.LockMessage) -> None:
+def _lock_message(standing: Standing, change: handle_changes.LockMessage) -> None:
     for number in change.numbers:
         standing.write(standing.locks, number, change.handle)
     standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], locked=change.numbers))
 
 
-def _unlock_message(standing: Standing, change: c.UnlockMessage) -> None:
+def _unlock_message(standing: Standing, change: handle_changes.UnlockMessage) -> None:
     for number in standing.handles[change.handle].locked:
         _forget_lock(standing, number)
 
@@ -224,7 +225,7 @@ def _forget_lock(standing: Standing, number: int) -> None:
         standing.write(standing.handles, handle, replace(standing.handles[handle], locked=left))
 
 
-def _set_place(standing: Standing, change: c.SetPlace) -> None:
+def _set_place(standing: Standing, change: handle_changes.SetPlace) -> None:
     handle = standing.handles[change.handle]
     if change.unit_id:
         unit = standing.units[change.unit_id]
@@ -235,7 +236,7 @@ def _set_place(standing: Standing, change: c.SetPlace) -> None:
     standing.write(standing.handles, change.handle, with_place(handle, change.side, change.place))
 
 
-def _save_context(standing: Standing, change: c.SaveContext) -> None:
+def _save_context(standing: Standing, change: handle_changes.SaveContext) -> None:
     standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], context=change.context))
 
 
@@ -283,19 +284,19 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
     standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], trigger_stamp_ms=change.now))
 
 
-def _set_group_definition(standing: Standing, change: c.SetGroupDefinition) -> None:
+def _set_group_definition(standing: Standing, change: group_changes.SetGroupDefinition) -> None:
     standing.write(standing.of_group, (change.object_type, change.definition.name), change.definition)
 
 
-def _drop_group_definition(standing: Standing, change: c.DropGroupDefinition) -> None:
+def _drop_group_definition(standing: Standing, change: group_changes.DropGroupDefinition) -> None:
     standing.drop(standing.of_group, (change.object_type, change.name))
 
 
-def _note_triggered(standing: Standing, change: c.NoteTriggered) -> None:
+def _note_triggered(standing: Standing, change: group_changes.NoteTriggered) -> None:
     """The group's business: what stands of a shared queue is what the group says."""
 
 
-def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
+def _note_judged(standing: Standing, change: group_changes.NoteJudged) -> None:
     queue = standing.queues.get(change.q_name)
     if queue is not None and queue.shared is not None:
         standing.write(standing.judged, change.q_name, queue)
@@ -303,7 +304,7 @@ def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
         standing.drop(standing.judged, change.q_name)
 
 
-def _connect(standing: Standing, change: c.Connect) -> None:
+def _connect(standing: Standing, change: handle_changes.Connect) -> None:
     """A connection is its run's program's for as long as it lasts, or never: counts begin with the first of them."""
     connection = change.connection
     serving = standing.running.get(connection.run_id)
@@ -323,7 +324,7 @@ def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
     return connection.user in ("root", serving.user) or not serving.user
 
 
-def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
+def _drop_connection(standing: Standing, change: handle_changes.DropConnection) -> None:
     run_id = standing.connections[change.connection].run_id
     standing.drop(standing.connections, change.connection)
     _connected(standing, run_id, -1)
@@ -452,7 +453,7 @@ def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> li
     return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
 
 
-FOLLOW: dict[type[c.Change], Any] = {
+FOLLOW: dict[type[c.AnyChange], Any] = {
     c.AddMessage: _add_message,
     c.TakeMessage: _take_message,
     c.RemoveMessage: _remove_message,
@@ -462,23 +463,23 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.SkipUnit: _skip_unit,
     c.NoteRefused: _note_refused,
     c.EndUnit: _end_unit,
-    c.OpenHandle: _open_handle,
-    c.CloseHandle: _close_handle,
-    c.MoveCursor: _move_cursor,
-    c.LockMessage: _lock_message,
-    c.UnlockMessage: _unlock_message,
-    c.SetPlace: _set_place,
-    c.SaveContext: _save_context,
+    handle_changes.OpenHandle: _open_handle,
+    handle_changes.CloseHandle: _close_handle,
+    handle_changes.MoveCursor: _move_cursor,
+    handle_changes.LockMessage: _lock_message,
+    handle_changes.UnlockMessage: _unlock_message,
+    handle_changes.SetPlace: _set_place,
+    handle_changes.SaveContext: _save_context,
     c.SetDefinition: _set_definition,
     c.DropDefinition: _drop_definition,
     c.DeleteLogically: _delete_logically,
     c.StampTrigger: _stamp_trigger,
-    c.SetGroupDefinition: _set_group_definition,
-    c.DropGroupDefinition: _drop_group_definition,
-    c.NoteTriggered: _note_triggered,
-    c.NoteJudged: _note_judged,
-    c.Connect: _connect,
-    c.DropConnection: _drop_connection,
+    group_changes.SetGroupDefinition: _set_group_definition,
+    group_changes.DropGroupDefinition: _drop_group_definition,
+    group_changes.NoteTriggered: _note_triggered,
+    group_changes.NoteJudged: _note_judged,
+    handle_changes.Connect: _connect,
+    handle_changes.DropConnection: _drop_connection,
     c.WriteRun: _write_run,
     c.DropRun: _drop_run,
     c.Serve: _serve,

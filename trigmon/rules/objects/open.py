@@ -26,10 +26,11 @@ from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Opened
 from trigmon.rules.messages.context import check_opened
 from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set
-from trigmon.rules.model.changes import AnyChange, OpenHandle, SetDefinition
+from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import MakeQueue
 from trigmon.rules.model.facts import Facts, Found, HandleFacts, QueueFacts, Selection
+from trigmon.rules.model.handle_changes import OpenHandle
 from trigmon.rules.model.resolve_name import base_queue, object_type_of
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.effects import Effects, trigger

@@ -15,19 +15,11 @@ from trigmon.mq.calls import Call, Disconnect, LostConnection, Reject, Release, 
 from trigmon.mq.enums import OpenOption, UnitOutcome
 from trigmon.mq.replies import Done, Reserved, Settled, WasGot, WereGot
 from trigmon.mq.run_states import DRAINED, SERVING, WITH_PROGRAM
-from trigmon.rules.model.changes import (
-    AnyChange,
-    CloseHandle,
-    EndUnit,
-    OpenHandle,
-    RemoveMessage,
-    Serve,
-    TakeMessage,
-    WriteRun,
-)
+from trigmon.rules.model.changes import AnyChange, EndUnit, RemoveMessage, Serve, TakeMessage, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Attend, JudgeRun, LetGo, PutAside, Seal
 from trigmon.rules.model.facts import Facts, Found, Serving
+from trigmon.rules.model.handle_changes import CloseHandle, OpenHandle
 
 COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside", "batches", "settled_ms")
 """What a run's record says of it."""

@@ -22,10 +22,11 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
 from trigmon.mq.reasons import Reason
-from trigmon.rules.model.changes import AddMessage, AnyChange, NoteTriggered, SetDefinition, StampTrigger
+from trigmon.rules.model.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Fired, Ids, Judged
 from trigmon.rules.model.errands import DeadLetter
 from trigmon.rules.model.facts import QueueFacts
+from trigmon.rules.model.group_changes import NoteTriggered
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.extensions import disarmed
 from trigmon.rules.triggers.sharing import in_group

@@ -275,7 +275,7 @@ class MemoryStore(BaseStore):
         return [r for n, r in enumerate(ended[:SLICE]) if n < surplus or self._ended_ms[r] < ended_before_ms]
 
 
-_WRITE: dict[type[c.Change], Any] = {
+_WRITE: dict[type[c.AnyChange], Any] = {
     c.AddMessage: MemoryStore._add,
     c.TakeMessage: MemoryStore._take,
     c.CarryOver: MemoryStore._carry_over,

@@ -231,7 +231,7 @@ def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:
     )
 
 
-_FOLLOW: dict[type[c.Change], Callable[[Ahead, Any], None]] = {
+_FOLLOW: dict[type[c.AnyChange], Callable[[Ahead, Any], None]] = {
     c.AddMessage: Ahead._add,
     c.TakeMessage: Ahead._take,
     c.CarryOver: Ahead._carry_over,

@@ -109,7 +109,7 @@ class Ledger:
             self._execute(sql.DROP_CAUSE, (cause.slot, cause.q_name))
 
 
-LEDGER_WRITES: dict[type[c.Change], Callable[[Ledger, Any], None]] = {
+LEDGER_WRITES: dict[type[c.AnyChange], Callable[[Ledger, Any], None]] = {
     c.WriteRun: Ledger.write_run,
     c.DropRun: Ledger.drop_run,
     c.Serve: Ledger.serve,

@@ -358,11 +358,11 @@ class RowStore(BaseStore):
         self._execute(sql.DROP_PAUSE, (change.what, change.name))
 
 
-def _in_ledger(write: Callable[[Ledger, Any], None], store: RowStore, change: c.Change) -> None:
+def _in_ledger(write: Callable[[Ledger, Any], None], store: RowStore, change: c.AnyChange) -> None:
     write(store._ledger, change)
 
 
-_WRITE: dict[type[c.Change], Any] = {
+_WRITE: dict[type[c.AnyChange], Any] = {
     c.AddMessage: RowStore._add,
     c.TakeMessage: RowStore._take,
     c.CarryOver: RowStore._carry_over,
