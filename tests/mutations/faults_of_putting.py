@@ -138,7 +138,7 @@ def _each_fires(trigger: Right) -> Right:
 
     def spoiled(s: Situation, *args: Any, **named: Any) -> Any:
         found = trigger(s, *args, **named)
-        if s.arriving == 1 or not found.told or kind_of(s) is not TriggerType.EVERY:
+        if s.arriving == 1 or not found.events or kind_of(s) is not TriggerType.EVERY:
             return found
         again = [
             replace(change, number=change.number + 1_000_000 * copy)

@@ -82,7 +82,7 @@ def _first(definition: Any, shared: Shared, **values: Any) -> Any:
 def _disarms_by_first(right: Any, situation: Situation, *args: Any, **named: Any) -> Any:
     found = right(situation, *args, **named)
     definition = situation.queue.definition
-    if not found.told or situation.queue.shared is None or definition.trigger_type is not DEPTH:
+    if not found.events or situation.queue.shared is None or definition.trigger_type is not DEPTH:
         return found
     if not situation.queue.shared.readers:
         return found

@@ -122,7 +122,7 @@ def afterwards(change: Callable[[effects.Effects, Situation], effects.Effects], 
     def wrap(trigger: Trigger) -> Trigger:
         def spoiled(situation: Situation, *args: Any, **named: Any) -> effects.Effects:
             found = trigger(situation, *args, **named)
-            return change(found, situation) if found.told else found
+            return change(found, situation) if found.events else found
 
         return spoiled
 
@@ -141,7 +141,7 @@ def with_message(found: effects.Effects, change: Callable[[AddMessage], AddMessa
 
 def occasion_of(found: effects.Effects) -> str:
     """The number of the occasion that fired."""
-    return found.told[0].verdict.occasion
+    return found.events[0].verdict.occasion
 
 
 # -- state --------------------------------------------------------------------------------------------------

@@ -7,38 +7,27 @@ within the turn, and tells the outside when the turn is durable. Nothing here pe
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import Event, MessageDamaged, TriggerMessageAvailable
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.last_verdicts import Looks
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
-from trigmon.rules.model.decision import (
-    Aside,
-    Asked,
-    Decision,
-    Dropped,
-    Fired,
-    Lost,
-    NotAside,
-    QueueHeld,
-    ToScan,
-    ToSweep,
-)
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.events import ScanDue, SweepDue
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 
 class Notes:
     """The notes of one queue manager. ``sessions``, ``waiters``, ``scan`` and ``looks`` are the manager's own.
 
-    ``told``: what is to be told once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
+    ``events``: what is to be told once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues that time brings something to.
     ``news``: how often there was news for monitors; ``rings``: whether there is some that they have not been woken for.
     """
@@ -46,21 +35,19 @@ class Notes:
     def __init__(
         self,
         q_mgr_name: str,
-        telling: Telling,
         sessions: dict[int, Session],
         waiters: Waiters,
         scan: Scan,
         looks: Looks,
     ) -> None:
         self._q_mgr_name = q_mgr_name
-        self._telling = telling
         self._sessions = sessions
         self._waiters = waiters
         self._scan = scan
         self._looks = looks
         # The same as woken by unit of work, until that is committed.
         self._coming: dict[int, dict[str, Came]] = {}
-        self.told: list[Callable[[], None]] = []
+        self.events: list[Event] = []
         self.woken: dict[str, Came] = {}
         self.tended: set[str] = set()
         self.news = 0
@@ -68,25 +55,11 @@ class Notes:
 
     def note(self, decision: Decision) -> None:
         """Notes what follows from a performed decision."""
-        telling = self._telling
-        for told in decision.told:
-            match told:
-                case Fired():
-                    self.told.append(partial(telling.trigger_written, told.q_name, told.verdict))
-                case Dropped():
-                    self.told.append(partial(telling.trigger_dropped, told.q_name, told.why))
-                case Lost():
-                    self.told.append(partial(telling.message_lost, told.q_name, told.why))
-                case ToScan() | ToSweep():
-                    self._scan.add(told)
-                case Aside():
-                    self.told.append(partial(telling.message_put_aside, told))
-                case NotAside():
-                    self.told.append(partial(telling.message_not_put_aside, told))
-                case Asked():
-                    self.told.append(partial(telling.asked, told))
-                case QueueHeld():
-                    self.told.append(partial(telling.queue_held, told))
+        for event in decision.events:
+            if isinstance(event, ScanDue | SweepDue):
+                self._scan.add(event)
+            else:
+                self.events.append(event)
         for change in decision.changes:
             self._note_change(change)
 
@@ -134,7 +107,7 @@ class Notes:
             self._looks.forget(change.name)
 
     def _note_damaged(self, change: c.SetAside) -> None:
-        self.told.append(partial(self._telling.message_damaged, change.message.q_name, change.message.number))
+        self.events.append(MessageDamaged(change.message.q_name, change.message.number))
 
     def _note_gone(self, change: handle_changes.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
@@ -142,7 +115,7 @@ class Notes:
             session.is_gone = True
 
     def _tell_available(self, initiation_q: str, message: TriggerMessage) -> None:
-        self.told.append(partial(self._telling.trigger_available, self._q_mgr_name, initiation_q, message))
+        self.events.append(TriggerMessageAvailable(self._q_mgr_name, initiation_q, message))
 
 
 _NOTES: dict[type[c.AnyChange], Callable[[Notes, Any], None]] = {

@@ -8,7 +8,6 @@ change touches its queue. Nothing calls back, and nothing here knows sockets, th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -30,7 +29,7 @@ from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Explained, Listing, Refused, Reply, Values
 from trigmon.qmgr.clock import Clock
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import CallFailed, NotAuthorizedCall, SharedQueuesJudged, SharedQueuesUnjudged, Telling
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.ids import Counter
@@ -110,7 +109,7 @@ class QueueManager:
         self._late: list[Answer] = []
         self._looks = Looks()
         self._scan = Scan()
-        self._notes = Notes(name, self._telling, self._sessions, self._waiters, self._scan, self._looks)
+        self._notes = Notes(name, self._sessions, self._waiters, self._scan, self._looks)
         self._kept_ms = self.started_ms
         # What others did to shared queues and could not be heeded yet, and why.
         self._unheeded = NOTHING_MOVED
@@ -184,9 +183,9 @@ class QueueManager:
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
         self._store.end()
-        told, self._notes.told = self._notes.told, []
-        for tell in told:
-            tell()
+        events, self._notes.events = self._notes.events, []
+        for event in events:
+            self._telling.tell(event)
         late, self._late = self._late, []
         return answers + late
 
@@ -304,11 +303,11 @@ class QueueManager:
             raise
         except Exception as error:  # a bug must not take the house down: this call is taken back, the rest stands
             self._store.undo()
-            self._telling.failed(session, call, error)
+            self._telling.tell(CallFailed(session, call, error))
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for decision in self._noted:
             self._notes.note(decision)
-            if decision.judged or decision.told:
+            if decision.judged or decision.events:
                 self._looks.note(decision, session.identity, call)
         if isinstance(call, Status) and isinstance(reply, Values):
             more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count, "warnings": self.warnings}
@@ -326,7 +325,7 @@ class QueueManager:
         if isinstance(call, Put | PutMany) and call.unit:
             self._store.apply([c.NoteRefused(session.connection, call.unit)], False)
         if isinstance(error, NotAuthorized):
-            self._notes.told.append(partial(self._telling.refused, session, call, error))
+            self._notes.events.append(NotAuthorizedCall(session, call, error))
         return Refused(reason=int(error.reason), about=error.about)
 
     def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
@@ -411,7 +410,7 @@ class QueueManager:
             why = MQError.of(reply.reason, reply.about)
             self._unheeded = _both(self._unheeded, moved)
         if type(why) is not type(self._unheeded_for):
-            self._notes.told.append(partial(self._telling.not_heeded, why))
+            self._notes.events.append(SharedQueuesJudged() if why is None else SharedQueuesUnjudged(why))
         self._unheeded_for = why
 
     def _wake(self, now: int, answers: list[Answer]) -> None:

@@ -89,13 +89,13 @@ def _fired(due: Iterable[Sequence[Situation]], facts: Facts, ids: Ids) -> Decisi
             name = situation.initiation.definition.name if situation.initiation is not None else ""
             effect = trigger(situation, facts.q_mgr.name, ids, placed=placed[name])
             effects.append(effect)
-            if effect.told:
+            if effect.events:
                 fired = situation.happened
                 placed[name] += 1 - len(effect.errands)
     return Decision(
         changes=[change for effect in effects for change in effect.changes],
         errands=[errand for effect in effects for errand in effect.errands],
-        told=tuple(told for effect in effects for told in effect.told),
+        events=tuple(told for effect in effects for told in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 

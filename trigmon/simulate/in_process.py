@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import msgspec
 
 from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany
-from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import Event, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.timed_work import due, next_ring
@@ -32,9 +31,10 @@ class _Listener(Telling):
     def __init__(self) -> None:
         self.heard: list[Available] = []
 
-    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
-        """One more."""
-        self.heard.append(Available(q_mgr_name, initiation_q, message))
+    def tell(self, event: Event) -> None:
+        """Adds a trigger message that became available."""
+        if isinstance(event, TriggerMessageAvailable):
+            self.heard.append(Available(event.q_mgr_name, event.initiation_q, event.message))
 
 
 class _House:

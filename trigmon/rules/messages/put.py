@@ -324,4 +324,4 @@ def _placed(
     if unit_id:
         check_limit(facts, 1 + effects.in_unit)
     changes = [*(begins or ()), added, *rest, *effects.changes]
-    return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)
+    return Decision(reply, changes, effects.errands, effects.events, judged=effects.judged)

@@ -59,7 +59,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
     changes += _armed(closed)
-    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.events, judged=effects.judged)
 
 
 def _armed(closed: QueueFacts) -> list[AnyChange]:

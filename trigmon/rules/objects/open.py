@@ -108,7 +108,7 @@ def _opened(
         Opened(handle=handle.handle, q_name=queue.definition.name),
         changes,
         [errand for effect in effects for errand in effect.errands],
-        tuple(told for effect in effects for told in effect.told),
+        tuple(told for effect in effects for told in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 
@@ -218,6 +218,6 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: i
             under_way=neighbour.under_way + lying[neighbour.queue.definition.name],
         )
         effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
-        placed += len(effect.told) - len(effect.errands)
+        placed += len(effect.events) - len(effect.errands)
         effects.append(effect)
     return effects

@@ -17,8 +17,9 @@ from trigmon.mq.enums import BackoutRequeue, Coalesce, UnknownEnd
 from trigmon.mq.replies import Done
 from trigmon.mq.run_states import EXITED, HELD, UNKNOWN
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
-from trigmon.rules.model.decision import Decision, Ids, QueueHeld, Told
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import JudgeRun
+from trigmon.rules.model.events import DecisionEvent, QueueHeld
 from trigmon.rules.model.facts import (
     BREAKER,
     Cause,
@@ -64,7 +65,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         return Decision(Done(), changes)
     cause = _judged(record, serving, facts, now)
     changes.append(SetCause(cause))
-    told: tuple[Told, ...] = ()
+    told: tuple[DecisionEvent, ...] = ()
     process = facts.process or _ON_ITS_OWN
     opens = _opens_breaker(cause, process, record, facts)
     if opens and ("queue", cause.q_name) not in {(pause.what, pause.name) for pause in facts.pauses}:
@@ -74,7 +75,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
     tries = opens or (has_failed(record, process) and _tries_again(cause, process, record, facts))
     if tries and not _is_waited_for(process, facts) and _is_left(facts):
         changes.append(_next_try(record, process, serving, facts, now, ids))
-    return Decision(Done(), changes, told=told)
+    return Decision(Done(), changes, events=told)
 
 
 def has_failed(record: _Record, process: Process) -> bool:

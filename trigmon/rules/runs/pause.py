@@ -14,7 +14,8 @@ from trigmon.mq.calls import Pause, Pauses, Resume
 from trigmon.mq.errors import AttrValueError, CommandFailed, ObjectTypeError, UnknownObjectName
 from trigmon.mq.replies import Done, Listing
 from trigmon.rules.model.changes import AnyChange, DropPause, SetCause, SetPause
-from trigmon.rules.model.decision import Asked, Decision, Ids
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.events import OperatorAsked
 from trigmon.rules.model.facts import Cause, ConnectionFacts, Facts, Found, Paused, Wants
 from trigmon.rules.model.resolve_name import base_queue
 
@@ -38,7 +39,8 @@ def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: 
     if before is not None:
         raise CommandFailed(f"{before}; resume it first")
     pause = Paused(what, name, who(facts.connection), now, reason)
-    return Decision(Done(), [SetPause(pause)], told=(Asked("starting paused", {**_told(pause), "reason": reason}),))
+    event = OperatorAsked("starting paused", {**_told(pause), "reason": reason})
+    return Decision(Done(), [SetPause(pause)], events=(event,))
 
 
 def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -51,7 +53,7 @@ def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids
     changes: list[AnyChange] = [DropPause(what, name)]
     if before.is_breaker:  # what was counted against it begins anew
         changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
-    return Decision(Done(), changes, told=(Asked("starting resumed", told),))
+    return Decision(Done(), changes, events=(OperatorAsked("starting resumed", told),))
 
 
 def decide_pauses(call: Pauses, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

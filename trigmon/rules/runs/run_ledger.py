@@ -21,8 +21,9 @@ from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRecorded
 from trigmon.mq.run_states import CANCELLED, DRAINED, DUE, HELD, JOINED, OPEN, SERVING, STARTED, WITH_PROGRAM
 from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
-from trigmon.rules.model.decision import Asked, Decision, Ids
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, JudgeRun, Prune
+from trigmon.rules.model.events import OperatorAsked
 from trigmon.rules.model.facts import SLICE, Cause, Facts, Found
 from trigmon.rules.model.run_program import (
     as_defined,
@@ -156,8 +157,8 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
     run = {**run, "cancelled_by": by, "cancelled_ms": now, "cancel_reason": reason}
     if run["state"] == HELD:
         run |= {"state": CANCELLED, "end_ms": now, "why": f"{_cancelled(run)}; {NOT_STARTED}"}
-    told = Asked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
-    return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], told=(told,))
+    event = OperatorAsked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
+    return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], events=(event,))
 
 
 def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -187,7 +188,8 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
     errand = Deliver(q_name=again.initiation_q, descriptor=asked, data=data)
-    return Decision(Done(), errands=[errand], told=(Asked("run to be repeated", {"run": call.run_id, "by": by}),))
+    event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
+    return Decision(Done(), errands=[errand], events=(event,))
 
 
 def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
