@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, both, decided
 from trigmon.mq.enums import QsgDisp, TriggerType
-from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.rules import shared_triggers
 from trigmon.rules.model.changes import AddMessage, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Decision
@@ -245,8 +245,8 @@ CRITERIA = [
     ),
 ]
 MEMBERS = [
-    Fault("members: nobody judges what others did", _instead(QueueManager, "_heed", _without)),
-    Fault("members: nobody judges what he did himself", _instead(QueueManager, "_judge", _without)),
+    Fault("members: nobody judges what others did", _instead(MovedQueues, "heed", _without)),
+    Fault("members: nobody judges what he did himself", _instead(MovedQueues, "_judge", _without)),
     Fault("members: EVERY is each member's", decided(JudgeShared, _acted_everywhere)),
     Fault("members: EVERY is nobody's", decided(JudgeShared, _acted_nowhere)),
     Fault("members: puts of others are not judged", _instead(shared_triggers, "_puts", _others_puts_unseen)),

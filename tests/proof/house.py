@@ -195,10 +195,10 @@ class House:
         if batch or self._is_due():
             self._turn(batch)
         if self.chance.random() < 0.03:
-            self.manager.idle()
-            self._hand_out(self.manager.expire())
-        if self.manager.is_scanning:
-            self._hand_out(self.manager.scan())
+            self.manager.housekeeping.idle()
+            self._hand_out(self.manager.housekeeping.expire())
+        if self.manager.housekeeping.is_scanning:
+            self._hand_out(self.manager.housekeeping.scan())
 
     def _is_due(self) -> bool:
         deadline = self.manager.next_deadline_ms()

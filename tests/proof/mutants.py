@@ -59,7 +59,7 @@ def _answer_before_commit(patches: Patches) -> None:
 
 def _tell_before_commit(patches: Patches) -> None:
     """What a turn tells the outside is told while it goes on."""
-    right = QueueManager._answer
+    right = QueueManager.answer
 
     def answer(self: QueueManager, session: Session, call: Call, now: int) -> Reply:
         reply = right(self, session, call, now)
@@ -68,7 +68,7 @@ def _tell_before_commit(patches: Patches) -> None:
             self._telling.tell(event)
         return reply
 
-    patches.setattr(QueueManager, "_answer", answer)
+    patches.setattr(QueueManager, "answer", answer)
 
 
 def _wake_before_commit(patches: Patches) -> None:

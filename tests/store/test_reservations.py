@@ -89,8 +89,8 @@ def lose(world, *names):
 
 
 def sweep(world):
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
 
 
 def reason_of(reply):
@@ -384,7 +384,7 @@ class TestSettling:
         made = reserve(world)
         reply = world.did(Settle(reservation=made.reservation), "job")
         assert (reply.count, reply.left) == (count, 0)
-        assert world.qm.is_scanning
+        assert world.qm.housekeeping.is_scanning
         world.crash()
         assert world.did(Settle(reservation=made.reservation), "job").already
         assert (world.queue_depth(q), got(world)) == (0, [])

@@ -109,6 +109,8 @@ class OwnHalf(Store, Protocol):
 class TwoStores:
     """The store of a queue manager in a group. See :class:`trigmon.store.port.Store` for each method."""
 
+    is_in_group = True
+
     def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
         self._own = own
         self._shared = shared

@@ -70,7 +70,7 @@ class _House:
     def next_moment(self) -> int | None:
         """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
         moments = [self.manager.next_deadline_ms()]
-        if self.manager.watches_the_clock:
+        if self.manager.housekeeping.watches_the_clock:
             moments.append(next_ring(self._rung, self._clock.now()))
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -79,14 +79,14 @@ class _House:
         answers: list[Answer] = []
         for job in due(self._rung, moment):
             self._rung[job.name] = moment
-            answers += job.work(self.manager)
+            answers += job.work(self.manager.housekeeping)
         return [*answers, *self.scan(), *self.manager.turn([])]
 
     def scan(self) -> list[Answer]:
         """Lets a look for expired messages come to its end: between two steps there is time for it."""
         answers: list[Answer] = []
-        while self.manager.is_scanning:
-            answers += self.manager.scan()
+        while self.manager.housekeeping.is_scanning:
+            answers += self.manager.housekeeping.scan()
         return answers
 
 

@@ -24,6 +24,8 @@ KEPT_RESERVATIONS = 8
 class BaseStore(ABC):
     """The half of a store that is the same for all: facts from what stands, changes followed by what stands."""
 
+    is_in_group = False
+
     def __init__(self) -> None:
         self.standing = Standing("")
         # Units of work in flight that the group's store has committed: the next open commits them here as well.

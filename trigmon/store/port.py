@@ -83,6 +83,10 @@ class Store(Protocol):
         ``must``: also where nothing else is written.
         """
 
+    @property
+    def is_in_group(self) -> bool:
+        """Whether the queue manager is a member of a group; otherwise :meth:`changed` need not be asked."""
+
     def begin(self) -> None:
         """A turn begins."""
 

@@ -25,6 +25,7 @@ from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, JudgeRun, Prune
 from trigmon.rules.model.events import OperatorAsked
 from trigmon.rules.model.facts import SLICE, Cause, Facts, Found
+from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.run_program import (
     as_defined,
     check_unchanged,
@@ -198,6 +199,11 @@ def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int,
     return Decision(Values(values={"pauses": rows(facts.pauses), "cancel": cancel}))
 
 
+def complete_controls(call: Controls, reply: Values, manager: ManagerState) -> Values:
+    """Adds the number of the last news, by which a monitor sees that it missed none."""
+    return replace(reply, values={**reply.values, "number": manager.news})
+
+
 def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A slice of what the ledger need not keep leaves it."""
     return Decision(
@@ -241,9 +247,9 @@ def _found(run_id: str, facts: Facts) -> _Record:
     return facts.run
 
 
-def fired_by(record: _Record) -> tuple[str, str]:
+def fired_by(call: RecordRun) -> tuple[str, str]:
     """For which queue a run is, and on which occasion that fired."""
-    return str(record.get("q_name", "")), str(record.get("occasion", ""))
+    return str(call.record.get("q_name", "")), str(call.record.get("occasion", ""))
 
 
 def _joined(record: _Record, facts: Facts, now: int) -> tuple[_Record | None, list[AnyChange]]:
