@@ -19,7 +19,7 @@ from tests.mutations.planting import (
     replaced,
 )
 from trigmon.mq.enums import Inhibit, OpenOption, TriggerType, Usage
-from trigmon.rules.model import handle_changes, transitions
+from trigmon.rules.model import handle_changes, handle_transitions
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.triggers import table
@@ -34,25 +34,25 @@ def _for_every(s: Situation, f) -> bool:
 
 
 def _browsers_too(patches: Patches) -> None:
-    patches.setattr(transitions, "_INPUT", INPUT | OpenOption.BROWSE.value)
+    patches.setattr(handle_transitions, "_INPUT", INPUT | OpenOption.BROWSE.value)
 
 
 def _exclusive_not(patches: Patches) -> None:
-    patches.setattr(transitions, "_INPUT", OpenOption.INPUT_SHARED.value)
+    patches.setattr(handle_transitions, "_INPUT", OpenOption.INPUT_SHARED.value)
 
 
 def _alias_not(patches: Patches) -> None:
-    right = transitions._opened
+    right = handle_transitions._opened
 
     def opened(standing, handle, by):
         through = handle.object_name != handle.q_name
         right(standing, replace(handle, options=handle.options & ~INPUT) if through else handle, by)
 
-    patches.setattr(transitions, "_opened", opened)
+    patches.setattr(handle_transitions, "_opened", opened)
 
 
 def _once_an_application(patches: Patches) -> None:
-    right = transitions._opened
+    right = handle_transitions._opened
 
     def opened(standing, handle, by):
         others = [
@@ -65,7 +65,7 @@ def _once_an_application(patches: Patches) -> None:
         ]
         right(standing, replace(handle, options=handle.options & ~INPUT) if others else handle, by)
 
-    patches.setattr(transitions, "_opened", opened)
+    patches.setattr(handle_transitions, "_opened", opened)
 
 
 def _initiation_by_alias(patches: Patches) -> None:

@@ -15,9 +15,10 @@ from trigmon.rules import shared_triggers
 from trigmon.rules.model.changes import AddMessage, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.errands import Heed, JudgeShared, TakeCopy
-from trigmon.rules.model.facts import QueueFacts, Shared
 from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.objects import define, sharing_scope

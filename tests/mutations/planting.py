@@ -15,7 +15,8 @@ from trigmon.rules.dead_letters import dead_letter
 from trigmon.rules.messages import put
 from trigmon.rules.model import transitions
 from trigmon.rules.model.changes import AddMessage, Change
-from trigmon.rules.model.facts import Facts, QueueFacts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.verdict import Finding

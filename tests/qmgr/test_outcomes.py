@@ -11,7 +11,7 @@ from trigmon.mq.calls import Backout, Commit, Disconnect, Get, Outcome, Put
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
 from trigmon.mq.replies import Refused
 from trigmon.qmgr.housekeeping import OUTCOMES_KEPT_MS
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 
 COMMITTED, BACKED_OUT, UNKNOWN = UnitOutcome.COMMITTED, UnitOutcome.BACKED_OUT, UnitOutcome.UNKNOWN
 IN = OpenOption.INPUT_SHARED

@@ -8,7 +8,7 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot, WereGot
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.verbs import VERBS
 
 IN = OpenOption.INPUT_SHARED

@@ -32,7 +32,7 @@ from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persisten
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted
 from trigmon.qmgr.housekeeping import Retention
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.run_ledger import repeated
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"

@@ -14,8 +14,9 @@ from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import MsgFlag, ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
-from trigmon.rules.model.facts import ConnectionFacts, Cursor, Selection
 from trigmon.rules.model.group_completeness import Whole
+from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.stored_messages import Cursor, Selection
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sqlite.store import SqliteStore
 

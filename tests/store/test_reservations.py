@@ -32,7 +32,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, with_rejection, without_rejection
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.base import KEPT_RESERVATIONS
 
 IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE

@@ -16,7 +16,7 @@ from trigmon.mq.replies import Counted
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.model.errands import Expire, Sweep
 from trigmon.rules.model.events import ScanDue, SweepDue
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 
 if TYPE_CHECKING:
     from trigmon.qmgr.manager import Answer, QueueManager

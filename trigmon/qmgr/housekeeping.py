@@ -11,7 +11,8 @@ from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.startup import system_objects
 from trigmon.rules.model.errands import Awake, LookThrough, Prune, Tend
-from trigmon.rules.model.facts import SLICE, Wants
+from trigmon.rules.model.facts import Wants
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.port import Store
 
 if TYPE_CHECKING:

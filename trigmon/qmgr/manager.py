@@ -29,8 +29,9 @@ from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.facts import SLICE, ConnectionFacts
+from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.program_tracking import attended
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import NotEntered, Store, StoreBroken

@@ -13,7 +13,7 @@ from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.waiters import ANY
 from trigmon.rules.model.errands import Forget, Heed
-from trigmon.rules.model.facts import NOTHING_MOVED, Moved
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.store.port import Store
 
 if TYPE_CHECKING:

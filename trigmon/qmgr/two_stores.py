@@ -21,10 +21,13 @@ from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes, handle_changes
-from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.model.facts import Facts, Wants
 from trigmon.rules.model.group_members import Group, Holding, Member
+from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.shared_triggers import is_quiet
 from trigmon.store.port import NotEntered, Store
 

@@ -16,9 +16,12 @@ from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Done, Listing, Values
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
+from trigmon.rules.model.facts import Facts, World
+from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.objects.inquire_set import shown
 from trigmon.rules.reservations.reserve import rows as reserved_rows
 from trigmon.rules.runs.pause import paused

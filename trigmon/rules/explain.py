@@ -11,9 +11,10 @@ from trigmon.mq.errors import PriorityError
 from trigmon.mq.replies import Explained
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Found, Selection
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.reservations.reserve import rows as reservation_rows
 from trigmon.rules.runs.pause import pauses_of, rows
 from trigmon.rules.triggers.sharing import in_group

@@ -20,9 +20,12 @@ from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.changes import AnyChange, StampTrigger
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Heed, Heeded, JudgeShared, TakeCopy
-from trigmon.rules.model.facts import Facts, Found, Neighbour, QueueFacts, Shared
+from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.group_changes import NoteJudged
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.objects.alter import situations
 from trigmon.rules.triggers.effects import Effects, trigger
 from trigmon.rules.triggers.sharing import criteria, in_force

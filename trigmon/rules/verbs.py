@@ -73,9 +73,10 @@ from trigmon.rules.model.errands import (
     Tend,
     Undelivered,
 )
-from trigmon.rules.model.facts import Facts, Found, Selection, Wants
+from trigmon.rules.model.facts import Facts, Wants
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.objects.close import (
     decide_close,
     decide_disconnect,

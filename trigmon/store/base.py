@@ -9,9 +9,12 @@ from msgspec.structs import replace
 
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.display import outcome_of
-from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serving, Wants
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Line, Serving
 from trigmon.rules.model.run_record import line_of
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import NotEntered
 

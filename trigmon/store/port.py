@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trigmon.rules.model.changes import AnyChange
-from trigmon.rules.model.facts import Facts, Found, Moved, Selection, Wants
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.shared_view import Moved
+from trigmon.rules.model.stored_messages import Found, Selection
 
 
 class StoreBroken(Exception):

@@ -33,10 +33,12 @@ from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, HandOut, PutAside, PutPart
 from trigmon.rules.model.events import PoisonKept, PoisonMoved
-from trigmon.rules.model.facts import Facts, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import Side
 from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 
 _DISCARD = ReportOption.DISCARD_MSG.value
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED

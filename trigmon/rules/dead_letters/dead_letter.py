@@ -27,7 +27,9 @@ from trigmon.rules.model.changes import AddMessage
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import DeadLetter
 from trigmon.rules.model.events import TriggerMessageDropped
-from trigmon.rules.model.facts import Facts, Found, QueueFacts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import trigger, trigger_descriptor
 
 

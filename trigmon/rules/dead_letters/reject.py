@@ -27,9 +27,10 @@ from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetReservation
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import PutOff
 from trigmon.rules.model.events import PoisonMoved
-from trigmon.rules.model.facts import Facts, Found, Selection, StoredMessage
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.reservation import Due, ended
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.reservations.reserve import check_stretches, named, open_one
 
 LONGEST_TEXT = 1024

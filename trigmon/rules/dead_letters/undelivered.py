@@ -17,8 +17,9 @@ from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, Report, Undelivered
 from trigmon.rules.model.events import MessageDropped
-from trigmon.rules.model.facts import Facts, Found
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.stored_messages import Found
 
 
 def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -20,7 +20,9 @@ from trigmon.rules.model.changes import met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Expire, LookThrough
 from trigmon.rules.model.events import ScanDue
-from trigmon.rules.model.facts import Facts, Found, QueueFacts, Selection
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.stored_messages import Found, Selection
 
 
 def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> MessageDescriptor:

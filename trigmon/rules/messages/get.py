@@ -54,9 +54,11 @@ from trigmon.rules.messages.skip_backout import marked_by
 from trigmon.rules.messages.units_of_work import SYNCPOINT, check_limit, joined_unit
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Cursor, Facts, Found, HandleFacts, Marked, Selection, StoredMessage
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import MoveCursor
+from trigmon.rules.model.handles import HandleFacts, Marked
 from trigmon.rules.model.resolve_name import check_alive
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
 
 MOST_MESSAGES = 4096
 MOST_BYTES = 4 << 20

@@ -8,10 +8,10 @@ from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules.model import group_changes as g
 from trigmon.rules.model import handle_changes as h
 from trigmon.rules.model.change import STORED, SYNCED, VOLATILE, Change, Durability
-from trigmon.rules.model.facts import Cause, Found, HeldTrigger, Marked, Paused, Serving, StoredMessage, UnitFacts
+from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.reservation import Reservation
-
-_TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
+from trigmon.rules.model.run_facts import Cause, Paused, Serving
+from trigmon.rules.model.stored_messages import Found, StoredMessage
 
 
 class AddMessage(Change, frozen=True):
@@ -167,9 +167,8 @@ class EndUnit(Change, frozen=True):
     @property
     def wakes(self) -> tuple[str, ...]:
         """Returns the queues that its gets go back to, and those that what it held is released on."""
-        committed = self.outcome is UnitOutcome.COMMITTED
-        back = () if committed else tuple(q_name for q_name, _ in self.unit.gets)
-        return (*back, *(held.q_name for held in self.released))
+        back = () if self.outcome is UnitOutcome.COMMITTED else self.unit.gets
+        return (*(q_name for q_name, _ in back), *(held.q_name for held in self.released))
 
     @property
     def released(self) -> tuple[HeldTrigger, ...]:
@@ -187,9 +186,8 @@ class SetDefinition(Change, frozen=True):
     @property
     def durability(self) -> Durability:
         """No restart brings a temporary dynamic queue back."""
-        definition = self.definition
-        is_temporary = isinstance(definition, LocalQueue) and definition.definition_type is _TEMPORARY
-        return VOLATILE if is_temporary else SYNCED
+        kind = self.definition.definition_type if isinstance(self.definition, LocalQueue) else None
+        return VOLATILE if kind is DefinitionType.TEMPORARY_DYNAMIC else SYNCED
 
     @property
     def written_to(self) -> str:

@@ -6,8 +6,9 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
-from trigmon.rules.model.facts import Moved, StoredMessage
 from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.shared_view import Moved
+from trigmon.rules.model.stored_messages import StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.rules.model.change import VOLATILE, Change
-from trigmon.rules.model.facts import ConnectionFacts, Cursor, HandleFacts
 from trigmon.rules.model.group_position import Place, Side
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.stored_messages import Cursor
 
 
 class StandingChange(Change, frozen=True):

@@ -18,8 +18,9 @@ from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TM_LENGTH, MessageDescriptor, TriggerMessage, unpack_tm
 from trigmon.mq.enums import ApplType, MsgType
 from trigmon.mq.errors import NotAuthorized, TmError
-from trigmon.rules.model.facts import Facts, StoredMessage
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.run_record import has_ended
+from trigmon.rules.model.stored_messages import StoredMessage
 
 FIXED = (
     *(*TriggerMessage.__struct_fields__, "process", "initiation_q", "occasion", "verdict", "recorded_ms"),

@@ -11,30 +11,22 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run_states import HELD
 from trigmon.rules.model import changes as c
-from trigmon.rules.model import group_changes, handle_changes
-from trigmon.rules.model.facts import (
-    ConnectionFacts,
-    HandleFacts,
-    HeldTrigger,
-    QueueFacts,
-    Serving,
-    StoredMessage,
-    UnitFacts,
-    with_place,
-)
+from trigmon.rules.model import group_changes
+from trigmon.rules.model.handle_transitions import FOLLOW_HANDLES, add_count, forget_lock
+from trigmon.rules.model.handles import HeldTrigger, UnitFacts, with_place
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Serving
 from trigmon.rules.model.run_program import is_trigger
 from trigmon.rules.model.run_record import is_being_cancelled, line_of
+from trigmon.rules.model.stored_messages import StoredMessage
 
 if TYPE_CHECKING:
     from trigmon.rules.model.state import Standing
 
-_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
-_EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
-_OUTPUT = OpenOption.OUTPUT.value
 _MOST_TRIGGERS = 256
 """So many trigger messages a unit of work remembers, many more than a monitor takes at a time."""
 
@@ -88,7 +80,7 @@ def _add_message(standing: Standing, change: c.AddMessage) -> None:
 def _take_message(standing: Standing, change: c.TakeMessage) -> None:
     message = change.message
     _count(standing, message.q_name, message.priority, -1, gets=1)
-    _forget_lock(standing, message.number)
+    forget_lock(standing, message.number)
     unit = standing.units[change.unit_id]
     key = (message.q_name, message.priority)
     standing.write(
@@ -111,7 +103,7 @@ def _is_remembered(message: StoredMessage, unit: UnitFacts) -> bool:
 
 def _remove_message(standing: Standing, change: c.RemoveMessage | c.SetAside) -> None:
     _count(standing, change.message.q_name, change.message.priority, -1)
-    _forget_lock(standing, change.message.number)
+    forget_lock(standing, change.message.number)
 
 
 def _begin_unit(standing: Standing, change: c.BeginUnit) -> None:
@@ -164,80 +156,6 @@ def _end_unit(standing: Standing, change: c.EndUnit) -> None:
     connection = standing.connections.get(unit.connection)
     if connection is not None:
         standing.write(standing.connections, connection.connection, replace(connection, unit_id=0))
-
-
-def _open_handle(standing: Standing, change: handle_changes.OpenHandle) -> None:
-    handle = change.handle
-    standing.write(standing.handles, handle.handle, handle)
-    connection = standing.connections[handle.connection]
-    standing.write(
-        standing.connections,
-        handle.connection,
-        replace(connection, handles=(*connection.handles, handle.handle)),
-    )
-    _opened(standing, handle, 1)
-
-
-def _close_handle(standing: Standing, change: handle_changes.CloseHandle) -> None:
-    handle = standing.handles[change.handle]
-    standing.drop(standing.handles, change.handle)
-    connection = standing.connections[handle.connection]
-    left = tuple(h for h in connection.handles if h != change.handle)
-    standing.write(standing.connections, handle.connection, replace(connection, handles=left))
-    _opened(standing, handle, -1)
-
-
-def _opened(standing: Standing, handle: HandleFacts, by: int) -> None:
-    queue = standing.queues.get(handle.q_name)
-    if queue is None:
-        return
-    options = handle.options
-    opened = replace(
-        queue,
-        open_input_count=queue.open_input_count + (by if options & _INPUT else 0),
-        open_exclusive=(by > 0) if options & _EXCLUSIVE else queue.open_exclusive,
-        open_output_count=queue.open_output_count + (by if options & _OUTPUT else 0),
-        open_count=queue.open_count + by,
-    )
-    standing.write(standing.queues, handle.q_name, opened)
-
-
-def _move_cursor(standing: Standing, change: handle_changes.MoveCursor) -> None:
-    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], cursor=change.cursor))
-
-
-def _lock_message(standing: Standing, change: handle_changes.LockMessage) -> None:
-    for number in change.numbers:
-        standing.write(standing.locks, number, change.handle)
-    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], locked=change.numbers))
-
-
-def _unlock_message(standing: Standing, change: handle_changes.UnlockMessage) -> None:
-    for number in standing.handles[change.handle].locked:
-        _forget_lock(standing, number)
-
-
-def _forget_lock(standing: Standing, number: int) -> None:
-    handle = standing.locks.get(number)
-    if handle is not None:
-        standing.drop(standing.locks, number)
-        left = tuple(each for each in standing.handles[handle].locked if each != number)
-        standing.write(standing.handles, handle, replace(standing.handles[handle], locked=left))
-
-
-def _set_place(standing: Standing, change: handle_changes.SetPlace) -> None:
-    handle = standing.handles[change.handle]
-    if change.unit_id:
-        unit = standing.units[change.unit_id]
-        key = (change.handle, change.side)
-        if key not in unit.places:
-            before = {**unit.places, key: handle.place(change.side)}
-            standing.write(standing.units, unit.unit_id, replace(unit, places=before))
-    standing.write(standing.handles, change.handle, with_place(handle, change.side, change.place))
-
-
-def _save_context(standing: Standing, change: handle_changes.SaveContext) -> None:
-    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], context=change.context))
 
 
 def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
@@ -304,51 +222,11 @@ def _note_judged(standing: Standing, change: group_changes.NoteJudged) -> None:
         standing.drop(standing.judged, change.q_name)
 
 
-def _connect(standing: Standing, change: handle_changes.Connect) -> None:
-    """A connection is its run's program's for as long as it lasts, or never: counts begin with the first of them."""
-    connection = change.connection
-    serving = standing.running.get(connection.run_id)
-    if serving is None or not may_speak_for(connection, serving):
-        connection = replace(connection, run_id="")
-    standing.write(standing.connections, connection.connection, connection)
-    _connected(standing, connection.run_id, 1)
-
-
-def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
-    """Return whether a connection that names a run may be its program's.
-
-    Another user's is not. One without a user came over TCP, where anybody may come from: it is a worker of a cluster.
-    """
-    if not connection.user:
-        return serving.is_elsewhere or not serving.user
-    return connection.user in ("root", serving.user) or not serving.user
-
-
-def _drop_connection(standing: Standing, change: handle_changes.DropConnection) -> None:
-    run_id = standing.connections[change.connection].run_id
-    standing.drop(standing.connections, change.connection)
-    _connected(standing, run_id, -1)
-
-
-def _connected(standing: Standing, run_id: str, by: int) -> None:
-    if run_id:
-        _add(standing, standing.connected, run_id, by)
-
-
-def _add(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
-    """Counts; what comes to nothing is in no table."""
-    count = table.get(key, 0) + by
-    if count:
-        standing.write(table, key, count)
-    elif key in table:
-        standing.drop(table, key)
-
-
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
     """Runs are rows of the store; here stands how many are held, and which are to be ended."""
     for record, by in ((change.before, -1), (change.record, 1)):
         if record is not None and record.get("state") == HELD:
-            _add(standing, standing.held, line_of(record), by)
+            add_count(standing, standing.held, line_of(record), by)
     if is_being_cancelled(change.record):
         standing.write(standing.cancelling, change.run_id, str(change.record.get("monitor", "")))
     elif change.run_id in standing.cancelling:
@@ -392,7 +270,7 @@ def _drop_pause(standing: Standing, change: c.DropPause) -> None:
 def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
     _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
     for message in change.messages if standing.locks else ():
-        _forget_lock(standing, message.number)
+        forget_lock(standing, message.number)
 
 
 def _return_reserved(standing: Standing, change: c.ReturnReserved) -> None:
@@ -463,13 +341,7 @@ FOLLOW: dict[type[c.AnyChange], Any] = {
     c.SkipUnit: _skip_unit,
     c.NoteRefused: _note_refused,
     c.EndUnit: _end_unit,
-    handle_changes.OpenHandle: _open_handle,
-    handle_changes.CloseHandle: _close_handle,
-    handle_changes.MoveCursor: _move_cursor,
-    handle_changes.LockMessage: _lock_message,
-    handle_changes.UnlockMessage: _unlock_message,
-    handle_changes.SetPlace: _set_place,
-    handle_changes.SaveContext: _save_context,
+    **FOLLOW_HANDLES,
     c.SetDefinition: _set_definition,
     c.DropDefinition: _drop_definition,
     c.DeleteLogically: _delete_logically,
@@ -478,8 +350,6 @@ FOLLOW: dict[type[c.AnyChange], Any] = {
     group_changes.DropGroupDefinition: _drop_group_definition,
     group_changes.NoteTriggered: _note_triggered,
     group_changes.NoteJudged: _note_judged,
-    handle_changes.Connect: _connect,
-    handle_changes.DropConnection: _drop_connection,
     c.WriteRun: _write_run,
     c.DropRun: _drop_run,
     c.Serve: _serve,

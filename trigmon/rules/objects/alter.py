@@ -16,7 +16,8 @@ from trigmon.mq.enums import Inhibit, ObjectType, TriggerControl
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.events import TriggerFired
-from trigmon.rules.model.facts import Facts, Neighbour, QueueFacts
+from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.effects import trigger
 

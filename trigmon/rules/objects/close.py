@@ -18,9 +18,12 @@ from trigmon.rules.model.access import check_may_delete
 from trigmon.rules.model.changes import AnyChange, DeleteLogically, DropDefinition, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Abandon, Forget, LetGo, Reap
-from trigmon.rules.model.facts import ConnectionFacts, Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, DropConnection
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, left_by_readers, rearmed
 

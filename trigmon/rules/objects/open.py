@@ -29,10 +29,13 @@ from trigmon.rules.model.access import check_dynamic_queues, check_handles, chec
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import MakeQueue
-from trigmon.rules.model.facts import Facts, Found, HandleFacts, QueueFacts, Selection
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import OpenHandle
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, object_type_of
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.triggers.effects import Effects, trigger
 
 KNOWN_OPTIONS = sum(OpenOption)

@@ -9,8 +9,9 @@ from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.errands import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.events import SweepDue
-from trigmon.rules.model.facts import Facts, Found, Neighbour, Selection
+from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock

@@ -51,12 +51,15 @@ from trigmon.rules.model.changes import (
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import LetGo, PutOff, Seal, Sweep, TakeIn
 from trigmon.rules.model.events import SweepDue
-from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, Selection, StoredMessage
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Due, Reservation, cut, ended, longer, offered_anew, without
 from trigmon.rules.model.resolve_name import check_alive
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.rules.triggers.effects import trigger
 
 LARGEST = 10_000_000

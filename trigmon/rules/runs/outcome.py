@@ -20,18 +20,11 @@ from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, 
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import JudgeRun
 from trigmon.rules.model.events import DecisionEvent, QueueHeld
-from trigmon.rules.model.facts import (
-    BREAKER,
-    Cause,
-    Facts,
-    Found,
-    Paused,
-    QueueFacts,
-    Selection,
-    Serving,
-    StoredMessage,
-)
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.run_facts import BREAKER, Cause, Paused, Serving
 from trigmon.rules.model.run_record import written
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.runs.admission import is_for_one, pause_ms, process_of, under_way
 from trigmon.rules.runs.program_tracking import counts
 

@@ -18,8 +18,10 @@ from trigmon.mq.run_states import DRAINED, SERVING, WITH_PROGRAM
 from trigmon.rules.model.changes import AnyChange, EndUnit, RemoveMessage, Serve, TakeMessage, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Attend, JudgeRun, LetGo, PutAside, Seal
-from trigmon.rules.model.facts import Facts, Found, Serving
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, OpenHandle
+from trigmon.rules.model.run_facts import Serving
+from trigmon.rules.model.stored_messages import Found
 
 COUNTS = ("first_open_ms", "first_get_ms", "taken", "committed", "backed_out", "put_aside", "batches", "settled_ms")
 """What a run's record says of it."""

@@ -24,8 +24,9 @@ from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, JudgeRun, Prune
 from trigmon.rules.model.events import OperatorAsked
-from trigmon.rules.model.facts import SLICE, Cause, Facts, Found
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.model.run_program import (
     as_defined,
     check_unchanged,
@@ -34,6 +35,7 @@ from trigmon.rules.model.run_program import (
     with_known_program,
 )
 from trigmon.rules.model.run_record import has_ended, is_being_cancelled, slot_of, written
+from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts

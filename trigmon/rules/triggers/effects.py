@@ -26,8 +26,8 @@ from trigmon.rules.model.changes import AddMessage, AnyChange, SetDefinition, St
 from trigmon.rules.model.decision import Ids, Judged
 from trigmon.rules.model.errands import DeadLetter
 from trigmon.rules.model.events import TriggerFired
-from trigmon.rules.model.facts import QueueFacts
 from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.extensions import disarmed
 from trigmon.rules.triggers.sharing import in_group

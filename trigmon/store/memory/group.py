@@ -17,9 +17,11 @@ from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes, handle_changes
-from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Found, HandleFacts, Moved, Selection, StoredMessage
 from trigmon.rules.model.group_members import Member
+from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, left, lies, opened
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.memory.rows import Row, Rows, once_more
 
 FIRST_NUMBER = 1 << 60

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run_states import HELD
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Found, QueueFacts, Selection
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_record import line_of
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.memory.rows import Row, Rows, once_more

@@ -14,7 +14,7 @@ from functools import partial
 
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
-from trigmon.rules.model.facts import Found, Selection
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.connection import Place, connect

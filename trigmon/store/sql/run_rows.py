@@ -10,9 +10,10 @@ import msgspec
 
 from trigmon.mq.run_states import HELD
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Cause, Serving
+from trigmon.rules.model.run_facts import Cause, Serving
 from trigmon.rules.model.run_record import is_being_cancelled, line_of
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.sql import statements as sql
 

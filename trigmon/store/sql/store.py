@@ -14,9 +14,12 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage, UnitFacts
+from trigmon.rules.model.handles import UnitFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken

@@ -18,7 +18,7 @@ import apsw
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
-from trigmon.rules.model.facts import Found, Selection
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore

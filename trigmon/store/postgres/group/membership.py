@@ -20,9 +20,11 @@ from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes, handle_changes
 from trigmon.rules.model.change import SYNCED
-from trigmon.rules.model.facts import Decided, Found, HandleFacts, Moved, Selection, StoredMessage
 from trigmon.rules.model.group_members import Member
+from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, lies, opened
+from trigmon.rules.model.shared_view import Moved
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
