@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue, Process
 from trigmon.mq.enums import TriggerControl
-from trigmon.rules.model.facts import NO_DEPTH, QueueFacts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import NO_DEPTH
 from trigmon.rules.model.situation import Happened, Situation
 
 

@@ -11,10 +11,10 @@ from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import CallFailed, Event, MessageDamaged, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
-from trigmon.rules.model.decision import Aside, NotAside, QueueHeld
+from trigmon.rules.model.events import MessageDropped, PoisonKept, PoisonMoved, QueueHeld, TriggerMessageDropped
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.port import Store
 from trigmon.store.postgres.store import PostgresStore
@@ -31,34 +31,29 @@ class Collected(Telling):
         self.dropped: list[tuple[str, str]] = []
         self.lost: list[tuple[str, str]] = []
         self.damaged: list[tuple[str, int]] = []
-        self.aside: list[Aside] = []
-        self.not_aside: list[NotAside] = []
+        self.aside: list[PoisonMoved] = []
+        self.not_aside: list[PoisonKept] = []
         self.held: list[QueueHeld] = []
         self.bugs: list[BaseException] = []
 
-    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
-        self.triggers.append(message)
-
-    def trigger_dropped(self, q_name: str, why: str) -> None:
-        self.dropped.append((q_name, why))
-
-    def message_lost(self, q_name: str, why: str) -> None:
-        self.lost.append((q_name, why))
-
-    def message_damaged(self, q_name: str, number: int) -> None:
-        self.damaged.append((q_name, number))
-
-    def message_put_aside(self, told: Aside) -> None:
-        self.aside.append(told)
-
-    def message_not_put_aside(self, told: NotAside) -> None:
-        self.not_aside.append(told)
-
-    def queue_held(self, told: QueueHeld) -> None:
-        self.held.append(told)
-
-    def failed(self, session: Session, call: Call, error: BaseException) -> None:
-        self.bugs.append(error)
+    def tell(self, event: Event) -> None:
+        match event:
+            case TriggerMessageAvailable():
+                self.triggers.append(event.message)
+            case TriggerMessageDropped():
+                self.dropped.append((event.q_name, event.why))
+            case MessageDropped():
+                self.lost.append((event.q_name, event.why))
+            case MessageDamaged():
+                self.damaged.append((event.q_name, event.number))
+            case PoisonMoved():
+                self.aside.append(event)
+            case PoisonKept():
+                self.not_aside.append(event)
+            case QueueHeld():
+                self.held.append(event)
+            case CallFailed():
+                self.bugs.append(event.error)
 
 
 class World:

@@ -238,7 +238,7 @@ def _browser_is_a_monitor(right, call, facts, found, now, ids):
     return replace(
         decision,
         changes=[*decision.changes, *(c for effect in more for c in effect.changes)],
-        told=(*decision.told, *(t for effect in more for t in effect.told)),
+        events=(*decision.events, *(t for effect in more for t in effect.events)),
     )
 
 

@@ -11,7 +11,8 @@ from tests.mutations.planting import Patches, number_of, of_queue, put_in_force,
 from trigmon.mq.enums import MsgDeliverySequence
 from trigmon.rules import explain
 from trigmon.rules.messages import put
-from trigmon.rules.model.facts import NO_DEPTH, QueueFacts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import NO_DEPTH
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.triggers import table
 from trigmon.rules.triggers.conditions import Condition

@@ -98,7 +98,7 @@ def _one_a_message(occasion: str, kind: TriggerType):
     def wrap(trigger):
         def spoiled(situation, q_mgr_name, ids, *args, **named):
             found = trigger(situation, q_mgr_name, ids, *args, **named)
-            if not found.told or occasion_of(found) != occasion or kind_of(situation) is not kind:
+            if not found.events or occasion_of(found) != occasion or kind_of(situation) is not kind:
                 return found
             waiting = situation.queue.waiting(situation.queue.definition.trigger_msg_priority)
             message = next((c for c in found.changes if isinstance(c, AddMessage)), None)
@@ -182,7 +182,7 @@ def _dead_anyway(right, call, facts, *rest):
 
 def _round_and_round(right, call, facts, *rest):
     decision = right(call, facts, *rest)
-    chained = [told for told in decision.told if not hasattr(told, "verdict")]
+    chained = [told for told in decision.events if not hasattr(told, "verdict")]
     return (
         replace(decision, errands=[replace(call, q_name=chained[0].q_name)])
         if chained and call.q_name != chained[0].q_name

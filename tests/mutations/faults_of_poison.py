@@ -14,7 +14,8 @@ from trigmon.mq.enums import BackoutRequeue, Inhibit
 from trigmon.rules.dead_letters import backout_requeue
 from trigmon.rules.model.changes import RemoveMessage
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.facts import Facts, QueueFacts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.verbs import VERBS
 
 

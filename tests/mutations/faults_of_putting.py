@@ -12,8 +12,9 @@ from tests.mutations.planting import Patches, followed, kind_of, triggering
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.errors import IncompleteGroup, IncompleteMsg
 from trigmon.rules.messages import logical_put, put
-from trigmon.rules.model.changes import AddMessage, SetPlace, StampTrigger
+from trigmon.rules.model.changes import AddMessage, StampTrigger
 from trigmon.rules.model.group_position import LAST_IN_GROUP, LAST_SEGMENT
+from trigmon.rules.model.handle_changes import SetPlace
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.objects import close
 
@@ -137,7 +138,7 @@ def _each_fires(trigger: Right) -> Right:
 
     def spoiled(s: Situation, *args: Any, **named: Any) -> Any:
         found = trigger(s, *args, **named)
-        if s.arriving == 1 or not found.told or kind_of(s) is not TriggerType.EVERY:
+        if s.arriving == 1 or not found.events or kind_of(s) is not TriggerType.EVERY:
             return found
         again = [
             replace(change, number=change.number + 1_000_000 * copy)

@@ -19,8 +19,7 @@ from tests.mutations.planting import (
     replaced,
 )
 from trigmon.mq.enums import Inhibit, OpenOption, TriggerType, Usage
-from trigmon.rules.model import changes as c
-from trigmon.rules.model import transitions
+from trigmon.rules.model import handle_changes, handle_transitions
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.triggers import table
@@ -35,25 +34,25 @@ def _for_every(s: Situation, f) -> bool:
 
 
 def _browsers_too(patches: Patches) -> None:
-    patches.setattr(transitions, "_INPUT", INPUT | OpenOption.BROWSE.value)
+    patches.setattr(handle_transitions, "_INPUT", INPUT | OpenOption.BROWSE.value)
 
 
 def _exclusive_not(patches: Patches) -> None:
-    patches.setattr(transitions, "_INPUT", OpenOption.INPUT_SHARED.value)
+    patches.setattr(handle_transitions, "_INPUT", OpenOption.INPUT_SHARED.value)
 
 
 def _alias_not(patches: Patches) -> None:
-    right = transitions._opened
+    right = handle_transitions._opened
 
     def opened(standing, handle, by):
         through = handle.object_name != handle.q_name
         right(standing, replace(handle, options=handle.options & ~INPUT) if through else handle, by)
 
-    patches.setattr(transitions, "_opened", opened)
+    patches.setattr(handle_transitions, "_opened", opened)
 
 
 def _once_an_application(patches: Patches) -> None:
-    right = transitions._opened
+    right = handle_transitions._opened
 
     def opened(standing, handle, by):
         others = [
@@ -66,7 +65,7 @@ def _once_an_application(patches: Patches) -> None:
         ]
         right(standing, replace(handle, options=handle.options & ~INPUT) if others else handle, by)
 
-    patches.setattr(transitions, "_opened", opened)
+    patches.setattr(handle_transitions, "_opened", opened)
 
 
 def _initiation_by_alias(patches: Patches) -> None:
@@ -163,12 +162,12 @@ FAULTS = [
     ),
     Fault(
         "8: a monitor that has closed still listens",
-        followed(c.CloseHandle, lambda right, standing, change: _leave(right, standing, change)),
+        followed(handle_changes.CloseHandle, lambda right, standing, change: _leave(right, standing, change)),
     ),
 ]
 
 
-def _leave(right, standing: Standing, change: c.CloseHandle) -> None:
+def _leave(right, standing: Standing, change: handle_changes.CloseHandle) -> None:
     """The handle goes, but an initiation queue's count of readers stays."""
     q_name = standing.handles[change.handle].q_name
     before = standing.queues.get(q_name)

@@ -10,13 +10,15 @@ from msgspec.structs import replace
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, both, decided
 from trigmon.mq.enums import QsgDisp, TriggerType
-from trigmon.qmgr.manager import QueueManager
+from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.rules import shared_triggers
-from trigmon.rules.model.changes import AddMessage, NoteTriggered, SetDefinition, StampTrigger
+from trigmon.rules.model.changes import AddMessage, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.errands import Heed, JudgeShared, TakeCopy
-from trigmon.rules.model.facts import QueueFacts, Shared
+from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.objects import define, sharing_scope
@@ -81,7 +83,7 @@ def _first(definition: Any, shared: Shared, **values: Any) -> Any:
 def _disarms_by_first(right: Any, situation: Situation, *args: Any, **named: Any) -> Any:
     found = right(situation, *args, **named)
     definition = situation.queue.definition
-    if not found.told or situation.queue.shared is None or definition.trigger_type is not DEPTH:
+    if not found.events or situation.queue.shared is None or definition.trigger_type is not DEPTH:
         return found
     if not situation.queue.shared.readers:
         return found
@@ -244,8 +246,8 @@ CRITERIA = [
     ),
 ]
 MEMBERS = [
-    Fault("members: nobody judges what others did", _instead(QueueManager, "_heed", _without)),
-    Fault("members: nobody judges what he did himself", _instead(QueueManager, "_judge", _without)),
+    Fault("members: nobody judges what others did", _instead(MovedQueues, "heed", _without)),
+    Fault("members: nobody judges what he did himself", _instead(MovedQueues, "_judge", _without)),
     Fault("members: EVERY is each member's", decided(JudgeShared, _acted_everywhere)),
     Fault("members: EVERY is nobody's", decided(JudgeShared, _acted_nowhere)),
     Fault("members: puts of others are not judged", _instead(shared_triggers, "_puts", _others_puts_unseen)),

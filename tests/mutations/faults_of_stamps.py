@@ -34,7 +34,7 @@ def _of_all(right, standing: Standing, change: StampTrigger) -> None:
 def _by_quiet_puts(trigger):
     def spoiled(situation, *args, **named):
         found = trigger(situation, *args, **named)
-        if situation.happened is not Happened.PUT or found.told:
+        if situation.happened is not Happened.PUT or found.events:
             return found
         return replace(found, changes=[*found.changes, StampTrigger(situation.queue.definition.name, situation.now)])
 

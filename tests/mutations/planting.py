@@ -15,7 +15,8 @@ from trigmon.rules.dead_letters import dead_letter
 from trigmon.rules.messages import put
 from trigmon.rules.model import transitions
 from trigmon.rules.model.changes import AddMessage, Change
-from trigmon.rules.model.facts import Facts, QueueFacts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.verdict import Finding
@@ -122,7 +123,7 @@ def afterwards(change: Callable[[effects.Effects, Situation], effects.Effects], 
     def wrap(trigger: Trigger) -> Trigger:
         def spoiled(situation: Situation, *args: Any, **named: Any) -> effects.Effects:
             found = trigger(situation, *args, **named)
-            return change(found, situation) if found.told else found
+            return change(found, situation) if found.events else found
 
         return spoiled
 
@@ -141,7 +142,7 @@ def with_message(found: effects.Effects, change: Callable[[AddMessage], AddMessa
 
 def occasion_of(found: effects.Effects) -> str:
     """The number of the occasion that fired."""
-    return found.told[0].verdict.occasion
+    return found.events[0].verdict.occasion
 
 
 # -- state --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 from tests.book import BOOK
 from tests.mutations.fault import Fault
+from trigmon.qmgr.events import CallFailed, Event
 from trigmon.simulate import in_process
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.player import play
@@ -26,7 +27,7 @@ SCENARIOS = [s for _, s in sorted(BOOK, key=lambda entry: (not entry[0].startswi
 def failing(fault: Fault | None) -> Iterator[Scenario]:
     """The scenarios that do not hold with the fault planted, in the book's order. Raises FaultError."""
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(in_process._Listener, "failed", _stumbled)
+        patches.setattr(in_process._Listener, "tell", _stumbled)
         if fault is not None:
             fault.plant(patches)
         for scenario in SCENARIOS:
@@ -47,5 +48,10 @@ def title_of(scenario: Scenario) -> str:
     return f"{Path(scenario.file).stem}: {scenario.title}"
 
 
-def _stumbled(self: object, session: object, call: object, error: BaseException) -> None:
-    raise error
+_tell = in_process._Listener.tell
+
+
+def _stumbled(self: in_process._Listener, event: Event) -> None:
+    if isinstance(event, CallFailed):
+        raise event.error
+    _tell(self, event)

@@ -66,8 +66,8 @@ class Aftermath:
         (reserved,) = self._do(Reservations())
         assert isinstance(reserved, Listing)
         self._do(*(Release(reservation=row["reservation"]) for row in reserved.rows))
-        while self._manager.is_scanning:
-            self._manager.scan()
+        while self._manager.housekeeping.is_scanning:
+            self._manager.housekeeping.scan()
         messages: list[tuple[str, str, int, int]] = []
         for name, handle in zip(names, opened, strict=True):
             # A crash may have come before the queue was defined.

@@ -70,8 +70,8 @@ class Talker:
     def do(self, call: Call) -> Reply:
         self._sequence += 1
         answers = self.manager.turn([(self.session, self._sequence, call)])
-        while self.manager.is_scanning:
-            self.manager.scan()
+        while self.manager.housekeeping.is_scanning:
+            self.manager.housekeeping.scan()
         (reply,) = (answer.reply for answer in answers if answer.sequence == self._sequence)
         return reply
 
@@ -99,7 +99,7 @@ def make(directory: Path, *, is_stopped: bool, seed: int = 0) -> Made:
         data = f"{number}".encode() * chance.choice((1, 10, 800))
         talker.did(Put(q_name=name, descriptor=said, data=data))
         if number == MESSAGES // 2:
-            talker.manager.idle()
+            talker.manager.housekeeping.idle()
     for number in range(4):
         talker.did(Put(q_name=RESERVED, data=b"reserved %d" % number))
     talker.did(Reserve(handle=talker.did(Open(object_name=RESERVED, options=IN)).handle, consumer="JOB"))

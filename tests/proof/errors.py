@@ -103,7 +103,7 @@ def _play(house: House, failing: Failing) -> list[str]:
     try:
         house.start()
         house.play(WORKS)
-        house.manager.idle()
+        house.manager.housekeeping.idle()
     except StoreBroken:
         if not failing.has_failed:
             raise

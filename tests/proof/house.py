@@ -30,11 +30,11 @@ from tests.proof.history import Event
 from tests.proof.steps import STEPS
 from tests.proof.vfs import VFS
 from trigmon.mq.calls import Alter, Call, Define, Disconnect, Display, Open
-from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Listing, Refused, Reply
+from trigmon.qmgr import events
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import CallFailed, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.store.sqlite.store import SqliteStore
@@ -65,12 +65,11 @@ class Told(Telling):
     def __init__(self, note: Any) -> None:
         self._note = note
 
-    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
-        if message.q_name == COUNTED:
-            self._note("told", queue=message.q_name)
-
-    def failed(self, session: Session, call: Call, error: BaseException) -> None:
-        raise AssertionError(f"{type(call).__name__} met a bug") from error
+    def tell(self, event: events.Event) -> None:
+        if isinstance(event, TriggerMessageAvailable) and event.message.q_name == COUNTED:
+            self._note("told", queue=event.message.q_name)
+        elif isinstance(event, CallFailed):
+            raise AssertionError(f"{type(event.call).__name__} met a bug") from event.error
 
 
 class Player:
@@ -196,10 +195,10 @@ class House:
         if batch or self._is_due():
             self._turn(batch)
         if self.chance.random() < 0.03:
-            self.manager.idle()
-            self._hand_out(self.manager.expire())
-        if self.manager.is_scanning:
-            self._hand_out(self.manager.scan())
+            self.manager.housekeeping.idle()
+            self._hand_out(self.manager.housekeeping.expire())
+        if self.manager.housekeeping.is_scanning:
+            self._hand_out(self.manager.housekeeping.scan())
 
     def _is_due(self) -> bool:
         deadline = self.manager.next_deadline_ms()

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from trigmon.qmgr.follow_ups import Notes
+from trigmon.mq.calls import Call
+from trigmon.mq.replies import Reply
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.sessions import Session
 from trigmon.rules.messages import reports
 from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.rules.reservations import reserve
@@ -57,15 +59,16 @@ def _answer_before_commit(patches: Patches) -> None:
 
 def _tell_before_commit(patches: Patches) -> None:
     """What a turn tells the outside is told while it goes on."""
-    right = Notes.note
+    right = QueueManager.answer
 
-    def note(self: Notes, decision: object) -> None:
-        right(self, decision)
-        told, self.told = self.told, []
-        for tell in told:
-            tell()
+    def answer(self: QueueManager, session: Session, call: Call, now: int) -> Reply:
+        reply = right(self, session, call, now)
+        events, self._notes.events = self._notes.events, []
+        for event in events:
+            self._telling.tell(event)
+        return reply
 
-    patches.setattr(Notes, "note", note)
+    patches.setattr(QueueManager, "answer", answer)
 
 
 def _wake_before_commit(patches: Patches) -> None:

@@ -63,15 +63,23 @@ class _Both:
             answers += self.members[session.attachment].lost([session])
         return answers + self.look_around()
 
+    @property
+    def housekeeping(self):
+        return self
+
     def tend(self):
-        return [answer for member in self.members.values() for answer in member.tend()] + self.look_around()
+        return [
+            answer for member in self.members.values() for answer in member.housekeeping.tend()
+        ] + self.look_around()
 
     @property
     def is_scanning(self):
-        return any(member.is_scanning for member in self.members.values())
+        return any(member.housekeeping.is_scanning for member in self.members.values())
 
     def scan(self):
-        answers = [a for member in self.members.values() if member.is_scanning for a in member.scan()]
+        answers = [
+            a for member in self.members.values() if member.housekeeping.is_scanning for a in member.housekeeping.scan()
+        ]
         return answers + self.look_around()
 
     def next_deadline_ms(self):

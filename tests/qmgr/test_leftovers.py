@@ -55,8 +55,8 @@ def queues(world: World) -> int:
 def scanned(world: World) -> list[int]:
     """The rows left at each answer that somebody else got meanwhile."""
     left = []
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
         world.did(Ping(), "another")
         left.append(rows(world))
     return left
@@ -90,7 +90,7 @@ def test_a_kill_in_the_middle_leaves_nothing_behind_in_the_end(world, slices):
     fill(world)
     purge(world)
     for _ in range(slices):
-        world.qm.scan()
+        world.qm.housekeeping.scan()
     world.crash()
     assert rows(world) > MANY - 2 * LEFTOVERS
     scanned(world)
@@ -144,7 +144,7 @@ class TestUnits:
     def test_a_kill_in_the_middle_brings_nothing_back(self, world, how, slices):
         self.ended(world, how)
         for _ in range(slices):
-            world.qm.scan()
+            world.qm.housekeeping.scan()
         world.put("Q", b"new", as_="another")
         world.crash()
         expected = UnitOutcome.COMMITTED if how == "commit" else UnitOutcome.BACKED_OUT

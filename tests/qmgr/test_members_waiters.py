@@ -10,7 +10,7 @@ from trigmon.mq.calls import Define, Explain, Get, Open
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import StorageMediumFull
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import SharedQueuesJudged, SharedQueuesUnjudged, Telling
 from trigmon.rules.model.errands import JudgeShared
 from trigmon.rules.verbs import VERBS
 
@@ -57,8 +57,11 @@ class Heard(Telling):
     def __init__(self):
         self.heard = []
 
-    def not_heeded(self, why):
-        self.heard.append(why and why.about)
+    def tell(self, event):
+        if isinstance(event, SharedQueuesUnjudged):
+            self.heard.append(event.why.about)
+        elif isinstance(event, SharedQueuesJudged):
+            self.heard.append(None)
 
 
 @pytest.fixture

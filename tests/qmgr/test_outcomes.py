@@ -10,8 +10,8 @@ from tests.worlds import STORES, World
 from trigmon.mq.calls import Backout, Commit, Disconnect, Get, Outcome, Put
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome
 from trigmon.mq.replies import Refused
-from trigmon.qmgr.manager import OUTCOMES_KEPT_MS, QueueManager
-from trigmon.rules.model.facts import SLICE
+from trigmon.qmgr.housekeeping import OUTCOMES_KEPT_MS
+from trigmon.rules.model.stored_messages import SLICE
 
 COMMITTED, BACKED_OUT, UNKNOWN = UnitOutcome.COMMITTED, UnitOutcome.BACKED_OUT, UnitOutcome.UNKNOWN
 IN = OpenOption.INPUT_SHARED
@@ -188,7 +188,7 @@ class TestAge:
         world.disconnect("young")
         counts = []
         for _ in range(4):
-            QueueManager.forget_outcomes(world.qm)
+            world.qm.housekeeping.forget_outcomes()
             counts.append(recorded(world))
         assert counts[0] >= 10  # a slice at a time, so that nobody waits
         assert counts[-1] == 2
@@ -199,6 +199,6 @@ class TestAge:
     def test_they_stay_as_long_as_they_are_said_to(self, world):
         gone_clients(world, 3)
         world.clock.advance(OUTCOMES_KEPT_MS - 60_000)
-        QueueManager.forget_outcomes(world.qm)
+        world.qm.housekeeping.forget_outcomes()
         world.crash()
         assert outcome(world, 1, "gone-1") is COMMITTED

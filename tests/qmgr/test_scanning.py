@@ -8,7 +8,7 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot, WereGot
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.verbs import VERBS
 
 IN = OpenOption.INPUT_SHARED
@@ -113,11 +113,11 @@ def test_a_start_answers_first_and_discards_them_after_it_a_slice_at_a_time(worl
     expired(world, report=0x0020_0000, reply_to_q="REPLY")
     world.define("REPLY")
     world.restart()
-    assert world.qm.is_scanning
+    assert world.qm.housekeeping.is_scanning
     assert depth(world) == MANY
     left = [MANY]
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
         left.append(depth(world))
         assert left[-2] - left[-1] <= SLICE
     assert left[-1] == 0
@@ -132,8 +132,8 @@ def test_a_look_through_many_queues_ends_with_each_looked_at_once(world):
     reply = world.did(Refresh(name="Q.*"))
     assert reply.count == 600
     slices = 0
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
         slices += 1
     assert [depth(world, f"Q.{number:03}") for number in (0, 300, 599)] == [0, 0, 0]
     assert slices >= 3
@@ -148,47 +148,47 @@ def test_a_slice_is_one_turn_and_shared_by_its_queues(world, monkeypatch):
     monkeypatch.setattr(world.store, "end", lambda: (ends.append(1), end()))
     world.did(Refresh())
     ends.clear()
-    world.qm.scan()
+    world.qm.housekeeping.scan()
     assert len(ends) == 1
     assert 0 < sum(SLICE - depth(world, name) for name in names) <= SLICE
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
     assert [depth(world, name) for name in names] == [0] * 8
 
 
 def test_a_queue_that_was_deleted_meanwhile_is_passed_by(world):
     world.did(Refresh(name="OTHER"))
     world.did(Delete(object_type="QLOCAL", name="OTHER"))
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
 
 
 def test_a_look_that_is_late_is_made_late_and_not_dropped(world):
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
     world.did(Alter(object_type="QMGR", name="QM1", attributes={"expiry_interval": 60}), "operator")
     world.clock.advance(59_999)
-    world.qm.expire()
-    assert not world.qm.is_scanning
+    world.qm.housekeeping.expire()
+    assert not world.qm.housekeeping.is_scanning
     world.clock.advance(500_000)
-    world.qm.expire()
-    assert world.qm.is_scanning
-    while world.qm.is_scanning:
-        world.qm.scan()
-    world.qm.expire()
-    assert not world.qm.is_scanning
+    world.qm.housekeeping.expire()
+    assert world.qm.housekeeping.is_scanning
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
+    world.qm.housekeeping.expire()
+    assert not world.qm.housekeeping.is_scanning
 
 
 def test_an_interval_outlives_a_restart(world):
     world.did(Alter(object_type="QMGR", name="QM1", attributes={"expiry_interval": 60}), "operator")
     world.restart()
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
     expired(world)
     world.clock.advance(60_000)
-    world.qm.expire()
-    while world.qm.is_scanning:
-        world.qm.scan()
+    world.qm.housekeeping.expire()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
     assert depth(world) == 0
 
 

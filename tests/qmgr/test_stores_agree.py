@@ -370,8 +370,8 @@ class Script:
 
     def _expire(self) -> None:
         self._call("operator", Refresh())
-        while self.world.qm.is_scanning:
-            self._note_ended_waits(self.world.qm.scan())
+        while self.world.qm.housekeeping.is_scanning:
+            self._note_ended_waits(self.world.qm.housekeeping.scan())
 
     def _group(self, name, which, flags, in_unit, in_order) -> None:
         """One that may be cut is too long for queue E."""
@@ -527,7 +527,7 @@ class Script:
         self._note_ended_waits(self.world.qm.turn([]))
 
     def _tend(self) -> None:
-        self._note_ended_waits(self.world.qm.tend())
+        self._note_ended_waits(self.world.qm.housekeeping.tend())
 
     def _retry(self, q_name) -> None:
         for call in (RetryDeadLetters(q_name=q_name), DeadLetters(q_name=q_name, with_data=True)):
@@ -652,8 +652,8 @@ def check_that_nothing_is_lost_or_doubled(script):
         world.restart()
         for row in world.did(Reservations(), "operator").rows:
             world.did(Release(reservation=row["reservation"]), "operator")
-        while world.qm.is_scanning:  # what was given back returns by slices
-            world.qm.scan()
+        while world.qm.housekeeping.is_scanning:  # what was given back returns by slices
+            world.qm.housekeeping.scan()
         for q_name in ("F", "E", "D", "B", "INITQ"):
             # What is poison is to be counted where it lies.
             plain = {"inhibit_get": "allowed", "backout_requeue": "appl"}

@@ -17,7 +17,7 @@ from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Move, Open, 
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.replies import OutcomeWas, Refused
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.facts import Selection
+from trigmon.rules.model.stored_messages import Selection
 from trigmon.store.memory.group import FIRST_NUMBER, MemoryGroup
 from trigmon.store.port import StoreBroken
 

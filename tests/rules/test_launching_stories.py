@@ -84,7 +84,7 @@ class Story:
             case "pass":
                 return self.ledger.clock.advance(said[0])
             case "again":
-                self.ledger.qm.idle()  # what may wait is written then, and not before
+                self.ledger.qm.housekeeping.idle()  # what may wait is written then, and not before
                 getattr(self.ledger, said[0])()
                 self.handles.clear()
                 self.units.clear()

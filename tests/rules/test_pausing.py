@@ -31,8 +31,8 @@ from trigmon.mq.descriptors import TriggerMessage, unpack_tm
 from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persistence
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted
-from trigmon.qmgr.manager import Retention
-from trigmon.rules.model.facts import SLICE
+from trigmon.qmgr.housekeeping import Retention
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.run_ledger import repeated
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -315,12 +315,12 @@ def test_a_run_that_has_ended_is_forgotten_by_its_age_and_by_how_many_ended_behi
     ended = ["r0", "r5", "r2", "r3"]  # where nobody saw the end, it is when that was written down
     now = world.clock.now()
     for keep_count, keep_ms, kept in [(4, None, 4), (None, now - 1000, 4), (None, now - 1001, 3), (2, now, 2)]:
-        world.qm._retention = Retention(keep_count, keep_ms)
-        world.qm.prune()
+        world.qm.housekeeping.retention = Retention(keep_count, keep_ms)
+        world.qm.housekeeping.prune()
         left = {row["run_id"] for row in world.did(Runs()).rows}
         assert left == {"r1", "r4", *ended[len(ended) - kept :]}
-    world.qm._retention = Retention(0)
-    world.qm.prune()
+    world.qm.housekeeping.retention = Retention(0)
+    world.qm.housekeeping.prune()
     world.restart()
     assert [row["run_id"] for row in world.did(Runs()).rows] == ["r4", "r1"]
 
@@ -328,10 +328,10 @@ def test_a_run_that_has_ended_is_forgotten_by_its_age_and_by_how_many_ended_behi
 def test_many_old_runs_go_in_slices(world):
     for number in range(3 * SLICE):
         record(world, f"r{number}", "exited", end_ms=1 + number)
-    world.qm._retention = Retention(100)
+    world.qm.housekeeping.retention = Retention(100)
     seen = []
     world.qm.turn = lambda requests, turn=world.qm.turn: seen.append(answers := turn(requests)) or answers
-    world.qm.prune()
+    world.qm.housekeeping.prune()
     del world.qm.turn
     assert [answer.reply for answers in seen for answer in answers] == [
         Counted(count=SLICE, more=True),
@@ -343,7 +343,7 @@ def test_many_old_runs_go_in_slices(world):
 
 def test_without_a_limit_nothing_is_forgotten(world):
     record(world, "r", "exited", end_ms=1)
-    world.qm.prune()
+    world.qm.housekeeping.prune()
     assert run(world, "r")
 
 
@@ -364,8 +364,8 @@ def test_what_is_kept_is_what_goes_on_and_the_newest_of_what_ended(runs, keep_co
                 record(world, f"{number:02}", state, end_ms=now - age)
                 if state not in ("held", "due", "started"):
                     ages[f"{number:02}"] = age
-            world.qm._retention = Retention(keep_count, keep_ms)
-            world.qm.prune()
+            world.qm.housekeeping.retention = Retention(keep_count, keep_ms)
+            world.qm.housekeeping.prune()
             left = {row["run_id"] for row in world.did(Runs()).rows}
             newest = sorted(ages, key=lambda run_id: (ages[run_id], -int(run_id)))[:keep_count]
             young = {run_id for run_id in newest if keep_ms is None or ages[run_id] <= keep_ms}

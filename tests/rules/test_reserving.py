@@ -10,7 +10,10 @@ from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.calls import Reserve
 from trigmon.mq.enums import ObjectType, OpenOption, QsgDisp
 from trigmon.mq.errors import FunctionNotSupported
-from trigmon.rules.model.facts import ConnectionFacts, Facts, HandleFacts, QueueFacts, Shared
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.reservations.reserve import look_for_reserve
 
 

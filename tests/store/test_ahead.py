@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import UnitFacts
+from trigmon.rules.model.handles import UnitFacts
 from trigmon.store.postgres import read_ahead
 from trigmon.store.postgres.read_ahead import Ahead
 

@@ -15,8 +15,10 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import MsgFlag, ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import ConnectionFacts, Cursor, Selection
+from trigmon.rules.model import handle_changes
 from trigmon.rules.model.group_completeness import Whole
+from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.stored_messages import Cursor, Selection
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite.store import SqliteStore
@@ -105,7 +107,7 @@ class House:
     def start(self) -> None:
         for store in self.stores:
             store.open("QM", NOW)
-        self.apply(c.Connect(ConnectionFacts(1, "c", "app", "u", 1)))
+        self.apply(handle_changes.Connect(ConnectionFacts(1, "c", "app", "u", 1)))
         self.in_unit = False
 
     def apply(self, *changes: c.AnyChange) -> None:

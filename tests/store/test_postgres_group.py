@@ -22,7 +22,7 @@ from trigmon.mq.enums import GetOption, ObjectType, OpenOption, QsgDisp, UnitOut
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import Decided
+from trigmon.rules.model.handles import Decided
 from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, Unfit
 from trigmon.store.postgres import group_sql, turn
 from trigmon.store.postgres import lease as serving

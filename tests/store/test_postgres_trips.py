@@ -17,7 +17,7 @@ LASTING = MessageDescriptor(persistence=1)
 def world(tmp_path):
     made = World("postgres", tmp_path)
     made.define("Q", max_q_depth=100_000)
-    made.qm.idle()
+    made.qm.housekeeping.idle()
     yield made
     made.end()
 
@@ -68,7 +68,7 @@ def test_what_no_crash_has_to_keep_goes_to_the_server_when_there_is_time(world):
     world.do(Get(handle=handle))
     assert trips(world, lambda: [(world.put("Q"), world.did(Get(handle=handle))) for _ in range(50)]) == 0
     world.put("Q", b"left")
-    assert trips(world, world.qm.idle) == 1
+    assert trips(world, world.qm.housekeeping.idle) == 1
     assert world.did(Get(handle=handle)).data == b"left"
 
 

@@ -32,7 +32,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, with_rejection, without_rejection
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.base import KEPT_RESERVATIONS
 
 IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE
@@ -89,8 +89,8 @@ def lose(world, *names):
 
 
 def sweep(world):
-    while world.qm.is_scanning:
-        world.qm.scan()
+    while world.qm.housekeeping.is_scanning:
+        world.qm.housekeeping.scan()
 
 
 def reason_of(reply):
@@ -384,7 +384,7 @@ class TestSettling:
         made = reserve(world)
         reply = world.did(Settle(reservation=made.reservation), "job")
         assert (reply.count, reply.left) == (count, 0)
-        assert world.qm.is_scanning
+        assert world.qm.housekeeping.is_scanning
         world.crash()
         assert world.did(Settle(reservation=made.reservation), "job").already
         assert (world.queue_depth(q), got(world)) == (0, [])

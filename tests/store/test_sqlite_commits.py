@@ -23,7 +23,7 @@ IN, SYNC = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT
 def world(tmp_path):
     made = World("sqlite", tmp_path)
     made.define("Q", def_persistence="persistent")
-    made.qm.idle()
+    made.qm.housekeeping.idle()
     yield made
     made.qm.stop()
 
@@ -78,7 +78,7 @@ def test_what_waits_is_written_when_nothing_goes_on(world):
     world.put("Q", unit=1)
     world.put("Q", unit=1)
     before = written(world)
-    world.qm.idle()
+    world.qm.housekeeping.idle()
     assert written(world) != before
 
 
@@ -158,7 +158,7 @@ def test_poison_leaves_its_queue_and_comes_to_the_other_in_one_transaction(world
     world.put("P", b"bad", persistence=1)
     world.did(Get(handle=handle, options=SYNC, unit=1))
     world.did(Backout(unit=1))
-    world.qm.idle()
+    world.qm.housekeeping.idle()
     said = []
     world.store._db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: said.append(event["sql"].split()[0]))
     assert isinstance(world.do(Get(handle=handle)), Refused)

@@ -10,7 +10,7 @@ import pytest
 from tests.worlds import World
 from trigmon.mq.calls import ChangeRun, Commit, Explain, Get, ReadReserved, RecordRun, Reserve, Runs, StartRuns
 from trigmon.mq.enums import GetOption, OpenOption
-from trigmon.qmgr.manager import Retention
+from trigmon.qmgr.housekeeping import Retention
 from trigmon.store.port import StoreTooNew
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import connection
@@ -152,8 +152,8 @@ def test_version_3_learns_when_its_runs_ended_and_keeps_those_that_go_on(tmp_pat
     world = World("sqlite", tmp_path)
     left = []
     for keep_ms in (8, 4):
-        world.qm._retention = Retention(keep_ms=keep_ms)
-        world.qm.prune()
+        world.qm.housekeeping.retention = Retention(keep_ms=keep_ms)
+        world.qm.housekeeping.prune()
         left.append([run["run_id"] for run in world.did(Runs()).rows])
     assert left == [["goes on", "unseen"], ["goes on"]]
     world.qm.stop()

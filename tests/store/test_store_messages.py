@@ -29,7 +29,7 @@ from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, UnitOutcome
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 
 IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE
 SYNC = GetOption.SYNCPOINT

@@ -135,7 +135,7 @@ def test_every_update_keeps_the_checksums_right(world):
 
 
 def test_an_index_that_leads_elsewhere_is_made_anew_by_the_look_that_meets_it(world):
-    world.qm.idle()
+    world.qm.housekeeping.idle()
     db = stopped(world)
     page = page_of(db, "message_ready")
     db.close()
@@ -156,7 +156,7 @@ def test_damage_met_while_serving_is_mended_and_the_process_goes_on(world):
     said = []
     world.store._tell = said.append
     world.open("Q", IN)
-    world.qm.idle()
+    world.qm.housekeeping.idle()
     with (world.directory / "qm.db").open("r+b") as file:
         file.seek((page_of(world.store._db, "message_ready") - 1) * PAGE)
         file.write(b"\xff")  # no page begins like this

@@ -4,8 +4,8 @@ import pytest
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType
+from trigmon.rules.model.change import SYNCED, VOLATILE
 from trigmon.rules.model.changes import DeleteLogically, DropDefinition, SetDefinition
-from trigmon.store.base import can_wait, must_last
 
 
 def changes_of(definition_type, is_temporary):
@@ -20,11 +20,9 @@ def changes_of(definition_type, is_temporary):
 @pytest.mark.parametrize("definition_type", [DefinitionType.PREDEFINED, DefinitionType.PERMANENT_DYNAMIC])
 def test_a_lasting_queue_is_made_and_deleted_durably(definition_type):
     for change in changes_of(definition_type, False):
-        assert must_last([change])
-        assert not can_wait(change)
+        assert change.durability is SYNCED
 
 
 def test_a_temporary_queue_costs_no_sync():
     for change in changes_of(DefinitionType.TEMPORARY_DYNAMIC, True):
-        assert not must_last([change])
-        assert can_wait(change)
+        assert change.durability is VOLATILE

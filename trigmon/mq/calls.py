@@ -12,11 +12,19 @@ from typing import Any
 import msgspec
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.enums import GetOption
 from trigmon.mq.run import RunJson
+
+_WAIT = GetOption.WAIT.value
 
 
 class Call(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """What an application asks for."""
+
+    @property
+    def wait_ms(self) -> int:
+        """How long this call may wait: milliseconds, 0 for not at all, -1 for ever."""
+        return 0
 
 
 # -- what the MQI has ---------------------------------------------------------------------------------------
@@ -82,6 +90,11 @@ class Get(Call, frozen=True, array_like=True, kw_only=True, tag="get"):
     msg_seq_number: int = 1
     offset: int = 0
 
+    @property
+    def wait_ms(self) -> int:
+        """Of a get with MQGMO_WAIT."""
+        return self.wait_interval_ms if self.options & _WAIT else 0
+
 
 class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
     """Up to ``count`` MQGETs in one frame; it waits, if asked to, for the first. Answered by WereGot."""
@@ -91,6 +104,11 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
     options: int = 0
     wait_interval_ms: int = 0
     unit: int = 0
+
+    @property
+    def wait_ms(self) -> int:
+        """Of a get with MQGMO_WAIT."""
+        return self.wait_interval_ms if self.options & _WAIT else 0
 
 
 class Inquire(Call, frozen=True, array_like=True, kw_only=True, tag="inquire"):

@@ -13,13 +13,21 @@ import msgspec
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.explanation import Explanation, Looked, moment, not_holding
+from trigmon.mq.reasons import Reason
 from trigmon.mq.run import RunJson
+
+_NO_MESSAGE = Reason.NO_MSG_AVAILABLE.value
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """What it gets. ``warning`` is a reason number, 0 when the call simply completed."""
 
     warning: int = 0
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a waiting get does not give this answer yet."""
+        return False
 
 
 class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
@@ -246,6 +254,11 @@ class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):
 
     reason: int
     about: str = ""
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether there is no message."""
+        return self.reason == _NO_MESSAGE
 
 
 AnyReply = (

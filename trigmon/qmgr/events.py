@@ -2,53 +2,92 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
+
+import msgspec
 
 from trigmon.mq.calls import Call
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
-from trigmon.rules.model.decision import Aside, Asked, NotAside, QueueHeld
-from trigmon.rules.model.verdict import Verdict
+from trigmon.qmgr.sessions import Session
+from trigmon.rules.model.events import (
+    MessageDropped,
+    OperatorAsked,
+    PoisonKept,
+    PoisonMoved,
+    QueueHeld,
+    TriggerFired,
+    TriggerMessageDropped,
+)
 
-if TYPE_CHECKING:
-    from trigmon.qmgr.sessions import Session
+
+class TriggerMessageAvailable(msgspec.Struct, frozen=True):
+    """A trigger message became available on an initiation queue."""
+
+    name: ClassVar[str] = "trigger_message_available"
+    q_mgr_name: str
+    initiation_q: str
+    message: TriggerMessage
+
+
+class MessageDamaged(msgspec.Struct, frozen=True):
+    """A message that is not what was written any more was set aside; ``number`` is its row's."""
+
+    name: ClassVar[str] = "message_damaged"
+    q_name: str
+    number: int
+
+
+class SharedQueuesUnjudged(msgspec.Struct, frozen=True):
+    """What other members did to shared queues cannot be judged now, and is tried again."""
+
+    name: ClassVar[str] = "shared_queues_unjudged"
+    why: MQError
+
+
+class SharedQueuesJudged(msgspec.Struct, frozen=True):
+    """What other members did to shared queues could be judged at last."""
+
+    name: ClassVar[str] = "shared_queues_judged"
+
+
+class NotAuthorizedCall(msgspec.Struct, frozen=True):
+    """A call was refused for want of authority."""
+
+    name: ClassVar[str] = "not_authorized"
+    session: Session
+    call: Call
+    error: MQError
+
+
+class CallFailed(msgspec.Struct, frozen=True):
+    """A bug: the call was taken back and answered 2195; its connection should be closed."""
+
+    name: ClassVar[str] = "call_failed"
+    session: Session
+    call: Call
+    error: BaseException
+
+
+Event = (
+    TriggerFired
+    | TriggerMessageDropped
+    | MessageDropped
+    | PoisonMoved
+    | PoisonKept
+    | OperatorAsked
+    | QueueHeld
+    | TriggerMessageAvailable
+    | MessageDamaged
+    | SharedQueuesUnjudged
+    | SharedQueuesJudged
+    | NotAuthorizedCall
+    | CallFailed
+)
 
 
 class Telling:
-    """Listens to nothing; override what matters."""
+    """Does nothing with what is told; a subclass does."""
 
-    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
-        """A trigger message became available on an initiation queue."""
-
-    def trigger_written(self, q_name: str, verdict: Verdict) -> None:
-        """A verdict fired, and its trigger message was made."""
-
-    def trigger_dropped(self, q_name: str, why: str) -> None:
-        """A trigger message found no place, not even on the dead-letter queue."""
-
-    def message_lost(self, q_name: str, why: str) -> None:
-        """A report, or a message that was to be a dead letter, found no place."""
-
-    def message_put_aside(self, told: Aside) -> None:
-        """A message that was backed out too often was moved to another queue, or discarded as it asked to be."""
-
-    def message_not_put_aside(self, told: NotAside) -> None:
-        """A message that was backed out too often is handed out again, since no queue took it."""
-
-    def asked(self, told: Asked) -> None:
-        """An operator paused or resumed starting, or had a run cancelled or repeated."""
-
-    def queue_held(self, told: QueueHeld) -> None:
-        """The breaker holds a queue that is not drained."""
-
-    def message_damaged(self, q_name: str, number: int) -> None:
-        """A message that is not what was written any more was set aside; ``number`` is its row's."""
-
-    def not_heeded(self, why: MQError | None) -> None:
-        """What other members did to shared queues cannot be judged now, and is tried again; None: it was, at last."""
-
-    def refused(self, session: Session, call: Call, error: MQError) -> None:
-        """A call was refused."""
-
-    def failed(self, session: Session, call: Call, error: BaseException) -> None:
-        """A bug: the call was taken back and answered 2195; its connection should be closed."""
+    def tell(self, event: Event) -> None:
+        """Called once for each event, in order: at once for a bug, otherwise when its turn is durable."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from trigmon.mq.calls import Call, Disconnect
 from trigmon.mq.replies import Counted
 from trigmon.qmgr.sessions import Session
-from trigmon.rules.model.decision import ToScan, ToSweep
 from trigmon.rules.model.errands import Expire, Sweep
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.events import ScanDue, SweepDue
+from trigmon.rules.model.stored_messages import SLICE
 
 if TYPE_CHECKING:
     from trigmon.qmgr.manager import Answer, QueueManager
@@ -36,12 +36,12 @@ class Scan:
         """Whether any queue is left, or any reservation."""
         return bool(self._queues or self._reservations)
 
-    def add(self, told: ToScan | ToSweep) -> None:
+    def add(self, event: ScanDue | SweepDue) -> None:
         """These queues are to be looked through, or these reservations have rows that are to go."""
-        if isinstance(told, ToSweep):
-            self._reservations.update(dict.fromkeys(told.reservations))
+        if isinstance(event, SweepDue):
+            self._reservations.update(dict.fromkeys(event.reservations))
         else:
-            self._queues.update(dict.fromkeys(told.q_names))
+            self._queues.update(dict.fromkeys(event.q_names))
 
     def began(self, now: int) -> None:
         """A look through all queues begins; the next is due an interval later."""

@@ -7,37 +7,27 @@ within the turn, and tells the outside when the turn is durable. Nothing here pe
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import Event, MessageDamaged, TriggerMessageAvailable
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.last_verdicts import Looks
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.decision import (
-    Aside,
-    Asked,
-    Decision,
-    Dropped,
-    Fired,
-    Lost,
-    NotAside,
-    QueueHeld,
-    ToScan,
-    ToSweep,
-)
+from trigmon.rules.model import handle_changes
+from trigmon.rules.model.decision import Decision
+from trigmon.rules.model.events import ScanDue, SweepDue
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 
 class Notes:
     """The notes of one queue manager. ``sessions``, ``waiters``, ``scan`` and ``looks`` are the manager's own.
 
-    ``told``: what is to be told once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
+    ``events``: what is to be told once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues that time brings something to.
     ``news``: how often there was news for monitors; ``rings``: whether there is some that they have not been woken for.
     """
@@ -45,21 +35,19 @@ class Notes:
     def __init__(
         self,
         q_mgr_name: str,
-        telling: Telling,
         sessions: dict[int, Session],
         waiters: Waiters,
         scan: Scan,
         looks: Looks,
     ) -> None:
         self._q_mgr_name = q_mgr_name
-        self._telling = telling
         self._sessions = sessions
         self._waiters = waiters
         self._scan = scan
         self._looks = looks
         # The same as woken by unit of work, until that is committed.
         self._coming: dict[int, dict[str, Came]] = {}
-        self.told: list[Callable[[], None]] = []
+        self.events: list[Event] = []
         self.woken: dict[str, Came] = {}
         self.tended: set[str] = set()
         self.news = 0
@@ -67,29 +55,23 @@ class Notes:
 
     def note(self, decision: Decision) -> None:
         """Notes what follows from a performed decision."""
-        telling = self._telling
-        for told in decision.told:
-            match told:
-                case Fired():
-                    self.told.append(partial(telling.trigger_written, told.q_name, told.verdict))
-                case Dropped():
-                    self.told.append(partial(telling.trigger_dropped, told.q_name, told.why))
-                case Lost():
-                    self.told.append(partial(telling.message_lost, told.q_name, told.why))
-                case ToScan() | ToSweep():
-                    self._scan.add(told)
-                case Aside():
-                    self.told.append(partial(telling.message_put_aside, told))
-                case NotAside():
-                    self.told.append(partial(telling.message_not_put_aside, told))
-                case Asked():
-                    self.told.append(partial(telling.asked, told))
-                case QueueHeld():
-                    self.told.append(partial(telling.queue_held, told))
+        for event in decision.events:
+            if isinstance(event, ScanDue | SweepDue):
+                self._scan.add(event)
+            else:
+                self.events.append(event)
         for change in decision.changes:
-            note = _NOTES.get(type(change))
-            if note is not None:
-                note(self, change)
+            self._note_change(change)
+
+    def _note_change(self, change: c.AnyChange) -> None:
+        note = _NOTES.get(type(change))
+        if note is not None:
+            note(self, change)
+        for q_name in change.wakes:
+            self.woken[q_name] = ANY
+        if change.is_news:
+            self.news += 1
+            self.rings = True
 
     def _note_message(self, change: c.AddMessage) -> None:
         descriptor = change.descriptor
@@ -99,19 +81,13 @@ class Notes:
             self._tell_available(change.q_name, change.trigger)
 
     def _note_unit(self, change: c.EndUnit) -> None:
-        unit = change.unit
-        committed = change.outcome is UnitOutcome.COMMITTED
-        came = self._coming.pop(unit.unit_id, {})
-        if committed:
+        came = self._coming.pop(change.unit.unit_id, {})
+        if change.outcome is UnitOutcome.COMMITTED:
             for q_name, ids in came.items():
                 note_coming(self.woken, q_name, ids)
-        else:
-            self.woken.update((q_name, ANY) for q_name, _ in unit.gets)
-        for held in unit.held:
-            if committed or held.on_backout:
-                self.woken[held.q_name] = ANY
-                if held.message is not None and held.q_name not in change.deleted:
-                    self._tell_available(held.q_name, held.message)
+        for held in change.released:
+            if held.message is not None and held.q_name not in change.deleted:
+                self._tell_available(held.q_name, held.message)
 
     def _note_definition(self, change: c.SetDefinition) -> None:
         if isinstance(change.definition, QueueManagerDefinition):
@@ -124,8 +100,6 @@ class Notes:
             for session in self._waiters.all():
                 if session.parked is not None:
                     self.woken[session.parked.q_name] = ANY
-        else:
-            self.woken[change.definition.name] = ANY
 
     def _note_dropped(self, change: c.DropDefinition) -> None:
         if change.object_type is ObjectType.QLOCAL:
@@ -133,45 +107,22 @@ class Notes:
             self._looks.forget(change.name)
 
     def _note_damaged(self, change: c.SetAside) -> None:
-        self.told.append(partial(self._telling.message_damaged, change.message.q_name, change.message.number))
+        self.events.append(MessageDamaged(change.message.q_name, change.message.number))
 
-    def _note_deleted(self, change: c.DeleteLogically) -> None:
-        self.woken[change.q_name] = ANY
-
-    def _note_unlocked(self, change: c.UnlockMessage) -> None:
-        self.woken[change.q_name] = ANY
-
-    def _note_returned(self, change: c.ReturnReserved) -> None:
-        self.woken[change.messages[0].q_name] = ANY
-
-    def _note_run(self, change: c.WriteRun) -> None:
-        if change.is_news:
-            self._note_news(change)
-
-    def _note_news(self, change: c.AnyChange) -> None:
-        self.news += 1
-        self.rings = True
-
-    def _note_gone(self, change: c.DropConnection) -> None:
+    def _note_gone(self, change: handle_changes.DropConnection) -> None:
         session = self._sessions.pop(change.connection, None)
         if session is not None:
             session.is_gone = True
 
     def _tell_available(self, initiation_q: str, message: TriggerMessage) -> None:
-        self.told.append(partial(self._telling.trigger_available, self._q_mgr_name, initiation_q, message))
+        self.events.append(TriggerMessageAvailable(self._q_mgr_name, initiation_q, message))
 
 
-_NOTES: dict[type[c.Change], Callable[[Notes, Any], None]] = {
+_NOTES: dict[type[c.AnyChange], Callable[[Notes, Any], None]] = {
     c.AddMessage: Notes._note_message,
     c.EndUnit: Notes._note_unit,
     c.SetDefinition: Notes._note_definition,
     c.DropDefinition: Notes._note_dropped,
     c.SetAside: Notes._note_damaged,
-    c.DeleteLogically: Notes._note_deleted,
-    c.UnlockMessage: Notes._note_unlocked,
-    c.ReturnReserved: Notes._note_returned,
-    c.DropConnection: Notes._note_gone,
-    c.WriteRun: Notes._note_run,
-    c.SetPause: Notes._note_news,
-    c.DropPause: Notes._note_news,
+    handle_changes.DropConnection: Notes._note_gone,
 }

@@ -12,8 +12,9 @@ from trigmon.mq.calls import Call
 from trigmon.mq.explanation import Looked
 from trigmon.mq.replies import Reply, WasPut
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.decision import Decision, Dropped, Judged
+from trigmon.rules.model.decision import Decision, Judged
 from trigmon.rules.model.errands import DeadLetter
+from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers.wording import explanations
 
@@ -62,8 +63,8 @@ class Looks:
             if isinstance(errand, DeadLetter):
                 why = f"{errand.initiation_q} did not take it ({errand.reason.mq_name})"
                 self._befell(errand.q_name, f"{why} and it went to the dead-letter queue")
-        for told in decision.told:
-            if isinstance(told, Dropped):
+        for told in decision.events:
+            if isinstance(told, TriggerMessageDropped):
                 self._befell(told.q_name, f"it was dropped: {told.why}")
 
     def _befell(self, q_name: str, fate: str) -> None:

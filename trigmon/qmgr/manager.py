@@ -8,42 +8,31 @@ change touches its queue. Nothing calls back, and nothing here knows sockets, th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import (
-    Call,
-    Controls,
-    Disconnect,
-    Explain,
-    Get,
-    GetMany,
-    LostConnection,
-    Put,
-    PutMany,
-    Status,
-)
+from trigmon.mq.calls import Call, LostConnection
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Counted, Explained, Listing, Refused, Reply, Values
+from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import Clock
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import CallFailed, NotAuthorizedCall, Telling
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
+from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.last_verdicts import Looks
+from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.sessions import Identity, Parked, Session
-from trigmon.qmgr.startup import system_objects
 from trigmon.qmgr.waiters import ANY, Waiters
-from trigmon.rules.messages.get import may_wait, wait_of
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.errands import Awake, Deliver, Forget, Heed, LookThrough, Prune, Tend
-from trigmon.rules.model.facts import NOTHING_MOVED, SLICE, ConnectionFacts, Moved, Wants
+from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.program_tracking import attended
-from trigmon.rules.runs.run_ledger import fired_by
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import NotEntered, Store, StoreBroken
 
@@ -51,14 +40,6 @@ DEEPEST_ERRAND = 5
 """Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
 
 KEEP_TIME_MS = 1000
-FOR_EVER = 2**62
-OUTCOMES_KEPT_MS = 7 * 86_400_000
-"""So long an outcome can be asked for when its client is gone."""
-SLICES_AT_ONCE = 4
-"""So many slices of old runs go at a time: the ledger loses a thousand a second, and nobody waits long."""
-
-_ITSELF = Identity(client_id="", application="trigmon", administrator=True)
-_PUTS = (Put, PutMany, Deliver)
 
 
 class Answer(NamedTuple):
@@ -67,16 +48,6 @@ class Answer(NamedTuple):
     session: Session
     sequence: int
     reply: Reply
-
-
-class Retention(NamedTuple):
-    """How long the ledger keeps runs that have ended: so many, and so long. None: for ever."""
-
-    keep_count: int | None = None
-    keep_ms: int | None = None
-
-
-KEEPS_ALL = Retention()
 
 
 class QueueManager:
@@ -99,7 +70,6 @@ class QueueManager:
         self._store = store
         self._telling = telling or Telling()
         self._puts_allowed = puts_allowed
-        self._retention = retention
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
@@ -107,17 +77,17 @@ class QueueManager:
         # Waits that ended when a call entered the group.
         self._late: list[Answer] = []
         self._looks = Looks()
-        self._scan = Scan()
-        self._notes = Notes(name, self._telling, self._sessions, self._waiters, self._scan, self._looks)
+        scan = Scan()
+        self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks)
+        self._moved = MovedQueues(self, store, self._notes)
+        self._is_in_group = store.is_in_group
+        self.housekeeping = Housekeeping(self, store, self._notes, scan, retention)
         self._kept_ms = self.started_ms
-        # What others did to shared queues and could not be heeded yet, and why.
-        self._unheeded = NOTHING_MOVED
-        self._unheeded_for: MQError | None = None
         # What the gets of a turn may still discard, and whether the last of them found that used up.
         self._room = SLICE
         self._goes_on = False
         self._store.keep_time(clock.kept(), must=True)
-        self._define_system_objects()
+        self.housekeeping.define_system_objects()
 
     # -- connections ------------------------------------------------------------------------------------
 
@@ -138,7 +108,7 @@ class QueueManager:
             max_dynamic_queues=identity.max_dynamic_queues,
             max_reservations=identity.max_reservations,
         )
-        self._store.apply([c.Connect(facts)], False)
+        self._store.apply([handle_changes.Connect(facts)], False)
         self._sessions[number] = session
         return session
 
@@ -171,11 +141,12 @@ class QueueManager:
         self._room = SLICE
         self._store.begin()
         now = self.clock.now()
-        self._heed(now, answers)
+        if self._is_in_group:
+            self._moved.heed(now, answers)
         for session, sequence, call in requests:
             self._serve(session, sequence, call, now, answers)
             if self._notes.woken:
-                self._wake(now, answers)
+                self.wake(now, answers)
             if self._notes.rings:
                 self._ring(now, answers)
         for session in self._waiters.due(now):
@@ -183,9 +154,9 @@ class QueueManager:
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
         self._store.end()
-        told, self._notes.told = self._notes.told, []
-        for tell in told:
-            tell()
+        events, self._notes.events = self._notes.events, []
+        for event in events:
+            self._telling.tell(event)
         late, self._late = self._late, []
         return answers + late
 
@@ -193,104 +164,33 @@ class QueueManager:
         """When :meth:`turn` must be called again at the latest, by the clock's time."""
         return self._waiters.next_deadline_ms()
 
-    def idle(self) -> list[Answer]:
-        """Nothing is going on: the store may tidy up."""
-        self._store.idle()
-        return []
-
-    @property
-    def watches_the_clock(self) -> bool:
-        """Whether time brings anything: a queue has to be tended, or expired messages looked for."""
-        return bool(self._notes.tended) or self._scan.interval_ms > 0
-
-    def tend(self) -> list[Answer]:
-        """Looks at the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them a turn."""
-        answers: list[Answer] = []
-        names = sorted(self._notes.tended)
-        for start in range(0, len(names), SLICE):
-            session = self.connect(_ITSELF)
-            looks: list[Call] = [Tend(q_name=name) for name in names[start : start + SLICE]]
-            answers += self.turn([(session, 0, call) for call in (*looks, Disconnect())])
-        return answers
-
-    @property
-    def is_scanning(self) -> bool:
-        """Whether queues are still to be looked through, or rows to be removed: then :meth:`scan` goes on."""
-        return self._scan.is_under_way or self._store.has_leftovers
-
-    def scan(self) -> list[Answer]:
-        """Discards a slice of expired messages, from the queues to be looked through; first of what is left to do.
-
-        So a look meets every message that has expired, those also that a large unit has just made available.
-        """
-        if self._store.has_leftovers:
-            self._store.begin()
-            self._store.remove_leftovers()
-            self._store.end()
-            return []
-        return self._scan.go_on(self, self.connect(_ITSELF)) if self._scan.is_under_way else []
-
-    def expire(self) -> list[Answer]:
-        """Begins to look for expired messages when EXPRYINT has passed since it last did."""
-        if not self._scan.is_due(self.clock.now()):
-            return []
-        session = self.connect(_ITSELF)
-        return self.turn([(session, 0, self._look_through()), (session, 0, Disconnect())])
-
-    def _look_through(self) -> LookThrough:
-        """The look at all queues; at the group's too where no other member does that, who ended or lets it rest."""
-        now = self.clock.now()
-        return LookThrough(shared=self._store.takes_role("EXPIRY", now, now + 2 * self._scan.interval_ms))
-
-    def forget_outcomes(self) -> list[Answer]:
-        """Forgets what became of the units of work of clients that have long been gone, a slice of them."""
-        self._store.begin()
-        self._store.forget_outcomes(self.clock.now() - OUTCOMES_KEPT_MS)
-        self._store.end()
-        return []
-
-    def prune(self) -> list[Answer]:
-        """Forgets runs that ended long ago or are too many, a few slices of them, each in a turn of its own."""
-        keep_count, keep_ms = self._retention
-        if keep_count is None and keep_ms is None:
-            return []
-        before = 0 if keep_ms is None else self.clock.now() - keep_ms
-        call = Prune(keep_count=FOR_EVER if keep_count is None else keep_count, ended_before_ms=before)
-        answers: list[Answer] = []
-        session, more = self.connect(_ITSELF), True
-        for _ in range(SLICES_AT_ONCE):
-            done = self.turn([(session, 1, call)]) if more else []
-            more = any(isinstance(answer.reply, Counted) and answer.reply.more for answer in done)
-            answers += [answer for answer in done if answer.session is not session]
-        return answers + self.turn([(session, 0, Disconnect())])
-
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
         if session.is_gone:
             return
-        if self._room <= 0 and isinstance(call, Get | GetMany):
+        verb = VERBS[type(call)]
+        if verb.can_wait and self._room <= 0:
             # Gets before it discarded this turn's slice, and it may meet more.
             self._goes_on = True
             self._park(session, sequence, call, now)
             return
-        if isinstance(call, LostConnection):
+        if verb.ends_wait:
             self._waiters.release(session)
-        reply = self._answer(session, call, now)
-        if isinstance(call, Get | GetMany) and may_wait(reply) and (self._goes_on or wait_of(call)):
+        reply = self.answer(session, call, now)
+        if verb.can_wait and reply.may_wait and (self._goes_on or call.wait_ms):
             self._park(session, sequence, call, now)
-            return
-        if sequence:
+        elif sequence:
             answers.append(Answer(session, sequence, reply))
 
-    def _answer(self, session: Session, call: Call, now: int) -> Reply:
+    def answer(self, session: Session, call: Call, now: int) -> Reply:
         """The call performed, or taken back whole and refused."""
         self._store.mark()
         self._noted.clear()
         self._goes_on = False
         before = self._ids.next, self._room
         try:
-            reply = self._perform(call, session, now).reply
-            while (moved := self._store.changed()) is not NOTHING_MOVED:
-                self._judge(moved, now)
+            reply = self.perform(call, session, now).reply
+            if self._is_in_group:
+                self._moved.judge(now)
         except NotEntered:
             self._store.undo()
             self._ids.go_back(before[0])
@@ -298,41 +198,39 @@ class QueueManager:
             self._store.enter()
             # What is found there wakes who waits for it, but not who is being asked: he would be answered twice.
             was_asked, session.is_asked = session.is_asked, True
-            self._heed(now, self._late)
+            self._moved.heed(now, self._late)
             session.is_asked = was_asked
-            return self._answer(session, call, now)
+            return self.answer(session, call, now)
         except MQError as error:
             return self._refuse(session, call, error)
         except StoreBroken:
             raise
         except Exception as error:  # a bug must not take the house down: this call is taken back, the rest stands
             self._store.undo()
-            self._telling.failed(session, call, error)
+            self._telling.tell(CallFailed(session, call, error))
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for decision in self._noted:
             self._notes.note(decision)
-            if decision.judged or decision.told:
+            if decision.judged or decision.events:
                 self._looks.note(decision, session.identity, call)
-        if isinstance(call, Status) and isinstance(reply, Values):
-            more = {"started_ms": self.started_ms, "waiting_gets": self._waiters.count, "warnings": self.warnings}
-            reply = replace(reply, values={**reply.values, **more})
-        elif isinstance(call, Controls) and isinstance(reply, Values):
+        verb = VERBS[type(call)]
+        if verb.hears_news:
             session.heeds_news = True
-            reply = replace(reply, values={**reply.values, "number": self._notes.news})
-        elif isinstance(call, Explain) and call.why_not and isinstance(reply, Explained):
-            values = {**reply.values, "started_ms": self.started_ms}
-            reply = replace(reply, values=values, last=self._looks.of(reply.q_name))
-        return reply
+        return reply if verb.complete is None else verb.complete(call, reply, self._state())
+
+    def _state(self) -> ManagerState:
+        return ManagerState(self.started_ms, self._waiters.count, self.warnings, self._notes.news, self._looks.of)
 
     def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
         self._store.undo()
-        if isinstance(call, Put | PutMany) and call.unit:
-            self._store.apply([c.NoteRefused(session.connection, call.unit)], False)
+        put_unit = VERBS[type(call)].put_unit
+        if put_unit is not None and (unit := put_unit(call)):
+            self._store.apply([c.NoteRefused(session.connection, unit)], False)
         if isinstance(error, NotAuthorized):
-            self._notes.told.append(partial(self._telling.refused, session, call, error))
+            self._notes.events.append(NotAuthorizedCall(session, call, error))
         return Refused(reason=int(error.reason), about=error.about)
 
-    def _perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
+    def perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
         """Read once, decide once, write once; then the errands, on the same road."""
         verb = VERBS[type(call)]
         who = session.identity
@@ -340,13 +238,13 @@ class QueueManager:
             raise NotAuthorized(f"{type(call).__name__.lower()} needs an administrator")
         if verb.is_monitors and not (who.monitor or who.administrator):
             raise NotAuthorized(f"{type(call).__name__.lower()} needs a monitor (server.monitors)")
-        if isinstance(call, _PUTS) and not self._puts_allowed():
+        if verb.needs_space and not self._puts_allowed():
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
             wants = verb.wants(call, session.connection)
             facts = self._store.facts(wants, verb.is_wide)
-            if wants.run_of is not None:
-                facts = replace(facts, fired=self._looks.fired(*fired_by(wants.run_of)))
+            if verb.fired_by is not None:
+                facts = replace(facts, fired=self._looks.fired(*verb.fired_by(wants)))
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None
             found = self._store.find(selection) if selection is not None else None
             decision = verb.decide(call, facts, found, now, self._ids)
@@ -355,14 +253,14 @@ class QueueManager:
             did_something = bool(decision.changes or decision.errands)
             noted = len(self._noted)
             if decision.changes:
-                can_be_undone = may_wait(decision.reply) or bool(decision.errands) or depth > 0
+                can_be_undone = decision.reply.may_wait or bool(decision.errands) or depth > 0
                 self._store.apply(decision.changes, can_be_undone)
             self._noted.append(decision)
             if decision.errands:
                 decision = self._run_errands(decision, call, session, now, depth)
             # Only messages were met that are not given out, and more may lie behind them: the same call looks again,
             # in the next turn where this one has discarded its slice.
-            if not (did_something and may_wait(decision.reply)):
+            if not (did_something and decision.reply.may_wait):
                 return decision
             self._room -= max(1, sum(len(each.changes) for each in self._noted[noted:]))
             if self._room <= 0:
@@ -373,52 +271,18 @@ class QueueManager:
         """The decision with the reply that its errands' replies make."""
         if depth >= DEEPEST_ERRAND:
             raise AssertionError(f"an errand of an errand of an errand: {type(call).__name__}")
-        replies = [self._perform(errand, session, now, depth + 1).reply for errand in decision.errands]
+        replies = [self.perform(errand, session, now, depth + 1).reply for errand in decision.errands]
         if decision.gather is not None:
             return replace(decision, reply=decision.gather(replies))
         return decision
 
+    def forget_session(self, session: Session) -> None:
+        """Forgets a session of the queue manager's own, whose connection another change has dropped."""
+        self._sessions.pop(session.connection, None)
+
     # -- afterwards -------------------------------------------------------------------------------------
 
-    def _judge(self, moved: Moved, now: int) -> None:
-        """Judges what a call has done to shared queues, within the call: whoever made it may be gone already."""
-        if moved.quiet:
-            moved = Moved(tuple(name for name in moved.queues if name not in moved.quiet), moved.definitions)
-            if moved == NOTHING_MOVED:
-                return
-        session = self.connect(_ITSELF)
-        try:
-            self._perform(Heed(moved=moved, acted=True), session, now)
-            self._perform(Forget(), session, now)
-        finally:
-            self._sessions.pop(session.connection, None)
-
-    def _heed(self, now: int, answers: list[Answer]) -> None:
-        """Judges what other members of the group did to shared queues, and wakes who waits for a message on them."""
-        moved, self._unheeded = _both(self._unheeded, self._store.changed()), NOTHING_MOVED
-        if moved is NOTHING_MOVED:
-            return
-        session = self.connect(_ITSELF)
-        reply = self._answer(session, Heed(moved=moved), now)
-        self._answer(session, Disconnect(), now)
-        self._note_heeding(moved, reply)
-        self._notes.woken.update(dict.fromkeys(moved.queues, ANY))
-        self._wake(now, answers)
-
-    def _note_heeding(self, moved: Moved, reply: Reply) -> None:
-        """What was refused was not noted as judged, so the next turn finds it as it was; that is told once.
-
-        A bug would come again with every turn: it is logged as such, and what moves next brings another try.
-        """
-        why: MQError | None = None
-        if isinstance(reply, Refused) and reply.reason != Reason.UNEXPECTED_ERROR:
-            why = MQError.of(reply.reason, reply.about)
-            self._unheeded = _both(self._unheeded, moved)
-        if type(why) is not type(self._unheeded_for):
-            self._notes.told.append(partial(self._telling.not_heeded, why))
-        self._unheeded_for = why
-
-    def _wake(self, now: int, answers: list[Answer]) -> None:
+    def wake(self, now: int, answers: list[Answer]) -> None:
         """Performs again the gets that wait on what changed."""
         while self._notes.woken:
             q_name, came = self._notes.woken.popitem()
@@ -434,7 +298,7 @@ class QueueManager:
         self._notes.rings = False
         for session in self._waiters.all():
             if session.heeds_news and (parked := session.parked) is not None:
-                reply = self._answer(session, parked.call, now)
+                reply = self.answer(session, parked.call, now)
                 self._waiters.release(session)
                 answers.append(Answer(session, parked.sequence, reply))
 
@@ -445,8 +309,8 @@ class QueueManager:
         if self._room <= 0:
             self._park_again(session, parked, now)
             return True
-        reply = self._answer(session, parked.call, now)
-        if may_wait(reply):
+        reply = self.answer(session, parked.call, now)
+        if reply.may_wait:
             if self._goes_on:
                 self._park_again(session, parked, now)
             return self._goes_on
@@ -465,18 +329,17 @@ class QueueManager:
         if self._room <= 0:
             self._park_again(session, parked, now)
             return
-        reply = self._answer(session, parked.call, now)
+        reply = self.answer(session, parked.call, now)
         may_go_on = parked.until_ms is None or parked.until_ms > now
-        if may_wait(reply) and (self._goes_on or may_go_on):
+        if reply.may_wait and (self._goes_on or may_go_on):
             self._park_again(session, parked, now if self._goes_on else parked.until_ms)
             return
         self._waiters.release(session)
         answers.append(Answer(session, parked.sequence, reply))
 
-    def _park(self, session: Session, sequence: int, call: Get | GetMany, now: int) -> None:
+    def _park(self, session: Session, sequence: int, call: Call, now: int) -> None:
         """The call waits for a message, or for the next turn where it goes on then."""
-        wait = wait_of(call)
-        until = None if wait < 0 else now + wait
+        until = None if call.wait_ms < 0 else now + call.wait_ms
         deadline = now if self._goes_on else until
         self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline, until))
 
@@ -484,27 +347,6 @@ class QueueManager:
         self._waiters.release(session)
         self._waiters.park(session, replace(parked, deadline_ms=deadline_ms))
 
-    def _q_name(self, call: Get | GetMany, session: Session) -> str:
-        handle = self._store.facts(Wants(session.connection, handle=call.handle), False).handle
+    def _q_name(self, call: Call, session: Session) -> str:
+        handle = self._store.facts(VERBS[type(call)].wants(call, session.connection), False).handle
         return handle.q_name if handle is not None else ""
-
-    def _define_system_objects(self) -> None:
-        """Defines what is missing; what an operator changed stays as it is."""
-        session = self.connect(_ITSELF)
-        self.turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
-        facts = self._store.facts(Wants(session.connection), False)
-        self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
-        # Every start looks for expired messages, whatever EXPRYINT says; it goes on when calls are answered already.
-        awake = self.turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
-        self._scan.began(self.started_ms)
-        for answer in awake:
-            if isinstance(answer.reply, Listing):
-                self._notes.tended = {str(row["name"]) for row in answer.reply.rows}
-
-
-def _both(one: Moved, other: Moved) -> Moved:
-    """What moved by either."""
-    if one is NOTHING_MOVED or other is NOTHING_MOVED:
-        return other if one is NOTHING_MOVED else one
-    queues, definitions = {*one.queues, *other.queues}, {*one.definitions, *other.definitions}
-    return Moved(tuple(sorted(queues)), tuple(sorted(definitions)))

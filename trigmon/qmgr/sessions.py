@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.calls import Get, GetMany
+from trigmon.mq.calls import Call
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +31,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     max_reservations: int = 0
 
 
+ITSELF = Identity(client_id="", application="trigmon", administrator=True)
+"""The queue manager, where it calls by itself."""
+
+
 class Parked(msgspec.Struct):
     """A get that waits: performed again when its queue changes, and when its deadline has come (None: never).
 
@@ -38,7 +42,7 @@ class Parked(msgspec.Struct):
     """
 
     sequence: int
-    call: Get | GetMany
+    call: Call
     q_name: str
     deadline_ms: int | None
     until_ms: int | None

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.housekeeping import Housekeeping
+from trigmon.qmgr.manager import Answer
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -17,16 +18,16 @@ class Job(msgspec.Struct, frozen=True):
 
     name: str
     period_ms: int
-    work: Callable[[QueueManager], list[Answer]]
+    work: Callable[[Housekeeping], list[Answer]]
     can_rest: bool = False
 
 
 JOBS: tuple[Job, ...] = (
-    Job("upkeep of the store", 1000, QueueManager.idle, can_rest=True),
-    Job("what time brings to queues", 1000, QueueManager.tend),
-    Job("expired messages", 1000, QueueManager.expire),
-    Job("old runs", 1000, QueueManager.prune),
-    Job("old outcomes", 1000, QueueManager.forget_outcomes),
+    Job("upkeep of the store", 1000, Housekeeping.idle, can_rest=True),
+    Job("what time brings to queues", 1000, Housekeeping.tend),
+    Job("expired messages", 1000, Housekeeping.expire),
+    Job("old runs", 1000, Housekeeping.prune),
+    Job("old outcomes", 1000, Housekeeping.forget_outcomes),
 )
 
 

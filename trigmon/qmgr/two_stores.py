@@ -12,18 +12,22 @@ What a queue manager moves by itself is in no unit of work: it is added where it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Found, HandleFacts, Moved, Selection, Wants
+from trigmon.rules.model import group_changes, handle_changes
+from trigmon.rules.model.facts import Facts, Wants
 from trigmon.rules.model.group_members import Group, Holding, Member
+from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.shared_triggers import is_quiet
 from trigmon.store.port import NotEntered, Store
 
@@ -107,6 +111,8 @@ class OwnHalf(Store, Protocol):
 
 class TwoStores:
     """The store of a queue manager in a group. See :class:`trigmon.store.port.Store` for each method."""
+
+    is_in_group = True
 
     def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
         self._own = own
@@ -279,9 +285,9 @@ class TwoStores:
             self._own.use_number(change.number)
         self._shared.apply(change, handle)
         self._standing.follow(change)
-        if isinstance(change, c.SetGroupDefinition | c.DropGroupDefinition):
+        if isinstance(change, group_changes.SetGroupDefinition | group_changes.DropGroupDefinition):
             return
-        self._picture(_q_name(change) or (handle.q_name if handle is not None else ""), is_own=True)
+        self._picture(change.written_to or (handle.q_name if handle is not None else ""), is_own=True)
 
     def _end_unit(self, change: c.EndUnit) -> None:
         touched = {q_name for q_name, _ in (*change.unit.puts, *change.unit.gets)}
@@ -304,23 +310,23 @@ class TwoStores:
             self._picture(q_name, is_own=True)
 
     def _is_of_shared(self, change: c.AnyChange) -> bool:
-        if isinstance(change, c.SetGroupDefinition | c.DropGroupDefinition):
+        if isinstance(change, group_changes.SetGroupDefinition | group_changes.DropGroupDefinition):
             return True
         if isinstance(change, c.SetDefinition):
             return isinstance(change.definition, LocalQueue) and change.definition.is_shared
         if isinstance(change, c.DropDefinition) and change.object_type is not ObjectType.QLOCAL:
             return False
         handle = self._handle_of(change)
-        return self._is_shared(handle.q_name if handle is not None else _q_name(change))
+        return self._is_shared(handle.q_name if handle is not None else change.written_to)
 
     def _is_shared(self, q_name: str) -> bool:
         queue = self._standing.queues.get(q_name)
         return queue is not None and queue.shared is not None
 
     def _handle_of(self, change: c.AnyChange) -> HandleFacts | None:
-        if isinstance(change, c.OpenHandle):
+        if isinstance(change, handle_changes.OpenHandle):
             return change.handle
-        return self._standing.handles[change.handle] if isinstance(change, c.CloseHandle) else None
+        return self._standing.handles[change.handle] if isinstance(change, handle_changes.CloseHandle) else None
 
     def _group(self) -> Group:
         """The members, and what each has of the shared queues."""
@@ -374,24 +380,3 @@ class TwoStores:
             standing.write(standing.queues, name, seen)
         else:
             standing.queues[name] = seen
-
-
-_Q_NAME: Mapping[type[c.Change], Callable[[Any], str]] = {
-    c.AddMessage: lambda change: change.q_name,
-    c.TakeMessage: lambda change: change.message.q_name,
-    c.CarryOver: lambda change: change.message.q_name,
-    c.RemoveMessage: lambda change: change.message.q_name,
-    c.SetAside: lambda change: change.message.q_name,
-    c.LockMessage: lambda change: change.q_name,
-    c.UnlockMessage: lambda change: change.q_name,
-    c.NoteTriggered: lambda change: change.q_name,
-    c.SetDefinition: lambda change: change.definition.name,
-    c.DropDefinition: lambda change: change.name,
-}
-"""Of what is written to a queue, the queue it is written to."""
-
-
-def _q_name(change: c.AnyChange) -> str:
-    """The queue that a change is written to; empty for what is written to none."""
-    find = _Q_NAME.get(type(change))
-    return find(change) if find is not None else ""

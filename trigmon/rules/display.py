@@ -8,14 +8,20 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import Display, DisplayHandles, Ping, Status
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Done, Listing, Values
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, World
+from trigmon.rules.model.facts import Facts, World
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.objects.inquire_set import shown
 from trigmon.rules.reservations.reserve import rows as reserved_rows
 from trigmon.rules.runs.pause import paused
@@ -98,7 +104,7 @@ def _input(handle: HandleFacts) -> str:
 
 
 def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The queue manager at a glance; the manager adds what only it knows."""
+    """The queue manager at a glance; :func:`complete_status` adds what only its process knows."""
     world = _world(facts)
     values: dict[str, Any] = {
         **shown(ObjectType.QMGR, facts.q_mgr),
@@ -120,6 +126,12 @@ def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids
         "initiation_queues": _initiation_queues(world),
     }
     return Decision(Values(values=values))
+
+
+def complete_status(call: Status, reply: Values, manager: ManagerState) -> Values:
+    """Adds what only the queue manager's process knows."""
+    more = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets, "warnings": manager.warnings}
+    return replace(reply, values={**reply.values, **more})
 
 
 def _initiation_queues(world: World) -> list[dict[str, Any]]:

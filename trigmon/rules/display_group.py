@@ -7,8 +7,9 @@ from typing import Any
 from trigmon.mq.calls import DisplayGroup
 from trigmon.mq.replies import Values
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Found
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_members import Holding, Member
+from trigmon.rules.model.stored_messages import Found
 
 
 def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -11,8 +11,10 @@ from trigmon.mq.errors import PriorityError
 from trigmon.mq.replies import Explained
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Found, Selection
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.reservations.reserve import rows as reservation_rows
 from trigmon.rules.runs.pause import pauses_of, rows
 from trigmon.rules.triggers.sharing import in_group
@@ -30,6 +32,14 @@ def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
     definition = facts.queue.definition
     oldest_from = definition.trigger_msg_priority if definition.max_wait_s else None
     return Selection(definition.name, now, counts_expired=MOST_EXPIRED, oldest_from=oldest_from)
+
+
+def complete_explain(call: Explain, reply: Explained, manager: ManagerState) -> Explained:
+    """Adds the last verdicts of the queue, where they are asked for."""
+    if not call.why_not:
+        return reply
+    values = {**reply.values, "started_ms": manager.started_ms}
+    return replace(reply, values=values, last=manager.last_verdicts(reply.q_name))
 
 
 def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

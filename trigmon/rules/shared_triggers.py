@@ -17,11 +17,15 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
 from trigmon.mq.enums import TriggerType
 from trigmon.rules.messages.put import put_situation
-from trigmon.rules.model.changes import AnyChange, NoteJudged, StampTrigger
+from trigmon.rules.model.changes import AnyChange, StampTrigger
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Heed, Heeded, JudgeShared, TakeCopy
-from trigmon.rules.model.facts import Facts, Found, Neighbour, QueueFacts, Shared
+from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.group_changes import NoteJudged
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.objects.alter import situations
 from trigmon.rules.triggers.effects import Effects, trigger
 from trigmon.rules.triggers.sharing import criteria, in_force
@@ -88,13 +92,13 @@ def _fired(due: Iterable[Sequence[Situation]], facts: Facts, ids: Ids) -> Decisi
             name = situation.initiation.definition.name if situation.initiation is not None else ""
             effect = trigger(situation, facts.q_mgr.name, ids, placed=placed[name])
             effects.append(effect)
-            if effect.told:
+            if effect.events:
                 fired = situation.happened
                 placed[name] += 1 - len(effect.errands)
     return Decision(
         changes=[change for effect in effects for change in effect.changes],
         errands=[errand for effect in effects for errand in effect.errands],
-        told=tuple(told for effect in effects for told in effect.told),
+        events=tuple(told for effect in effects for told in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 

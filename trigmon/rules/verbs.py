@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trigmon.mq import calls
+from trigmon.mq.replies import Reply
 from trigmon.mq.run import read_run
 from trigmon.rules.dead_letters.backout_requeue import (
     decide_get,
@@ -28,13 +29,14 @@ from trigmon.rules.dead_letters.manage import (
 from trigmon.rules.dead_letters.reject import decide_put_off, decide_reject, look_for_reject
 from trigmon.rules.dead_letters.undelivered import decide_report, decide_undelivered
 from trigmon.rules.display import (
+    complete_status,
     decide_display,
     decide_display_handles,
     decide_ping,
     decide_status,
 )
 from trigmon.rules.display_group import decide_display_group
-from trigmon.rules.explain import decide_explain, look_for_explain
+from trigmon.rules.explain import complete_explain, decide_explain, look_for_explain
 from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
 from trigmon.rules.messages.get import look_for_get, look_for_get_many
 from trigmon.rules.messages.put import decide_deliver, decide_put, decide_put_many
@@ -72,8 +74,10 @@ from trigmon.rules.model.errands import (
     Tend,
     Undelivered,
 )
-from trigmon.rules.model.facts import Facts, Found, Selection, Wants
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.objects.close import (
     decide_close,
     decide_disconnect,
@@ -117,6 +121,7 @@ from trigmon.rules.runs.pause import decide_pause, decide_pauses, decide_resume,
 from trigmon.rules.runs.program_tracking import decide_attend
 from trigmon.rules.runs.run_ledger import (
     checked_where,
+    complete_controls,
     decide_cancel_run,
     decide_change_run,
     decide_controls,
@@ -125,27 +130,33 @@ from trigmon.rules.runs.run_ledger import (
     decide_record_runs,
     decide_retry_run,
     decide_runs,
+    fired_by,
     runs_limit,
 )
 from trigmon.rules.shared_triggers import decide_heed, decide_heeded, decide_judge_shared
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Facts, int], Selection | None]
+Complete = Callable[[Any, Any, ManagerState], Reply]
+"""Adds to a reply what only the queue manager's process knows."""
 
 
 class Verb(msgspec.Struct, frozen=True):
-    """How one kind of call is answered. ``is_wide``: it asks for more than a message's neighbourhood.
-
-    ``is_administrative``: for administrators only; ``is_monitors``: for them and for trigger monitors, who run programs
-    by what the ledger says.
-    """
+    """How one kind of call is answered. A call that the manager treats otherwise than others says so here."""
 
     wants: Callable[[Any, int], Wants]
     decide: Decide
     look_for: LookFor | None = None
-    is_wide: bool = False
-    is_administrative: bool = False
-    is_monitors: bool = False
+    complete: Complete | None = None
+    fired_by: Callable[[Wants], tuple[str, str]] | None = None  # the queue and the occasion whose last verdict it wants
+    put_unit: Callable[[Any], int] | None = None  # the unit of work that a refused put is noted in; 0 for none
+    is_wide: bool = False  # it asks for more than a message's neighbourhood
+    is_administrative: bool = False  # for administrators only
+    is_monitors: bool = False  # for them and for trigger monitors, which run programs by what the ledger says
+    needs_space: bool = False  # it adds messages that a client or the manager may leave off
+    can_wait: bool = False  # it has a wait: it is parked where its reply may wait
+    ends_wait: bool = False  # it ends the wait of its connection
+    hears_news: bool = False  # its connection's waiting get ends when an operator asks for something
 
 
 def _by_handle_or_name(call: Any, connection: int) -> Wants:
@@ -162,6 +173,10 @@ def _by_handle(call: Any, connection: int) -> Wants:
 
 def _by_q_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name)
+
+
+def _unit(call: calls.Put | calls.PutMany) -> int:
+    return call.unit
 
 
 def _nothing(call: Any, connection: int) -> Wants:
@@ -258,16 +273,16 @@ def _prune(call: Prune, connection: int) -> Wants:
 VERBS: dict[type[calls.Call], Verb] = {
     calls.Open: Verb(_open, decide_open, look_for_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
-    calls.Put: Verb(_put, decide_put),
-    calls.PutMany: Verb(_nothing, decide_put_many),
-    calls.Get: Verb(_by_handle, decide_get, look_for_get),
-    calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many),
+    calls.Put: Verb(_put, decide_put, put_unit=_unit, needs_space=True),
+    calls.PutMany: Verb(_nothing, decide_put_many, put_unit=_unit, needs_space=True),
+    calls.Get: Verb(_by_handle, decide_get, look_for_get, can_wait=True),
+    calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many, can_wait=True),
     calls.Inquire: Verb(_by_handle, decide_inquire, is_wide=True),
     calls.Set: Verb(_by_handle, decide_set, is_wide=True),
     calls.Commit: Verb(_nothing, decide_commit),
     calls.Backout: Verb(_nothing, decide_backout),
     calls.Disconnect: Verb(_nothing, decide_disconnect),
-    calls.LostConnection: Verb(_nothing, decide_lost_connection),
+    calls.LostConnection: Verb(_nothing, decide_lost_connection, ends_wait=True),
     calls.Outcome: Verb(_outcome, decide_outcome, is_wide=True),
     calls.Define: Verb(_definition, decide_define, is_wide=True, is_administrative=True),
     calls.Alter: Verb(_definition, decide_alter, is_wide=True, is_administrative=True),
@@ -287,20 +302,22 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
-    calls.Status: Verb(_everything, decide_status, is_wide=True),
-    calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, is_wide=True),
+    calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
+    calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
     calls.Ping: Verb(_nothing, decide_ping),
-    calls.RecordRun: Verb(_new_run, decide_record_run, is_wide=True, is_monitors=True),
+    calls.RecordRun: Verb(_new_run, decide_record_run, fired_by=fired_by, is_wide=True, is_monitors=True),
     calls.RecordRuns: Verb(_nothing, decide_record_runs, is_monitors=True),
     calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True, is_monitors=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
     calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
     calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
-    calls.Controls: Verb(_nothing, decide_controls, is_wide=True, is_monitors=True),
+    calls.Controls: Verb(
+        _nothing, decide_controls, complete=complete_controls, is_wide=True, is_monitors=True, hears_news=True
+    ),
     calls.Reserve: Verb(_by_handle, decide_reserve, look_for_reserve, is_wide=True),
     calls.ReadReserved: Verb(_reservation, decide_read_reserved, look_for_read_reserved, is_wide=True),
     calls.Settle: Verb(_reservation, decide_settle, is_wide=True),
@@ -313,7 +330,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Seal: Verb(_reservation, decide_seal),
     Sweep: Verb(_reservation, decide_sweep, look_for_sweep),
     LetGo: Verb(_reservation, decide_let_go),
-    Deliver: Verb(_by_q_name, decide_deliver),
+    Deliver: Verb(_by_q_name, decide_deliver, needs_space=True),
     Report: Verb(_report, decide_report),
     Undelivered: Verb(_dead_letter, decide_undelivered),
     LookThrough: Verb(_everything, decide_look_through, is_wide=True),

@@ -1,4 +1,4 @@
-"""What the queue manager tells, as log lines."""
+"""What the queue manager tells, as log lines: a sentence, the event's stable name (``event_name``) and its fields."""
 
 from __future__ import annotations
 
@@ -6,95 +6,132 @@ from collections.abc import Callable
 from typing import Any
 
 from trigmon.log import Seldom
-from trigmon.mq.calls import Call
-from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.errors import MQError, NotAuthorized
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr import events
+from trigmon.qmgr.events import Event, Telling
 from trigmon.qmgr.sessions import Session
-from trigmon.rules.model.decision import Aside, Asked, NotAside, QueueHeld
-from trigmon.rules.model.verdict import Verdict
+from trigmon.rules.model import events as decided
 
 
 class Logged(Telling):
-    """Logs what an operator asks about afterwards. ``on_failed`` hears of sessions that met a bug."""
+    """Logs what an operator asks about afterwards. ``on_failed`` is called with sessions that met a bug."""
 
     def __init__(self, log: Any, on_failed: Callable[[Session], None]) -> None:
-        self._log = log
-        self._seldom = Seldom(log, times=10)
-        self._hourglass = Seldom(log, interval_s=60)
-        self._on_failed = on_failed
+        self.log = log
+        self.ten_a_second = Seldom(log, times=10)
+        self.once_a_minute = Seldom(log, interval_s=60)
+        self.on_failed = on_failed
 
-    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
-        """The monitor can get it from now on."""
-        self._log.debug("trigger message available", q_name=message.q_name, initiation_q=initiation_q)
+    def tell(self, event: Event) -> None:
+        """Writes the event's line."""
+        _LINES[type(event)](self, event)
 
-    def trigger_written(self, q_name: str, verdict: Verdict) -> None:
-        """On a busy queue of type EVERY that is a line a message, so it is for those who look closely."""
-        self._log.debug("trigger message written", q_name=q_name, occasion=str(verdict.occasion))
 
-    def trigger_dropped(self, q_name: str, why: str) -> None:
-        """Somebody's program is not going to be started."""
-        self._seldom.warning("trigger message dropped", q_name=q_name, why=why)
+def _trigger_message_available(to: Logged, event: events.TriggerMessageAvailable) -> None:
+    """The monitor can get it from now on."""
+    q_name = event.message.q_name
+    to.log.debug("trigger message available", event_name=event.name, q_name=q_name, initiation_q=event.initiation_q)
 
-    def message_lost(self, q_name: str, why: str) -> None:
-        """Somebody will not hear of what became of a message."""
-        self._seldom.warning("message dropped", q_name=q_name, why=why)
 
-    def message_put_aside(self, told: Aside) -> None:
-        """Each one: somebody's work was not done, and here is where it lies now."""
-        self._log.warning(
-            "a poison message was put aside" if told.to_q_name else "a poison message was discarded, as it asked to be",
-            q_name=told.q_name,
-            to_q_name=told.to_q_name,
-            msg_id=told.msg_id.hex(),
-            backout_count=told.backout_count,
-            **({"why": told.why} if told.why else {}),
-        )
+def _trigger_fired(to: Logged, event: decided.TriggerFired) -> None:
+    """On a busy queue of type EVERY that is a line a message, so it is for those who look closely."""
+    occasion = str(event.verdict.occasion)
+    to.log.debug("trigger message written", event_name=event.name, q_name=event.q_name, occasion=occasion)
 
-    def message_not_put_aside(self, told: NotAside) -> None:
-        """It comes round with every get, so once a minute is enough."""
-        self._hourglass.warning(
-            "a poison message has nowhere to go and is handed out again",
-            q_name=told.q_name,
-            msg_id=told.msg_id.hex(),
-            backout_count=told.backout_count,
-            why=told.why,
-        )
 
-    def asked(self, told: Asked) -> None:
-        """Who looks later why nothing was started finds it here."""
-        self._log.info(told.event, **told.about)
+def _trigger_message_dropped(to: Logged, event: decided.TriggerMessageDropped) -> None:
+    """Somebody's program is not going to be started."""
+    to.ten_a_second.warning("trigger message dropped", event_name=event.name, q_name=event.q_name, why=event.why)
 
-    def queue_held(self, told: QueueHeld) -> None:
-        """Nothing is started for it until somebody has looked."""
-        self._log.warning("queue held: does not drain", q_name=told.q_name, why=told.why)
 
-    def message_damaged(self, q_name: str, number: int) -> None:
-        """The disk or the file was damaged: a message is lost to programs, and its row kept."""
-        self._log.error("a damaged message was set aside", q_name=q_name, row=number)
+def _message_dropped(to: Logged, event: decided.MessageDropped) -> None:
+    """Somebody will not hear of what became of a message."""
+    to.ten_a_second.warning("message dropped", event_name=event.name, q_name=event.q_name, why=event.why)
 
-    def not_heeded(self, why: MQError | None) -> None:
-        """Programs that other members' messages should start are not started meanwhile."""
-        if why is None:
-            self._log.info("what other members did is heeded again")
-        else:
-            self._log.warning("what other members did cannot be heeded yet, so triggers wait", why=str(why))
 
-    def refused(self, session: Session, call: Call, error: MQError) -> None:
-        """Every denial is logged; up to ten a second."""
-        if isinstance(error, NotAuthorized):
-            who = session.identity
-            self._seldom.warning(
-                "not authorized",
-                call=type(call).__name__,
-                about=error.about,
-                user=who.user or "nobody (TCP)",
-                uid=who.uid,
-                pid=who.pid,
-                application=who.application,
-            )
+def _poison_moved(to: Logged, event: decided.PoisonMoved) -> None:
+    """Each one: somebody's work was not done, and here is where it lies now."""
+    moved, discarded = "a poison message was put aside", "a poison message was discarded, as it asked to be"
+    to.log.warning(
+        moved if event.to_q_name else discarded,
+        event_name=event.name,
+        q_name=event.q_name,
+        to_q_name=event.to_q_name,
+        msg_id=event.msg_id.hex(),
+        backout_count=event.backout_count,
+        **({"why": event.why} if event.why else {}),
+    )
 
-    def failed(self, session: Session, call: Call, error: BaseException) -> None:
-        """A bug: its traceback, and no word of what the call held."""
-        self._log.error("a call failed by a bug", call=type(call).__name__, exc_info=error)
-        self._on_failed(session)
+
+def _poison_kept(to: Logged, event: decided.PoisonKept) -> None:
+    """It comes round with every get, so once a minute is enough."""
+    to.once_a_minute.warning(
+        "a poison message has nowhere to go and is handed out again",
+        event_name=event.name,
+        q_name=event.q_name,
+        msg_id=event.msg_id.hex(),
+        backout_count=event.backout_count,
+        why=event.why,
+    )
+
+
+def _operator_asked(to: Logged, event: decided.OperatorAsked) -> None:
+    """Why nothing was started is looked for here."""
+    to.log.info(event.event, event_name=event.name, **event.about)
+
+
+def _queue_held(to: Logged, event: decided.QueueHeld) -> None:
+    """Nothing is started for it until somebody has looked."""
+    to.log.warning("queue held: does not drain", event_name=event.name, q_name=event.q_name, why=event.why)
+
+
+def _message_damaged(to: Logged, event: events.MessageDamaged) -> None:
+    """The disk or the file was damaged: a message is lost to programs, and its row kept."""
+    to.log.error("a damaged message was set aside", event_name=event.name, q_name=event.q_name, row=event.number)
+
+
+def _shared_queues_unjudged(to: Logged, event: events.SharedQueuesUnjudged) -> None:
+    """Programs that other members' messages should start are not started meanwhile."""
+    sentence = "what other members did cannot be heeded yet, so triggers wait"
+    to.log.warning(sentence, event_name=event.name, why=str(event.why))
+
+
+def _shared_queues_judged(to: Logged, event: events.SharedQueuesJudged) -> None:
+    to.log.info("what other members did is heeded again", event_name=event.name)
+
+
+def _not_authorized(to: Logged, event: events.NotAuthorizedCall) -> None:
+    """Every denial is logged; up to ten a second."""
+    identity = event.session.identity
+    to.ten_a_second.warning(
+        "not authorized",
+        event_name=event.name,
+        call=type(event.call).__name__,
+        about=event.error.about,
+        user=identity.user or "nobody (TCP)",
+        uid=identity.uid,
+        pid=identity.pid,
+        application=identity.application,
+    )
+
+
+def _call_failed(to: Logged, event: events.CallFailed) -> None:
+    """A bug: its traceback, and no word of what the call held."""
+    to.log.error("a call failed by a bug", event_name=event.name, call=type(event.call).__name__, exc_info=event.error)
+    to.on_failed(event.session)
+
+
+_LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
+    events.TriggerMessageAvailable: _trigger_message_available,
+    decided.TriggerFired: _trigger_fired,
+    decided.TriggerMessageDropped: _trigger_message_dropped,
+    decided.MessageDropped: _message_dropped,
+    decided.PoisonMoved: _poison_moved,
+    decided.PoisonKept: _poison_kept,
+    decided.OperatorAsked: _operator_asked,
+    decided.QueueHeld: _queue_held,
+    events.MessageDamaged: _message_damaged,
+    events.SharedQueuesUnjudged: _shared_queues_unjudged,
+    events.SharedQueuesJudged: _shared_queues_judged,
+    events.NotAuthorizedCall: _not_authorized,
+    events.CallFailed: _call_failed,
+}

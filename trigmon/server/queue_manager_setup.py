@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from trigmon.notify import ServiceManager
 from trigmon.qmgr.clock import SystemClock
-from trigmon.qmgr.manager import QueueManager, Retention
+from trigmon.qmgr.housekeeping import Retention
+from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.two_stores import TwoStores
 from trigmon.server.disk import NARROW, DiskReserve
 from trigmon.server.event_log import Logged

@@ -13,7 +13,7 @@ from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.facts import SLICE
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.server.exit_status import MISCONFIGURED, STORE_BROKEN, CannotStart
 from trigmon.server.peer_identity import user_name
 

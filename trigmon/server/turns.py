@@ -262,7 +262,7 @@ class Turns:
         was_busy = self.performed != self._performed_before.get(job.name, 0)
         self._performed_before[job.name] = self.performed
         if not (job.can_rest and was_busy):
-            self._chore(job.name, partial(self._timed, partial(job.work, self._manager)), self._worked)
+            self._chore(job.name, partial(self._timed, partial(job.work, self._manager.housekeeping)), self._worked)
 
     def _timed(self, work: Callable[[], list[Answer]]) -> Performed:
         """Performs work that no call asked for."""
@@ -302,13 +302,13 @@ class Turns:
 
     def go_on_scanning(self) -> None:
         """Lets a look for expired messages go on, a slice between two turns, until it is over."""
-        if self._manager.is_scanning and not self._is_scanning and not self._is_over:
+        if self._manager.housekeeping.is_scanning and not self._is_scanning and not self._is_over:
             self._is_scanning = True
             self._loop.call_soon(self._scan)
 
     def _scan(self) -> None:
         if not self._is_over:
-            self._worker.do(partial(self._timed, self._manager.scan), self._scanned)
+            self._worker.do(partial(self._timed, self._manager.housekeeping.scan), self._scanned)
 
     def _scanned(self, done: Performed) -> None:
         self._is_scanning = False

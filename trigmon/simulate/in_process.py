@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import msgspec
 
 from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany
-from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import Telling
+from trigmon.qmgr.events import Event, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.timed_work import due, next_ring
@@ -32,9 +31,10 @@ class _Listener(Telling):
     def __init__(self) -> None:
         self.heard: list[Available] = []
 
-    def trigger_available(self, q_mgr_name: str, initiation_q: str, message: TriggerMessage) -> None:
-        """One more."""
-        self.heard.append(Available(q_mgr_name, initiation_q, message))
+    def tell(self, event: Event) -> None:
+        """Adds a trigger message that became available."""
+        if isinstance(event, TriggerMessageAvailable):
+            self.heard.append(Available(event.q_mgr_name, event.initiation_q, event.message))
 
 
 class _QueueManager:
@@ -70,7 +70,7 @@ class _QueueManager:
     def next_moment(self) -> int | None:
         """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
         moments = [self.manager.next_deadline_ms()]
-        if self.manager.watches_the_clock:
+        if self.manager.housekeeping.watches_the_clock:
             moments.append(next_ring(self._run_at, self._clock.now()))
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -79,14 +79,14 @@ class _QueueManager:
         answers: list[Answer] = []
         for job in due(self._run_at, moment):
             self._run_at[job.name] = moment
-            answers += job.work(self.manager)
+            answers += job.work(self.manager.housekeeping)
         return [*answers, *self.scan(), *self.manager.turn([])]
 
     def scan(self) -> list[Answer]:
         """Lets a look for expired messages come to its end: between two steps there is time for it."""
         answers: list[Answer] = []
-        while self.manager.is_scanning:
-            answers += self.manager.scan()
+        while self.manager.housekeeping.is_scanning:
+            answers += self.manager.housekeeping.scan()
         return answers
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.enums import DefinitionType, UnitOutcome
+from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.display import outcome_of
-from trigmon.rules.model import changes as c
-from trigmon.rules.model.changes import AnyChange
-from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Facts, Line, Moved, Serving, Wants
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Line, Serving
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import NotEntered
 
@@ -26,6 +26,8 @@ KEPT_RESERVATIONS = 8
 
 class BaseStore(ABC):
     """The half of a store that is the same for all: facts from what stands, changes followed by what stands."""
+
+    is_in_group = False
 
     def __init__(self) -> None:
         self.standing = Standing("")
@@ -115,63 +117,3 @@ class BaseStore(ABC):
     @abstractmethod
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         """The first slice of the runs that ended before this or are, by their end, too many; the oldest first."""
-
-
-def can_wait(change: AnyChange) -> bool:
-    """Whether a crash of the process undoes this change by itself: then it need not be written before it is answered.
-
-    A unit's puts are backed out, volatile messages go, and so do temporary queues; that a unit is committed which the
-    group's store has decided is told again at the next start. A get's mark may not wait: it raises the backout count.
-    Nor do the rows of a reservation wait, which are many: one slice a commit, without a sync. Nor does the outcome of a
-    unit in which nothing was done: it is on record before it is answered.
-    """
-    if isinstance(change, c.AddMessage):
-        return bool(change.unit_id) or not change.is_persistent
-    if isinstance(change, c.TakeMessage | c.CarryOver | c.RemoveMessage):
-        return not change.message.is_persistent
-    if isinstance(change, c.SetReservation):
-        return not (change.is_stored and change.must_last)
-    if isinstance(change, c.WriteRun):
-        return change.can_wait
-    if isinstance(change, c.EndUnit):
-        return change.is_decided
-    return isinstance(change, _STANDS_ONLY) or is_of_temporary_queue(change)
-
-
-def is_of_temporary_queue(change: AnyChange) -> bool:
-    """Whether it makes, changes or deletes a temporary dynamic queue, which no restart brings back."""
-    if isinstance(change, c.SetDefinition):
-        definition = change.definition
-        return isinstance(definition, LocalQueue) and definition.definition_type is _TEMPORARY
-    return isinstance(change, c.DropDefinition | c.DeleteLogically) and change.is_temporary
-
-
-_STANDS_ONLY = (
-    *(c.BeginUnit, c.NoteRefused, c.OpenHandle, c.CloseHandle, c.SaveContext),
-    *(c.MoveCursor, c.SetPlace, c.LockMessage, c.UnlockMessage),
-    *(c.StampTrigger, c.NoteTriggered, c.NoteJudged, c.Connect, c.DropConnection),
-    # What a program has done is written with what it did: its commits are.
-    c.Serve,
-)
-_ALWAYS = (c.SetAside, c.SetDefinition, c.DropDefinition, c.DeleteLogically, c.SetPause, c.DropPause)
-_TEMPORARY = DefinitionType.TEMPORARY_DYNAMIC
-
-
-def must_last(changes: Sequence[AnyChange]) -> bool:
-    """Whether any of these must survive a power cut once answered. A unit of work in flight need not."""
-    for change in changes:
-        if isinstance(change, c.AddMessage):
-            if change.is_persistent and not change.unit_id:
-                return True
-        elif isinstance(change, c.RemoveMessage):
-            if change.message.is_persistent:
-                return True
-        elif isinstance(change, c.EndUnit):
-            if change.unit.is_durable and not change.is_decided:
-                return True
-        elif isinstance(change, c.WriteRun | c.SetReservation):
-            if not can_wait(change):
-                return True
-        elif isinstance(change, _ALWAYS) and not is_of_temporary_queue(change):
-            return True
-    return False

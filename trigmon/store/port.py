@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trigmon.rules.model.changes import AnyChange
-from trigmon.rules.model.facts import Facts, Found, Moved, Selection, Wants
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.shared_view import Moved
+from trigmon.rules.model.stored_messages import Found, Selection
 
 
 class StoreBroken(Exception):
@@ -82,6 +84,10 @@ class Store(Protocol):
 
         ``must``: also where nothing else is written.
         """
+
+    @property
+    def is_in_group(self) -> bool:
+        """Whether the queue manager is a member of a group; otherwise :meth:`changed` need not be asked."""
 
     def begin(self) -> None:
         """A turn begins."""

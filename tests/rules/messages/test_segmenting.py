@@ -13,7 +13,9 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import MsgFlag, OpenOption, TriggerType
 from trigmon.mq.errors import MsgTooBigForQ
 from trigmon.rules.messages.segmentation import MOST_SEGMENTS, piece_length, segments
-from trigmon.rules.model.facts import ConnectionFacts, Facts, QueueFacts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.conditions import condition_03_depth_was_just_below
 from trigmon.rules.triggers.table import judge

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Explain
 from trigmon.mq.enums import QsgDisp, TriggerControl, TriggerType
-from trigmon.rules.model.facts import NO_DEPTH, QueueFacts, Reader, Shared
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_queue import SharedQueue, came, counts_of, has_fired, left, lies
+from trigmon.rules.model.shared_view import NO_DEPTH, Reader, Shared
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.sharing import HERE, criteria, in_force, in_group
 from trigmon.simulate.in_process import InProcess

@@ -29,12 +29,16 @@ from trigmon.rules.messages.get import decide_get as decide_one
 from trigmon.rules.messages.get_options import BROWSES
 from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
 from trigmon.rules.messages.reports import exception_report, expiration_reports
-from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetPlace, met_on_the_way
-from trigmon.rules.model.decision import Aside, Decision, Ids, NotAside
+from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, HandOut, PutAside, PutPart
-from trigmon.rules.model.facts import Facts, Found, QueueFacts, Selection, StoredMessage
+from trigmon.rules.model.events import PoisonKept, PoisonMoved
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import Side
+from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 
 _DISCARD = ReportOption.DISCARD_MSG.value
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED
@@ -102,7 +106,7 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
         # Not a failure of the get, whose caller did not ask for this.
         return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
     told = _kept(call.messages[0], call.why, why)
-    return Decision(errands=[HandOut(get=call.get, number=call.messages[0].number)], told=(told,), gather=_first)
+    return Decision(errands=[HandOut(get=call.get, number=call.messages[0].number)], events=(told,), gather=_first)
 
 
 def decide_put_part(call: PutPart, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -111,7 +115,7 @@ def decide_put_part(call: PutPart, facts: Facts, found: Found | None, now: int, 
     if isinstance(done, Decision):
         return done
     before = call.message.descriptor
-    return Decision(told=(NotAside(call.message.q_name, before.msg_id, before.backout_count, done),))
+    return Decision(events=(PoisonKept(call.message.q_name, before.msg_id, before.backout_count, done),))
 
 
 def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection | None:
@@ -266,10 +270,10 @@ def _no_room(count: int, facts: Facts) -> str:
 
 def _told(decision: Decision, to_q_name: str, message: StoredMessage, why: str) -> Decision:
     before = message.descriptor
-    told = Aside(message.q_name, to_q_name, before.msg_id, before.backout_count, why)
-    return replace(decision, told=(told, *decision.told))
+    told = PoisonMoved(message.q_name, to_q_name, before.msg_id, before.backout_count, why)
+    return replace(decision, events=(told, *decision.events))
 
 
-def _kept(message: StoredMessage, before: str, why: str) -> NotAside:
+def _kept(message: StoredMessage, before: str, why: str) -> PoisonKept:
     hindered = "; ".join(part for part in (before, f"the dead-letter queue: {why}") if part)
-    return NotAside(message.q_name, message.descriptor.msg_id, message.descriptor.backout_count, hindered)
+    return PoisonKept(message.q_name, message.descriptor.msg_id, message.descriptor.backout_count, hindered)

@@ -24,11 +24,13 @@ from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, h
 from trigmon.rules.messages.reports import exception_report
 from trigmon.rules.model.access import check_may_end
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
-from trigmon.rules.model.decision import Aside, Decision, Ids
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import PutOff
-from trigmon.rules.model.facts import Facts, Found, Selection, StoredMessage
+from trigmon.rules.model.events import PoisonMoved
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.reservation import Due, ended
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.reservations.reserve import check_stretches, named, open_one
 
 LONGEST_TEXT = 1024
@@ -79,8 +81,8 @@ def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, id
             hindered = str(error)
             continue
         before = message.descriptor
-        told = Aside(message.q_name, call.to_q_name, before.msg_id, before.backout_count, call.why)
-        return replace(done, changes=_leaving(call, facts, done.changes, now), told=(told, *done.told))
+        told = PoisonMoved(message.q_name, call.to_q_name, before.msg_id, before.backout_count, call.why)
+        return replace(done, changes=_leaving(call, facts, done.changes, now), events=(told, *done.events))
     return _other_way(call, hindered)
 
 

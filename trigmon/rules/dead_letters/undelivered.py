@@ -14,10 +14,12 @@ from trigmon.mq.errors import MQError, SyncpointLimitReached
 from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, header, why_not
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
-from trigmon.rules.model.decision import Decision, Ids, Lost
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, Report, Undelivered
-from trigmon.rules.model.facts import Facts, Found
+from trigmon.rules.model.events import MessageDropped
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.stored_messages import Found
 
 
 def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -54,7 +56,7 @@ def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now
     original = report.descriptor
     refused = f"{report.q_name} refused it (reason {call.reason})"
     if original.report & ReportOption.DISCARD_MSG:
-        return Decision(told=(Lost(report.q_name, f"{refused}, and it asks to be discarded then"),))
+        return Decision(events=(MessageDropped(report.q_name, f"{refused}, and it asks to be discarded then"),))
     data = header(call.reason, report.q_name, original, facts.q_mgr.name, now, report.q_mgr_name) + report.data
     hindered = why_not(facts, len(data))
     if not hindered:
@@ -71,4 +73,4 @@ def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now
             raise
         except MQError as error:
             hindered = str(error)
-    return Decision(told=(Lost(report.q_name, f"{refused} and the dead-letter queue: {hindered}"),))
+    return Decision(events=(MessageDropped(report.q_name, f"{refused} and the dead-letter queue: {hindered}"),))

@@ -15,9 +15,12 @@ from trigmon.mq.errors import HobjError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import WasGot
 from trigmon.rules.messages.get_options import BROWSES, LOCK
-from trigmon.rules.model.changes import AnyChange, LockMessage, UnlockMessage
+from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.facts import Facts, HandleFacts, StoredMessage
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handle_changes import LockMessage, UnlockMessage
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.stored_messages import StoredMessage
 
 _NOTHING = MessageDescriptor()
 

@@ -30,8 +30,10 @@ from trigmon.mq.errors import (
     NotOpenForSetIdent,
     OptionsError,
 )
-from trigmon.rules.model.changes import AnyChange, SaveContext
-from trigmon.rules.model.facts import Facts, HandleFacts
+from trigmon.rules.model.changes import AnyChange
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handle_changes import SaveContext
+from trigmon.rules.model.handles import HandleFacts
 
 IDENTITY = ("user_identifier", "accounting_token", "appl_identity_data")
 ORIGIN = ("put_appl_type", "put_appl_name", "put_ms", "appl_origin_data")

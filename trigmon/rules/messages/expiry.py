@@ -17,9 +17,12 @@ from trigmon.mq.names import matches
 from trigmon.mq.replies import Counted
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import met_on_the_way
-from trigmon.rules.model.decision import Decision, Ids, ToScan
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Expire, LookThrough
-from trigmon.rules.model.facts import Facts, Found, QueueFacts, Selection
+from trigmon.rules.model.events import ScanDue
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.stored_messages import Found, Selection
 
 
 def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> MessageDescriptor:
@@ -47,7 +50,7 @@ def decide_look_through(call: LookThrough, facts: Facts, found: Found | None, no
 
 def _to_scan(names: Iterable[str]) -> Decision:
     chosen = tuple(sorted(names))
-    return Decision(Counted(count=len(chosen)), told=(ToScan(chosen),))
+    return Decision(Counted(count=len(chosen)), events=(ScanDue(chosen),))
 
 
 def look_for_expire(call: Expire, facts: Facts, now: int) -> Selection | None:

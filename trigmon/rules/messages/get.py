@@ -25,7 +25,7 @@ from trigmon.mq.errors import (
     WaitIntervalError,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
+from trigmon.mq.replies import Refused, WasGot, WereGot
 from trigmon.mq.transmission_header import aged
 from trigmon.rules.messages.browse_lock import after_browse, after_nothing, decide_unlock
 from trigmon.rules.messages.context import saved, shown
@@ -52,10 +52,13 @@ from trigmon.rules.messages.logical_get import (
 from trigmon.rules.messages.reports import delivery_report, expiration_reports
 from trigmon.rules.messages.skip_backout import marked_by
 from trigmon.rules.messages.units_of_work import SYNCPOINT, check_limit, joined_unit
-from trigmon.rules.model.changes import AnyChange, MoveCursor, RemoveMessage, TakeMessage, met_on_the_way
+from trigmon.rules.model.changes import AnyChange, RemoveMessage, TakeMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Cursor, Facts, Found, HandleFacts, Marked, Selection, StoredMessage
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handle_changes import MoveCursor
+from trigmon.rules.model.handles import HandleFacts, Marked
 from trigmon.rules.model.resolve_name import check_alive
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
 
 MOST_MESSAGES = 4096
 MOST_BYTES = 4 << 20
@@ -71,14 +74,8 @@ _TAKE_HERE = GetOption.MSG_UNDER_CURSOR.value
 _HERE = _BROWSE_HERE | _TAKE_HERE
 _PLACES = BROWSES | _TAKE_HERE
 _ACCEPT = GetOption.ACCEPT_TRUNCATED_MSG.value
-_WAIT = GetOption.WAIT.value
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _BROWSE = OpenOption.BROWSE.value
-
-
-def wait_of(call: Get | GetMany) -> int:
-    """How long this call may wait: milliseconds, 0 for not at all, -1 for ever."""
-    return call.wait_interval_ms if call.options & _WAIT else 0
 
 
 def look_for_get(call: Get, facts: Facts, now: int) -> Selection | None:
@@ -190,11 +187,6 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     changes += moves
     told = [given(message, now, -1, False) for message in messages]
     return Decision(WereGot(messages=told, warning=warning), changes, reports)
-
-
-def may_wait(reply: Reply) -> bool:
-    """Whether this is the answer that a waiting get does not give yet."""
-    return isinstance(reply, Refused) and reply.reason == Reason.NO_MSG_AVAILABLE
 
 
 def _checked(call: Get | GetMany, facts: Facts) -> HandleFacts:

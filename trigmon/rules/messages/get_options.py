@@ -9,7 +9,8 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import OptionsError
 from trigmon.rules.messages.skip_backout import check_mark
 from trigmon.rules.messages.units_of_work import NO_SYNCPOINT, SYNCPOINT, check_unit
-from trigmon.rules.model.facts import Facts, StoredMessage
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.stored_messages import StoredMessage
 
 IF_PERSISTENT = GetOption.SYNCPOINT_IF_PERSISTENT.value
 MARK = GetOption.MARK_SKIP_BACKOUT.value

@@ -31,10 +31,13 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.reasons import Reason
 from trigmon.rules.messages.get_options import BROWSES, COMPLETE
-from trigmon.rules.model.changes import AnyChange, SetPlace
-from trigmon.rules.model.facts import Cursor, Facts, HandleFacts, Selection, StoredMessage
+from trigmon.rules.model.changes import AnyChange
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_completeness import START, Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT, Place, Side, place_of
+from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.stored_messages import Cursor, Selection, StoredMessage
 
 LOGICAL = GetOption.LOGICAL_ORDER.value
 _ALL_MSGS = GetOption.ALL_MSGS_AVAILABLE.value

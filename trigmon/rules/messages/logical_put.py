@@ -28,10 +28,11 @@ from trigmon.mq.errors import (
     OriginalLengthError,
     SegmentLengthZero,
 )
-from trigmon.rules.model.changes import AnyChange, SetPlace
+from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.decision import Ids
-from trigmon.rules.model.facts import HandleFacts
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT, Place, Side, place_of
+from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.handles import HandleFacts
 
 LOGICAL_ORDER = PutOption.LOGICAL_ORDER.value
 LARGEST = 999_999_999

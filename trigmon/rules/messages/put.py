@@ -60,9 +60,12 @@ from trigmon.rules.messages.units_of_work import check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import DONE, Decision, Ids
 from trigmon.rules.model.errands import Deliver
-from trigmon.rules.model.facts import Facts, Found, QueueFacts, Route
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handles import Route
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, check_alive
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
 
 MOST_BODIES = 4096
@@ -324,4 +327,4 @@ def _placed(
     if unit_id:
         check_limit(facts, 1 + effects.in_unit)
     changes = [*(begins or ()), added, *rest, *effects.changes]
-    return Decision(reply, changes, effects.errands, effects.told, judged=effects.judged)
+    return Decision(reply, changes, effects.errands, effects.events, judged=effects.judged)

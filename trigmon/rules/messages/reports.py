@@ -31,7 +31,9 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission_header import XQH_LENGTH, ids_in_xqh
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.errands import Report
-from trigmon.rules.model.facts import Facts, QueueFacts, StoredMessage
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.stored_messages import StoredMessage
 
 FIRST_BYTES = 100
 """What WITH_DATA sends of the application's data, behind MQ's own headers."""

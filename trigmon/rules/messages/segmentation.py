@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import MsgFlag, Persistence, Usage
 from trigmon.mq.errors import MsgTooBigForQ, UowNotAvailable
-from trigmon.rules.model.facts import Facts, QueueFacts
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT
+from trigmon.rules.model.queue_facts import QueueFacts
 
 MULTIPLE = 16
 """Of so many bytes every segment but the last has a multiple."""

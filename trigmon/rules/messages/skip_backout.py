@@ -13,10 +13,13 @@ from msgspec.structs import replace
 
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import OptionsError, SecondMarkNotAllowed
-from trigmon.rules.model.changes import AnyChange, BeginUnit, CarryOver, SetPlace
+from trigmon.rules.model.changes import AnyChange, BeginUnit, CarryOver
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Marked, StoredMessage, UnitFacts
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import Side
+from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.handles import Marked, UnitFacts
+from trigmon.rules.model.stored_messages import StoredMessage
 
 LARGEST_UNIT = 2**63 - 1
 _SYNCPOINT = GetOption.SYNCPOINT.value

@@ -15,7 +15,9 @@ from trigmon.mq.enums import ApplType, DefinitionType, MsgFlag, Persistence, Usa
 from trigmon.mq.errors import PersistentNotAllowed
 from trigmon.mq.transmission_header import MDE_LENGTH, XQH_LENGTH, check_xqh, has_extension, pack_xqh
 from trigmon.rules.model.decision import Ids
-from trigmon.rules.model.facts import Facts, QueueFacts, Route
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handles import Route
+from trigmon.rules.model.queue_facts import QueueFacts
 
 _TEMPORARY, _TRANSMISSION = DefinitionType.TEMPORARY_DYNAMIC, Usage.TRANSMISSION
 _PERSISTENT = Persistence.PERSISTENT.value

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.errors import HandleNotAvailable, NotAuthorized, ResourceProblem
-from trigmon.rules.model.facts import ConnectionFacts, Facts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.reservation import Reservation
 
 _SYSTEM = "SYSTEM."

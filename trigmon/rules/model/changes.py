@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from trigmon.mq.attributes import AnyDefinition
+from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
-from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
-from trigmon.rules.model.facts import (
-    Cause,
-    ConnectionFacts,
-    Cursor,
-    Found,
-    HandleFacts,
-    Marked,
-    Paused,
-    Serving,
-    StoredMessage,
-    UnitFacts,
-)
-from trigmon.rules.model.group_position import Place, Side
+from trigmon.rules.model import group_changes as g
+from trigmon.rules.model import handle_changes as h
+from trigmon.rules.model.change import STORED, SYNCED, VOLATILE, Change, Durability
+from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.reservation import Reservation
-
-
-class Change(msgspec.Struct, frozen=True):
-    """Something to write."""
+from trigmon.rules.model.run_facts import Cause, Paused, Serving
+from trigmon.rules.model.stored_messages import Found, StoredMessage
 
 
 class AddMessage(Change, frozen=True):
@@ -56,32 +43,62 @@ class AddMessage(Change, frozen=True):
             self.number, self.q_name, self.priority, self.is_persistent, self.descriptor, self.data, self.expires_ms
         )
 
+    @property
+    def durability(self) -> Durability:
+        """A unit's put is backed out by a crash, and a volatile message is gone with it."""
+        return SYNCED if self.is_persistent and not self.unit_id else VOLATILE
 
-class TakeMessage(Change, frozen=True):
+    @property
+    def written_to(self) -> str:
+        """Returns the queue it arrives on."""
+        return self.q_name
+
+
+class OfMessage(Change, frozen=True):
+    """What is done to one message that lies on a queue."""
+
+    message: StoredMessage
+
+    @property
+    def written_to(self) -> str:
+        """Returns the message's queue."""
+        return self.message.q_name
+
+
+class TakeMessage(OfMessage, frozen=True):
     """A message is got under a unit of work: hidden now, removed when the unit commits.
 
     ``marked``: the application's backout of that unit is to skip it (seed 002).
     """
 
-    message: StoredMessage
     unit_id: int
     marked: Marked | None = None
 
+    @property
+    def durability(self) -> Durability:
+        """The mark of a get may not wait: it raises the backout count."""
+        return STORED if self.message.is_persistent else VOLATILE
 
-class RemoveMessage(Change, frozen=True):
+
+class RemoveMessage(OfMessage, frozen=True):
     """A message goes at once: got outside syncpoint, expired, cleared or moved."""
 
-    message: StoredMessage
+    @property
+    def durability(self) -> Durability:
+        """A volatile message is gone with a crash anyway."""
+        return SYNCED if self.message.is_persistent else VOLATILE
 
 
-class SetAside(Change, frozen=True):
+class SetAside(OfMessage, frozen=True):
     """A message that is not what was written any more leaves its queue; its row stays for whoever can read it."""
 
-    message: StoredMessage
+    durability = SYNCED
 
 
 class BeginUnit(Change, frozen=True):
     """A connection's unit of work begins with the first call that names it, or with the get ``carried`` into it."""
+
+    durability = VOLATILE
 
     connection: int
     unit_id: int
@@ -97,6 +114,16 @@ class CarryOver(Change, frozen=True):
     message: Marked
     unit_id: int
 
+    @property
+    def durability(self) -> Durability:
+        """As of the get that it carries over."""
+        return STORED if self.message.is_persistent else VOLATILE
+
+    @property
+    def written_to(self) -> str:
+        """Returns the message's queue."""
+        return self.message.q_name
+
 
 class SkipUnit(Change, frozen=True):
     """A unit of work ended in which nothing was done; its number is used up, and its outcome goes on record."""
@@ -110,6 +137,8 @@ class SkipUnit(Change, frozen=True):
 
 class NoteRefused(Change, frozen=True):
     """A put in a unit of work was refused: if nothing else is done in that unit, it did not commit what it was for."""
+
+    durability = VOLATILE
 
     connection: int
     number: int
@@ -129,55 +158,24 @@ class EndUnit(Change, frozen=True):
     deleted: tuple[str, ...] = ()
     is_decided: bool = False
 
+    @property
+    def durability(self) -> Durability:
+        """A commit that the group's store has decided is told again at the next start."""
+        if self.is_decided:
+            return VOLATILE
+        return SYNCED if self.unit.is_durable else STORED
 
-class OpenHandle(Change, frozen=True):
-    """An object is opened."""
+    @property
+    def wakes(self) -> tuple[str, ...]:
+        """Returns the queues that its gets go back to, and those that what it held is released on."""
+        back = () if self.outcome is UnitOutcome.COMMITTED else self.unit.gets
+        return (*(q_name for q_name, _ in back), *(held.q_name for held in self.released))
 
-    handle: HandleFacts
-
-
-class CloseHandle(Change, frozen=True):
-    """An object is closed."""
-
-    handle: int
-
-
-class MoveCursor(Change, frozen=True):
-    """A browse has moved on."""
-
-    handle: int
-    cursor: Cursor
-
-
-class LockMessage(Change, frozen=True):
-    """A handle has locked the message it browsed, by its rows: no other handle sees it. Forgotten at restart."""
-
-    handle: int
-    q_name: str
-    numbers: tuple[int, ...]
-
-
-class UnlockMessage(Change, frozen=True):
-    """A handle lets go the message it has locked, if that is still there."""
-
-    handle: int
-    q_name: str
-
-
-class SetPlace(Change, frozen=True):
-    """A handle stands elsewhere in a group: by a put or get of a unit of work, whose backout takes it back, or not."""
-
-    handle: int
-    side: Side
-    place: Place | None
-    unit_id: int = 0
-
-
-class SaveContext(Change, frozen=True):
-    """The context of the message last got through a handle is kept for those who pass it on; None: there is none."""
-
-    handle: int
-    context: MessageDescriptor | None
+    @property
+    def released(self) -> tuple[HeldTrigger, ...]:
+        """The messages held until the unit ended that become available now."""
+        committed = self.outcome is UnitOutcome.COMMITTED
+        return tuple(held for held in self.unit.held if committed or held.on_backout)
 
 
 class SetDefinition(Change, frozen=True):
@@ -185,6 +183,22 @@ class SetDefinition(Change, frozen=True):
 
     object_type: ObjectType
     definition: AnyDefinition
+
+    @property
+    def durability(self) -> Durability:
+        """No restart brings a temporary dynamic queue back."""
+        kind = self.definition.definition_type if isinstance(self.definition, LocalQueue) else None
+        return VOLATILE if kind is DefinitionType.TEMPORARY_DYNAMIC else SYNCED
+
+    @property
+    def written_to(self) -> str:
+        """Returns the queue that is defined."""
+        return self.definition.name
+
+    @property
+    def wakes(self) -> tuple[str, ...]:
+        """Returns the queue. An alias changed leads gets of any name elsewhere: the manager knows which wait."""
+        return () if self.object_type is ObjectType.QALIAS else (self.definition.name,)
 
 
 class DropDefinition(Change, frozen=True):
@@ -194,6 +208,16 @@ class DropDefinition(Change, frozen=True):
     name: str
     is_temporary: bool = False
 
+    @property
+    def durability(self) -> Durability:
+        """No restart brings a temporary dynamic queue back."""
+        return VOLATILE if self.is_temporary else SYNCED
+
+    @property
+    def written_to(self) -> str:
+        """Returns the queue that is deleted."""
+        return self.name
+
 
 class DeleteLogically(Change, frozen=True):
     """A dynamic queue is deleted that somebody still uses: it stays for them alone, and no restart brings it back."""
@@ -201,55 +225,24 @@ class DeleteLogically(Change, frozen=True):
     q_name: str
     is_temporary: bool
 
+    @property
+    def durability(self) -> Durability:
+        """No restart brings a temporary dynamic queue back."""
+        return VOLATILE if self.is_temporary else SYNCED
+
+    @property
+    def wakes(self) -> tuple[str, ...]:
+        """Returns the queue: waiting gets end."""
+        return (self.q_name,)
+
 
 class StampTrigger(Change, frozen=True):
     """A trigger message was made for this queue now; TriggerInterval counts from here. Forgotten at restart."""
 
+    durability = VOLATILE
+
     q_name: str
     now: int
-
-
-class SetGroupDefinition(Change, frozen=True):
-    """The group has a definition, new or altered, of which each member takes a copy."""
-
-    object_type: ObjectType
-    definition: AnyDefinition
-
-
-class DropGroupDefinition(Change, frozen=True):
-    """The group has it no longer, and its copies go."""
-
-    object_type: ObjectType
-    name: str
-
-
-class NoteTriggered(Change, frozen=True):
-    """A shared queue has fired: for the whole group where its initiation queue is shared.
-
-    ``is_disarmed``: its control goes off with that, in the change that follows.
-    """
-
-    q_name: str
-    is_for_group: bool
-    is_disarmed: bool
-
-
-class NoteJudged(Change, frozen=True):
-    """All that happened to a shared queue until now has been judged on this member. Forgotten at restart."""
-
-    q_name: str
-
-
-class Connect(Change, frozen=True):
-    """A connection is made."""
-
-    connection: ConnectionFacts
-
-
-class DropConnection(Change, frozen=True):
-    """A connection is gone, its handles closed and its unit ended before."""
-
-    connection: int
 
 
 class WriteRun(Change, frozen=True):
@@ -266,6 +259,11 @@ class WriteRun(Change, frozen=True):
     before: Run | None = None
     can_wait: bool = False
 
+    @property
+    def durability(self) -> Durability:
+        """What its program does is ended by a crash."""
+        return VOLATILE if self.can_wait else SYNCED
+
 
 class DropRun(Change, frozen=True):
     """A run that ended long ago leaves the ledger."""
@@ -275,6 +273,9 @@ class DropRun(Change, frozen=True):
 
 class Serve(Change, frozen=True):
     """A run becomes due, or its program has done something on its queue."""
+
+    # What a program has done is written with what it did: its commits are.
+    durability = VOLATILE
 
     serving: Serving
 
@@ -294,11 +295,17 @@ class SetCause(Change, frozen=True):
 class SetPause(Change, frozen=True):
     """Starting is paused."""
 
+    durability = SYNCED
+    is_news = True
+
     pause: Paused
 
 
 class DropPause(Change, frozen=True):
     """Starting goes on."""
+
+    durability = SYNCED
+    is_news = True
 
     what: str
     name: str
@@ -322,6 +329,11 @@ class SetReservation(Change, frozen=True):
     is_stored: bool = True
     must_last: bool = True
 
+    @property
+    def durability(self) -> Durability:
+        """Only what is stored, and would be missed, lasts."""
+        return SYNCED if self.is_stored and self.must_last else VOLATILE
+
 
 class SettleReserved(Change, frozen=True):
     """Rows of a reservation go for good; its record says so already."""
@@ -335,6 +347,11 @@ class ReturnReserved(Change, frozen=True):
     messages: tuple[StoredMessage, ...]
     adds: int
 
+    @property
+    def wakes(self) -> tuple[str, ...]:
+        """Returns the messages' queue."""
+        return (self.messages[0].q_name,)
+
 
 AnyChange = (
     AddMessage
@@ -346,23 +363,23 @@ AnyChange = (
     | SkipUnit
     | NoteRefused
     | EndUnit
-    | OpenHandle
-    | CloseHandle
-    | MoveCursor
-    | LockMessage
-    | UnlockMessage
-    | SetPlace
-    | SaveContext
+    | h.OpenHandle
+    | h.CloseHandle
+    | h.MoveCursor
+    | h.LockMessage
+    | h.UnlockMessage
+    | h.SetPlace
+    | h.SaveContext
     | SetDefinition
     | DropDefinition
     | DeleteLogically
     | StampTrigger
-    | SetGroupDefinition
-    | DropGroupDefinition
-    | NoteTriggered
-    | NoteJudged
-    | Connect
-    | DropConnection
+    | g.SetGroupDefinition
+    | g.DropGroupDefinition
+    | g.NoteTriggered
+    | g.NoteJudged
+    | h.Connect
+    | h.DropConnection
     | WriteRun
     | DropRun
     | Serve

@@ -7,8 +7,9 @@ from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.reasons import Reason
 from trigmon.mq.run import RunState
-from trigmon.rules.model.changes import SetPlace
-from trigmon.rules.model.facts import Moved, StoredMessage
+from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.shared_view import Moved
+from trigmon.rules.model.stored_messages import StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):

@@ -26,7 +26,9 @@ from trigmon.mq.errors import (
     XmitQTypeError,
     XmitQUsageError,
 )
-from trigmon.rules.model.facts import Facts, QueueFacts, Route
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handles import Route
+from trigmon.rules.model.queue_facts import QueueFacts
 
 
 def object_type_of(word: str) -> ObjectType:

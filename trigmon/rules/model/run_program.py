@@ -16,7 +16,8 @@ from trigmon.mq.descriptors import FORMAT_TRIGGER, TM_LENGTH, MessageDescriptor,
 from trigmon.mq.enums import ApplType, MsgType
 from trigmon.mq.errors import NotAuthorized, TmError
 from trigmon.mq.run import Run, RunJson, whole_trigger
-from trigmon.rules.model.facts import Facts, StoredMessage
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.stored_messages import StoredMessage
 
 FIXED = (
     *(*TriggerMessage.__struct_fields__, "process", "initiation_q", "occasion", "verdict", "recorded_ms"),

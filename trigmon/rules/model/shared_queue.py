@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import OpenOption, TriggerControl, TriggerType
-from trigmon.rules.model.facts import NO_DEPTH, HandleFacts, QueueFacts, Reader, Shared
 from trigmon.rules.model.group_members import Use
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import NO_DEPTH, Reader, Shared
 
 _INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
 

@@ -7,7 +7,8 @@ from enum import Enum
 import msgspec
 
 from trigmon.mq.attributes import Process
-from trigmon.rules.model.facts import QueueFacts, recovers_all
+from trigmon.rules.model.facts import recovers_all
+from trigmon.rules.model.queue_facts import QueueFacts
 
 
 class Happened(Enum):

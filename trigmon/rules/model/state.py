@@ -10,7 +10,7 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,26 +27,26 @@ from trigmon.mq.attributes import (
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import (
-    Cause,
-    ConnectionFacts,
-    Facts,
-    HandleFacts,
-    Line,
-    Neighbour,
-    Paused,
-    QueueFacts,
-    Serving,
-    Transmission,
-    UnitFacts,
-    Wants,
-    World,
-    recovers_all,
-)
+from trigmon.rules.model.facts import Facts, Neighbour, Wants, World, recovers_all
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts, Transmission, UnitFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Cause, Line, Paused, Serving
 from trigmon.rules.model.transitions import FOLLOW
 
 _GONE = object()
+
+
+class _Meant(NamedTuple):
+    """What a name leads to; ``name`` is that behind an alias."""
+
+    name: str
+    queue: QueueFacts | None
+    alias: AliasQueue | None = None
+    remote: RemoteQueue | None = None
+    model: ModelQueue | None = None
+    transmission: Transmission | None = None
+    target_exists: bool = False
 
 
 class Standing:
@@ -125,24 +125,8 @@ class Standing:
                 alias = self.aliases.get(handle.object_name)
                 if handle.route is not None:
                     remote = self.remotes.get(handle.route.definition)
-        elif wants.q_mgr_name not in ("", self.q_mgr[""].name):
-            remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=wants.q_mgr_name)
-            transmission = self._transmission(remote)
-            queue = self.queues.get(transmission.q_name)
-        elif name:
-            queue = self.queues.get(name)
-            if queue is None:
-                alias = self.aliases.get(name)
-                if alias is not None:
-                    name = alias.base_q_name
-                    queue = self.queues.get(name)
-                    target_exists = queue is None and (name in self.aliases or name in self.models)
-                else:
-                    model = self.models.get(name)
-                remote = self.remotes.get(name)
-                if remote is not None:
-                    transmission = self._transmission(remote)
-                    queue = self.queues.get(transmission.q_name)
+        elif name or wants.q_mgr_name:
+            name, queue, alias, remote, model, transmission, target_exists = self._meant(name, wants.q_mgr_name)
         if queue is not None:
             process = self.processes.get(queue.definition.process_name)
             initiation = self.queues.get(queue.definition.initiation_q_name)
@@ -170,6 +154,34 @@ class Standing:
             judged=self.judged.get(queue.definition.name) if is_shared and queue is not None else None,
             is_ambiguous=bool(self.ambiguous) and not self.ambiguous.isdisjoint((wants.object_name, name)),
         )
+
+    def _meant(self, name: str, q_mgr_name: str) -> _Meant:
+        """What a name means: at another queue manager than this, its transmission queue."""
+        if q_mgr_name not in ("", self.q_mgr[""].name):
+            remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=q_mgr_name)
+            return self._meant_remotely(_Meant(name, None), remote)
+        queue = self.queues.get(name)
+        if queue is not None or not name:
+            return _Meant(name, queue)
+        alias = self.aliases.get(name)
+        if alias is None:
+            meant = _Meant(name, None, model=self.models.get(name))
+        else:
+            name = alias.base_q_name
+            queue = self.queues.get(name)
+            meant = _Meant(name, queue, alias, target_exists=queue is None and self._leads_on(name))
+        return self._meant_remotely(meant, self.remotes.get(name))
+
+    def _leads_on(self, name: str) -> bool:
+        """Whether an alias or a model queue has this name, which an alias cannot lead to."""
+        return name in self.aliases or name in self.models
+
+    def _meant_remotely(self, meant: _Meant, remote: RemoteQueue | None) -> _Meant:
+        if remote is None:
+            return meant
+        transmission = self._transmission(remote)
+        queue = self.queues.get(transmission.q_name)
+        return meant._replace(queue=queue, remote=remote, transmission=transmission)
 
     def _own(self, number: int, connection: int) -> HandleFacts | None:
         """A connection's handle; another's is none."""

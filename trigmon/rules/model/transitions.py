@@ -11,27 +11,20 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
+from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import (
-    ConnectionFacts,
-    HandleFacts,
-    HeldTrigger,
-    QueueFacts,
-    Serving,
-    StoredMessage,
-    UnitFacts,
-    with_place,
-)
+from trigmon.rules.model import group_changes
+from trigmon.rules.model.handle_transitions import FOLLOW_HANDLES, add_count, forget_lock
+from trigmon.rules.model.handles import HeldTrigger, UnitFacts, with_place
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Serving
 from trigmon.rules.model.run_program import is_trigger
+from trigmon.rules.model.stored_messages import StoredMessage
 
 if TYPE_CHECKING:
     from trigmon.rules.model.state import Standing
 
-_INPUT = OpenOption.INPUT_SHARED.value | OpenOption.INPUT_EXCLUSIVE.value
-_EXCLUSIVE = OpenOption.INPUT_EXCLUSIVE.value
-_OUTPUT = OpenOption.OUTPUT.value
 _MOST_TRIGGERS = 256
 """So many trigger messages a unit of work remembers, many more than a monitor takes at a time."""
 
@@ -85,7 +78,7 @@ def _add_message(standing: Standing, change: c.AddMessage) -> None:
 def _take_message(standing: Standing, change: c.TakeMessage) -> None:
     message = change.message
     _count(standing, message.q_name, message.priority, -1, gets=1)
-    _forget_lock(standing, message.number)
+    forget_lock(standing, message.number)
     unit = standing.units[change.unit_id]
     key = (message.q_name, message.priority)
     standing.write(
@@ -108,7 +101,7 @@ def _is_remembered(message: StoredMessage, unit: UnitFacts) -> bool:
 
 def _remove_message(standing: Standing, change: c.RemoveMessage | c.SetAside) -> None:
     _count(standing, change.message.q_name, change.message.priority, -1)
-    _forget_lock(standing, change.message.number)
+    forget_lock(standing, change.message.number)
 
 
 def _begin_unit(standing: Standing, change: c.BeginUnit) -> None:
@@ -163,80 +156,6 @@ def _end_unit(standing: Standing, change: c.EndUnit) -> None:
         standing.write(standing.connections, connection.connection, replace(connection, unit_id=0))
 
 
-def _open_handle(standing: Standing, change: c.OpenHandle) -> None:
-    handle = change.handle
-    standing.write(standing.handles, handle.handle, handle)
-    connection = standing.connections[handle.connection]
-    standing.write(
-        standing.connections,
-        handle.connection,
-        replace(connection, handles=(*connection.handles, handle.handle)),
-    )
-    _opened(standing, handle, 1)
-
-
-def _close_handle(standing: Standing, change: c.CloseHandle) -> None:
-    handle = standing.handles[change.handle]
-    standing.drop(standing.handles, change.handle)
-    connection = standing.connections[handle.connection]
-    left = tuple(h for h in connection.handles if h != change.handle)
-    standing.write(standing.connections, handle.connection, replace(connection, handles=left))
-    _opened(standing, handle, -1)
-
-
-def _opened(standing: Standing, handle: HandleFacts, by: int) -> None:
-    queue = standing.queues.get(handle.q_name)
-    if queue is None:
-        return
-    options = handle.options
-    opened = replace(
-        queue,
-        open_input_count=queue.open_input_count + (by if options & _INPUT else 0),
-        open_exclusive=(by > 0) if options & _EXCLUSIVE else queue.open_exclusive,
-        open_output_count=queue.open_output_count + (by if options & _OUTPUT else 0),
-        open_count=queue.open_count + by,
-    )
-    standing.write(standing.queues, handle.q_name, opened)
-
-
-def _move_cursor(standing: Standing, change: c.MoveCursor) -> None:
-    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], cursor=change.cursor))
-
-
-def _lock_message(standing: Standing, change: c.LockMessage) -> None:
-    for number in change.numbers:
-        standing.write(standing.locks, number, change.handle)
-    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], locked=change.numbers))
-
-
-def _unlock_message(standing: Standing, change: c.UnlockMessage) -> None:
-    for number in standing.handles[change.handle].locked:
-        _forget_lock(standing, number)
-
-
-def _forget_lock(standing: Standing, number: int) -> None:
-    handle = standing.locks.get(number)
-    if handle is not None:
-        standing.drop(standing.locks, number)
-        left = tuple(each for each in standing.handles[handle].locked if each != number)
-        standing.write(standing.handles, handle, replace(standing.handles[handle], locked=left))
-
-
-def _set_place(standing: Standing, change: c.SetPlace) -> None:
-    handle = standing.handles[change.handle]
-    if change.unit_id:
-        unit = standing.units[change.unit_id]
-        key = (change.handle, change.side)
-        if key not in unit.places:
-            before = {**unit.places, key: handle.place(change.side)}
-            standing.write(standing.units, unit.unit_id, replace(unit, places=before))
-    standing.write(standing.handles, change.handle, with_place(handle, change.side, change.place))
-
-
-def _save_context(standing: Standing, change: c.SaveContext) -> None:
-    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], context=change.context))
-
-
 def _set_definition(standing: Standing, change: c.SetDefinition) -> None:
     definition = change.definition
     if isinstance(definition, LocalQueue):
@@ -281,19 +200,19 @@ def _stamp_trigger(standing: Standing, change: c.StampTrigger) -> None:
     standing.write(standing.queues, change.q_name, replace(standing.queues[change.q_name], trigger_stamp_ms=change.now))
 
 
-def _set_group_definition(standing: Standing, change: c.SetGroupDefinition) -> None:
+def _set_group_definition(standing: Standing, change: group_changes.SetGroupDefinition) -> None:
     standing.write(standing.of_group, (change.object_type, change.definition.name), change.definition)
 
 
-def _drop_group_definition(standing: Standing, change: c.DropGroupDefinition) -> None:
+def _drop_group_definition(standing: Standing, change: group_changes.DropGroupDefinition) -> None:
     standing.drop(standing.of_group, (change.object_type, change.name))
 
 
-def _note_triggered(standing: Standing, change: c.NoteTriggered) -> None:
+def _note_triggered(standing: Standing, change: group_changes.NoteTriggered) -> None:
     """The group's business: what stands of a shared queue is what the group says."""
 
 
-def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
+def _note_judged(standing: Standing, change: group_changes.NoteJudged) -> None:
     queue = standing.queues.get(change.q_name)
     if queue is not None and queue.shared is not None:
         standing.write(standing.judged, change.q_name, queue)
@@ -301,51 +220,11 @@ def _note_judged(standing: Standing, change: c.NoteJudged) -> None:
         standing.drop(standing.judged, change.q_name)
 
 
-def _connect(standing: Standing, change: c.Connect) -> None:
-    """A connection is its run's program's for as long as it lasts, or never: counts begin with the first of them."""
-    connection = change.connection
-    serving = standing.running.get(connection.run_id)
-    if serving is None or not may_speak_for(connection, serving):
-        connection = replace(connection, run_id="")
-    standing.write(standing.connections, connection.connection, connection)
-    _connected(standing, connection.run_id, 1)
-
-
-def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
-    """Return whether a connection that names a run may be its program's.
-
-    Another user's is not. One without a user came over TCP, where anybody may come from: it is a worker of a cluster.
-    """
-    if not connection.user:
-        return serving.is_elsewhere or not serving.user
-    return connection.user in ("root", serving.user) or not serving.user
-
-
-def _drop_connection(standing: Standing, change: c.DropConnection) -> None:
-    run_id = standing.connections[change.connection].run_id
-    standing.drop(standing.connections, change.connection)
-    _connected(standing, run_id, -1)
-
-
-def _connected(standing: Standing, run_id: str, by: int) -> None:
-    if run_id:
-        _add(standing, standing.connected, run_id, by)
-
-
-def _add(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
-    """Counts; what comes to nothing is in no table."""
-    count = table.get(key, 0) + by
-    if count:
-        standing.write(table, key, count)
-    elif key in table:
-        standing.drop(table, key)
-
-
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
     """Runs are rows of the store; here stands how many are held, and which are to be ended."""
     for run, by in ((change.before, -1), (change.run, 1)):
         if run is not None and run.is_held:
-            _add(standing, standing.held, run.line, by)
+            add_count(standing, standing.held, run.line, by)
     if change.run.is_being_cancelled:
         standing.write(standing.cancelling, change.run_id, change.run.program.monitor)
     elif change.run_id in standing.cancelling:
@@ -389,7 +268,7 @@ def _drop_pause(standing: Standing, change: c.DropPause) -> None:
 def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
     _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
     for message in change.messages if standing.locks else ():
-        _forget_lock(standing, message.number)
+        forget_lock(standing, message.number)
 
 
 def _return_reserved(standing: Standing, change: c.ReturnReserved) -> None:
@@ -450,7 +329,7 @@ def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> li
     return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
 
 
-FOLLOW: dict[type[c.Change], Any] = {
+FOLLOW: dict[type[c.AnyChange], Any] = {
     c.AddMessage: _add_message,
     c.TakeMessage: _take_message,
     c.RemoveMessage: _remove_message,
@@ -460,23 +339,15 @@ FOLLOW: dict[type[c.Change], Any] = {
     c.SkipUnit: _skip_unit,
     c.NoteRefused: _note_refused,
     c.EndUnit: _end_unit,
-    c.OpenHandle: _open_handle,
-    c.CloseHandle: _close_handle,
-    c.MoveCursor: _move_cursor,
-    c.LockMessage: _lock_message,
-    c.UnlockMessage: _unlock_message,
-    c.SetPlace: _set_place,
-    c.SaveContext: _save_context,
+    **FOLLOW_HANDLES,
     c.SetDefinition: _set_definition,
     c.DropDefinition: _drop_definition,
     c.DeleteLogically: _delete_logically,
     c.StampTrigger: _stamp_trigger,
-    c.SetGroupDefinition: _set_group_definition,
-    c.DropGroupDefinition: _drop_group_definition,
-    c.NoteTriggered: _note_triggered,
-    c.NoteJudged: _note_judged,
-    c.Connect: _connect,
-    c.DropConnection: _drop_connection,
+    group_changes.SetGroupDefinition: _set_group_definition,
+    group_changes.DropGroupDefinition: _drop_group_definition,
+    group_changes.NoteTriggered: _note_triggered,
+    group_changes.NoteJudged: _note_judged,
     c.WriteRun: _write_run,
     c.DropRun: _drop_run,
     c.Serve: _serve,

@@ -14,8 +14,10 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
 from trigmon.mq.enums import Inhibit, ObjectType, TriggerControl
 from trigmon.rules.model.changes import AnyChange, SetDefinition
-from trigmon.rules.model.decision import Decision, Fired, Ids, Judged
-from trigmon.rules.model.facts import Facts, Neighbour, QueueFacts
+from trigmon.rules.model.decision import Decision, Ids, Judged
+from trigmon.rules.model.events import TriggerFired
+from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.effects import trigger
 
@@ -37,7 +39,7 @@ def altered(
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, definition)])  # each member judges it behind this
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
     errands: list[Call] = []
-    told: list[Fired] = []
+    told: list[TriggerFired] = []
     judged: list[Judged] = []
     placed: Counter[str] = Counter()
     for of_queue in situations(facts, queue, neighbour, before, served, now):
@@ -45,14 +47,14 @@ def altered(
             name = situation.initiation.definition.name if situation.initiation is not None else ""
             effects = trigger(situation, facts.q_mgr.name, ids, placed=placed[name])
             judged += effects.judged
-            if effects.told:
+            if effects.events:
                 changes += effects.changes
                 errands += effects.errands
-                told += effects.told
+                told += effects.events
                 # The queue's own goes where it says, those of the queues it serves go onto itself.
                 placed[name] += 1 - len(effects.errands)
                 break
-    return Decision(changes=changes, errands=errands, told=tuple(told), judged=tuple(judged))
+    return Decision(changes=changes, errands=errands, events=tuple(told), judged=tuple(judged))
 
 
 def situations(

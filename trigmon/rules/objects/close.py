@@ -15,18 +15,15 @@ from trigmon.mq.replies import Done
 from trigmon.rules.messages.browse_lock import released
 from trigmon.rules.messages.skip_backout import LARGEST_UNIT
 from trigmon.rules.model.access import check_may_delete
-from trigmon.rules.model.changes import (
-    AnyChange,
-    CloseHandle,
-    DeleteLogically,
-    DropConnection,
-    DropDefinition,
-    SetDefinition,
-)
+from trigmon.rules.model.changes import AnyChange, DeleteLogically, DropDefinition, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Abandon, Forget, LetGo, Reap
-from trigmon.rules.model.facts import ConnectionFacts, Facts, Found, HandleFacts, QueueFacts
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handle_changes import CloseHandle, DropConnection
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, left_by_readers, rearmed
 
@@ -65,7 +62,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
     changes += _armed(closed)
-    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.events, judged=effects.judged)
 
 
 def _armed(closed: QueueFacts) -> list[AnyChange]:

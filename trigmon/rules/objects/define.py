@@ -25,19 +25,15 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Counted, Done
 from trigmon.rules.messages.reports import expiration_reports
-from trigmon.rules.model.changes import (
-    AnyChange,
-    DropDefinition,
-    DropGroupDefinition,
-    RemoveMessage,
-    SetDefinition,
-    SetGroupDefinition,
-    met_on_the_way,
-)
+from trigmon.rules.model.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, TakeCopy
-from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, Neighbour, QueueFacts, Selection
+from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.group_changes import DropGroupDefinition, SetGroupDefinition
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive, object_type_of
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, whose
 from trigmon.rules.runs.check_program import check_process

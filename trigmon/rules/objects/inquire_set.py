@@ -34,8 +34,11 @@ from trigmon.mq.replies import Done, Values
 from trigmon.rules.model.access import check_may_set
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Found, HandleFacts, Neighbour, QueueFacts
+from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.objects.alter import altered
 
 _SET_ERRORS: dict[str, type[MQError]] = {

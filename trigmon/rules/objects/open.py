@@ -26,12 +26,16 @@ from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Opened
 from trigmon.rules.messages.context import check_opened
 from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set
-from trigmon.rules.model.changes import AnyChange, OpenHandle, SetDefinition
+from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import MakeQueue
-from trigmon.rules.model.facts import Facts, Found, HandleFacts, QueueFacts, Selection
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handle_changes import OpenHandle
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, object_type_of
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.triggers.effects import Effects, trigger
 
 KNOWN_OPTIONS = sum(OpenOption)
@@ -108,7 +112,7 @@ def _opened(
         Opened(handle=handle.handle, q_name=queue.definition.name),
         changes,
         [errand for effect in effects for errand in effect.errands],
-        tuple(told for effect in effects for told in effect.told),
+        tuple(told for effect in effects for told in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 
@@ -218,6 +222,6 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: i
             under_way=neighbour.under_way + lying[neighbour.queue.definition.name],
         )
         effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
-        placed += len(effect.told) - len(effect.errands)
+        placed += len(effect.events) - len(effect.errands)
         effects.append(effect)
     return effects

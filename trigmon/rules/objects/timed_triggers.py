@@ -6,10 +6,12 @@ from trigmon.mq.calls import Call
 from trigmon.mq.enums import ObjectType, Rearm
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.changes import SetDefinition
-from trigmon.rules.model.decision import Decision, Ids, Judged, ToSweep
+from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.errands import Awake, JudgeRun, Rearmed, Tend
-from trigmon.rules.model.facts import Facts, Found, Neighbour, Selection
+from trigmon.rules.model.events import SweepDue
+from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock
@@ -24,7 +26,7 @@ def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: 
     again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
     over = [JudgeRun(run_id=each.run_id) for each in facts.serves if each.is_over]
     errands: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
-    return Decision(Listing(rows=rows), errands=errands, told=(ToSweep(due),) * bool(due))
+    return Decision(Listing(rows=rows), errands=errands, events=(SweepDue(due),) * bool(due))
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -66,6 +68,8 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
         )
         effects = trigger(situation, facts.q_mgr.name, ids)
         judged += effects.judged
-        if effects.told:
-            return Decision(changes=effects.changes, errands=effects.errands, told=effects.told, judged=tuple(judged))
+        if effects.events:
+            return Decision(
+                changes=effects.changes, errands=effects.errands, events=effects.events, judged=tuple(judged)
+            )
     return Decision(judged=tuple(judged))

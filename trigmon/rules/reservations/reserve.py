@@ -49,14 +49,18 @@ from trigmon.rules.model.changes import (
     SettleReserved,
     met_on_the_way,
 )
-from trigmon.rules.model.decision import Decision, Ids, ToSweep
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import LetGo, PutOff, Seal, Sweep, TakeIn
-from trigmon.rules.model.facts import SLICE, Facts, Found, HandleFacts, QueueFacts, Selection, StoredMessage
+from trigmon.rules.model.events import SweepDue
+from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
+from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Due, Reservation, cut, ended, longer, offered_anew, without
 from trigmon.rules.model.resolve_name import check_alive
 from trigmon.rules.model.situation import Happened, Situation
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.rules.triggers.effects import trigger
 
 LARGEST = 10_000_000
@@ -490,7 +494,7 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
         errands = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
-    told = (ToSweep((reservation.number,)),) if after.due else ()
+    told = (SweepDue((reservation.number,)),) if after.due else ()
     return Decision(Counted(count=len(rows), more=bool(after.due)), changes, errands, told)
 
 
@@ -511,7 +515,7 @@ def decide_let_go(call: LetGo, facts: Facts, found: Found | None, now: int, ids:
         Happened.RESERVATION_LOST, waits, facts.process, facts.initiation, facts.q_mgr.trigger_interval, now
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
-    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.told, judged=effects.judged)
+    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.events, judged=effects.judged)
 
 
 def open_one(facts: Facts, number: int = 0) -> Reservation:

@@ -22,7 +22,10 @@ from trigmon.mq.run import Run, RunState
 from trigmon.rules.model.changes import AnyChange, Serve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import StartRun
-from trigmon.rules.model.facts import Cause, Facts, Found, Line, QueueFacts, Serving
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.run_facts import Cause, Line, Serving
+from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.runs.pause import paused
 from trigmon.rules.runs.spark_ports import is_of_this_machine
 

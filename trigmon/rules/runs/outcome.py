@@ -15,20 +15,14 @@ from trigmon.mq.enums import BackoutRequeue, Coalesce, UnknownEnd
 from trigmon.mq.replies import Done
 from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
-from trigmon.rules.model.decision import Decision, Ids, QueueHeld, Told
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import JudgeRun
-from trigmon.rules.model.facts import (
-    BREAKER,
-    Cause,
-    Facts,
-    Found,
-    Paused,
-    QueueFacts,
-    Selection,
-    Serving,
-    StoredMessage,
-)
+from trigmon.rules.model.events import DecisionEvent, QueueHeld
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.run_facts import BREAKER, Cause, Paused, Serving
 from trigmon.rules.model.run_record import written
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.runs.admission import is_for_one, pause_ms, process_of, under_way
 from trigmon.rules.runs.program_tracking import counts
 
@@ -60,7 +54,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         return Decision(Done(), changes)
     cause = _judged(run, serving, facts, now)
     changes.append(SetCause(cause))
-    told: tuple[Told, ...] = ()
+    told: tuple[DecisionEvent, ...] = ()
     process = facts.process or _ON_ITS_OWN
     opens = _opens_breaker(cause, process, run, facts)
     if opens and ("queue", cause.q_name) not in {(pause.what, pause.name) for pause in facts.pauses}:
@@ -70,7 +64,7 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
     tries = opens or (has_failed(run, process) and _tries_again(cause, process, run, facts))
     if tries and not _is_waited_for(process, facts) and _is_left(facts):
         changes.append(_next_try(run, process, serving, facts, now, ids))
-    return Decision(Done(), changes, told=told)
+    return Decision(Done(), changes, events=told)
 
 
 def has_failed(run: Run, process: Process) -> bool:

@@ -12,11 +12,16 @@ from typing import Any
 
 from trigmon.mq.calls import Pause, Pauses, Resume
 from trigmon.mq.errors import AttrValueError, CommandFailed, ObjectTypeError, UnknownObjectName
+from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Done, Listing
 from trigmon.rules.model.changes import AnyChange, DropPause, SetCause, SetPause
-from trigmon.rules.model.decision import Asked, Decision, Ids
-from trigmon.rules.model.facts import Cause, ConnectionFacts, Facts, Found, Paused, Wants
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.events import OperatorAsked
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.run_facts import Cause, Paused
+from trigmon.rules.model.stored_messages import Found
 
 QUEUE, PROCESS, EVERYTHING = "queue", "process", "everything"
 LONGEST_REASON = 256
@@ -36,9 +41,10 @@ def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: 
     reason = checked_reason(call.reason)
     before = _pause_of(what, name, facts)
     if before is not None:
-        raise CommandFailed(f"{before}; resume it first")
+        raise CommandFailed(f"{sentence(before)}; resume it first")
     pause = Paused(what, name, who(facts.connection), now, reason)
-    return Decision(Done(), [SetPause(pause)], told=(Asked("starting paused", {**_told(pause), "reason": reason}),))
+    event = OperatorAsked("starting paused", {**_told(pause), "reason": reason})
+    return Decision(Done(), [SetPause(pause)], events=(event,))
 
 
 def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -51,7 +57,7 @@ def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids
     changes: list[AnyChange] = [DropPause(what, name)]
     if before.is_breaker:  # what was counted against it begins anew
         changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
-    return Decision(Done(), changes, told=(Asked("starting resumed", told),))
+    return Decision(Done(), changes, events=(OperatorAsked("starting resumed", told),))
 
 
 def decide_pauses(call: Pauses, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -68,7 +74,7 @@ def rows(pauses: Iterable[Paused]) -> list[dict[str, Any]]:
             "by": pause.by,
             "since_ms": pause.since_ms,
             "reason": pause.reason,
-            "paused": str(pause),
+            "paused": sentence(pause),
         }
         for pause in sorted(pauses, key=lambda pause: (pause.what, pause.name))
     ]
@@ -81,7 +87,15 @@ def pauses_of(facts: Facts, q_name: object, process_name: object) -> list[Paused
 
 def paused(facts: Facts, q_name: object, process_name: object) -> str:
     """The same for a person; blank where nothing is paused."""
-    return "; ".join(map(str, pauses_of(facts, q_name, process_name)))
+    return "; ".join(map(sentence, pauses_of(facts, q_name, process_name)))
+
+
+def sentence(pause: Paused) -> str:
+    """For a person: "queue ORDERS paused by alice since ...: the database is down"."""
+    subject, since = f"{pause.what} {pause.name}".rstrip(), moment(pause.since_ms)
+    if pause.is_breaker:
+        return f"{subject} held since {since}: does not drain: {pause.reason}"
+    return f"{subject} paused by {pause.by} since {since}" + (f": {pause.reason}" * bool(pause.reason))
 
 
 def checked_reason(reason: str) -> str:

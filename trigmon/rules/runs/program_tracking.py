@@ -15,19 +15,13 @@ from trigmon.mq.calls import Call, Disconnect, LostConnection, Reject, Release, 
 from trigmon.mq.enums import OpenOption, UnitOutcome
 from trigmon.mq.replies import Done, Reserved, Settled, WasGot, WereGot
 from trigmon.mq.run import RunFields, RunState, Work
-from trigmon.rules.model.changes import (
-    AnyChange,
-    CloseHandle,
-    EndUnit,
-    OpenHandle,
-    RemoveMessage,
-    Serve,
-    TakeMessage,
-    WriteRun,
-)
+from trigmon.rules.model.changes import AnyChange, EndUnit, RemoveMessage, Serve, TakeMessage, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Attend, JudgeRun, LetGo, PutAside, Seal
-from trigmon.rules.model.facts import Facts, Found, Serving
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.handle_changes import CloseHandle, OpenHandle
+from trigmon.rules.model.run_facts import Serving
+from trigmon.rules.model.stored_messages import Found
 
 _COUNTS = Work.__struct_fields__
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value

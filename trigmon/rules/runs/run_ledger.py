@@ -18,11 +18,14 @@ from trigmon.mq.enums import Coalesce, Persistence
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRecorded
-from trigmon.mq.run import OPEN, Run, RunFields, RunJson, RunState, read_run, whole_trigger
+from trigmon.mq.run import NO_RUN, OPEN, Run, RunFields, RunJson, RunState, read_run, whole_trigger
 from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
-from trigmon.rules.model.decision import Asked, Decision, Ids
+from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.errands import Deliver, JudgeRun, Prune
-from trigmon.rules.model.facts import SLICE, Cause, Facts, Found
+from trigmon.rules.model.events import OperatorAsked
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.model.run_program import (
     as_defined,
     check_unchanged,
@@ -31,6 +34,7 @@ from trigmon.rules.model.run_program import (
     with_known_program,
 )
 from trigmon.rules.model.run_record import written
+from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts
@@ -152,8 +156,8 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
     run = run.changed(cancelled_by=by, cancelled_ms=now, cancel_reason=reason)
     if run.is_held:
         run = run.changed(state=RunState.CANCELLED, end_ms=now, why=f"{_cancelled(run)}; {NOT_STARTED}")
-    told = Asked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
-    return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], told=(told,))
+    event = OperatorAsked("run cancelled", {"run": call.run_id, "by": by, "reason": reason})
+    return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], events=(event,))
 
 
 def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -177,13 +181,19 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
     errand = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
-    return Decision(Done(), errands=[errand], told=(Asked("run to be repeated", {"run": call.run_id, "by": by}),))
+    event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
+    return Decision(Done(), errands=[errand], events=(event,))
 
 
 def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """What is paused, and which of its runs a monitor is to end."""
     cancel = sorted(run_id for run_id, monitor in facts.cancelling if monitor == call.monitor)
     return Decision(Values(values={"pauses": rows(facts.pauses), "cancel": cancel}))
+
+
+def complete_controls(call: Controls, reply: Values, manager: ManagerState) -> Values:
+    """Adds the number of the last news, by which a monitor sees that it missed none."""
+    return replace(reply, values={**reply.values, "number": manager.news})
 
 
 def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -234,8 +244,9 @@ def _trigger_of(run: Run) -> TriggerMessage | None:
     return trigger
 
 
-def fired_by(run: Run) -> tuple[str, str]:
-    """For which queue a run is, and on which occasion that fired."""
+def fired_by(wants: Wants) -> tuple[str, str]:
+    """Returns for which queue the run is that is to be written, and on which occasion that fired."""
+    run = wants.run_of or NO_RUN
     return run.trigger.q_name, run.origin.occasion
 
 

@@ -22,10 +22,12 @@ from trigmon.mq.descriptors import (
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
 from trigmon.mq.reasons import Reason
-from trigmon.rules.model.changes import AddMessage, AnyChange, NoteTriggered, SetDefinition, StampTrigger
-from trigmon.rules.model.decision import Fired, Ids, Judged
+from trigmon.rules.model.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
+from trigmon.rules.model.decision import Ids, Judged
 from trigmon.rules.model.errands import DeadLetter
-from trigmon.rules.model.facts import QueueFacts
+from trigmon.rules.model.events import TriggerFired
+from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.extensions import disarmed
 from trigmon.rules.triggers.sharing import in_group
@@ -40,7 +42,7 @@ class Effects(msgspec.Struct, frozen=True):
 
     changes: list[AnyChange] = []
     errands: list[Call] = []
-    told: tuple[Fired, ...] = ()
+    events: tuple[TriggerFired, ...] = ()
     in_unit: int = 0
     judged: tuple[Judged, ...] = ()
 
@@ -112,7 +114,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         changes.append(NoteTriggered(definition.name, initiation.is_shared, is_disarmed))
     if is_disarmed:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
-    return Effects(changes, errands, (Fired(definition.name, verdict),) * situation.due, in_unit, judged)
+    return Effects(changes, errands, (TriggerFired(definition.name, verdict),) * situation.due, in_unit, judged)
 
 
 def _written(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import Rearm, TriggerControl, TriggerType
-from trigmon.rules.model.facts import QueueFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.verdict import Finding
 from trigmon.rules.triggers import conditions

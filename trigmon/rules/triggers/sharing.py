@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import TriggerControl, TriggerType
-from trigmon.rules.model.facts import QueueFacts, Shared
+from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.model.situation import Situation
 
 HERE = "this queue manager"

@@ -16,9 +16,12 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import NOTHING_MOVED, Decided, Found, HandleFacts, Moved, Selection, StoredMessage
+from trigmon.rules.model import group_changes, handle_changes
 from trigmon.rules.model.group_members import Member
+from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, left, lies, opened
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.memory.rows import Row, Rows, once_more
 
 FIRST_NUMBER = 1 << 60
@@ -215,9 +218,9 @@ class Membership:
 
     def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
         """Writes one change of a shared queue; ``handle`` is the one that it opens or closes."""
-        if isinstance(change, c.OpenHandle | c.CloseHandle):
+        if isinstance(change, handle_changes.OpenHandle | handle_changes.CloseHandle):
             assert handle is not None
-            by = 1 if isinstance(change, c.OpenHandle) else -1
+            by = 1 if isinstance(change, handle_changes.OpenHandle) else -1
             self._write(opened(self.group.queues[handle.q_name], self.member, handle, by))
         else:
             _WRITE[type(change)](self, change)
@@ -284,12 +287,12 @@ class Membership:
     def _without(self, queue: SharedQueue, message: StoredMessage) -> SharedQueue:
         return lies(queue, [-count for count in counts_of([message.priority])])
 
-    def _lock(self, change: c.LockMessage) -> None:
+    def _lock(self, change: handle_changes.LockMessage) -> None:
         for number in change.numbers:
             self._note(self.group.locks, number)
             self.group.locks[number] = self._own + change.handle
 
-    def _unlock_all(self, change: c.UnlockMessage) -> None:
+    def _unlock_all(self, change: handle_changes.UnlockMessage) -> None:
         for number, handle in list(self.group.locks.items()):
             if handle == self._own + change.handle:
                 self._unlock(number)
@@ -312,10 +315,10 @@ class Membership:
         self._note(self.group.queues, change.name)
         self.group.write(change.name, None)
 
-    def _define_for_all(self, change: c.SetGroupDefinition) -> None:
+    def _define_for_all(self, change: group_changes.SetGroupDefinition) -> None:
         self._define_copied((change.object_type, change.definition.name), change.definition)
 
-    def _drop_for_all(self, change: c.DropGroupDefinition) -> None:
+    def _drop_for_all(self, change: group_changes.DropGroupDefinition) -> None:
         self._define_copied((change.object_type, change.name), None)
 
     def _define_copied(self, key: tuple[ObjectType, str], definition: AnyDefinition | None) -> None:
@@ -327,7 +330,7 @@ class Membership:
         else:
             self.group.definitions[key] = definition
 
-    def _fired(self, change: c.NoteTriggered) -> None:
+    def _fired(self, change: group_changes.NoteTriggered) -> None:
         queue = self.group.queues[change.q_name]
         fired = has_fired(queue, is_for_group=change.is_for_group, is_disarmed=change.is_disarmed)
         if fired != queue:
@@ -348,17 +351,17 @@ class Membership:
         self._notes.append((table, key, table.get(key)))
 
 
-_WRITE: Mapping[type[c.Change], Callable[[Membership, Any], None]] = {
+_WRITE: Mapping[type[c.AnyChange], Callable[[Membership, Any], None]] = {
     c.AddMessage: Membership._add,
     c.TakeMessage: Membership._take,
     c.CarryOver: Membership._carry_over,
     c.RemoveMessage: Membership._remove,
     c.SetAside: Membership._remove,
-    c.LockMessage: Membership._lock,
-    c.UnlockMessage: Membership._unlock_all,
+    handle_changes.LockMessage: Membership._lock,
+    handle_changes.UnlockMessage: Membership._unlock_all,
     c.SetDefinition: Membership._define,
     c.DropDefinition: Membership._drop,
-    c.SetGroupDefinition: Membership._define_for_all,
-    c.DropGroupDefinition: Membership._drop_for_all,
-    c.NoteTriggered: Membership._fired,
+    group_changes.SetGroupDefinition: Membership._define_for_all,
+    group_changes.DropGroupDefinition: Membership._drop_for_all,
+    group_changes.NoteTriggered: Membership._fired,
 }

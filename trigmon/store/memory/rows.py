@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Found, Marked, Selection, StoredMessage, fits, follows
 from trigmon.rules.model.group_completeness import Item, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
+from trigmon.rules.model.handles import Marked
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage, fits, follows
 
 Key = tuple[int, int]
 

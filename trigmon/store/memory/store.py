@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Found, QueueFacts, Selection
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.memory.rows import Row, Rows, once_more
@@ -270,7 +271,7 @@ class MemoryStore(BaseStore):
         return [r for n, r in enumerate(ended[:SLICE]) if n < surplus or self._ended_ms[r] < ended_before_ms]
 
 
-_WRITE: dict[type[c.Change], Any] = {
+_WRITE: dict[type[c.AnyChange], Any] = {
     c.AddMessage: MemoryStore._add,
     c.TakeMessage: MemoryStore._take,
     c.CarryOver: MemoryStore._carry_over,

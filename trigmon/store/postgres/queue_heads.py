@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import closing
 
-from trigmon.rules.model.facts import Cursor, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
 from trigmon.store.postgres.pipeline import Row
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import CHUNKS, LARGE_CHUNK, Turn, size

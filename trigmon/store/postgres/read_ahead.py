@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import Cursor, StoredMessage, UnitFacts
+from trigmon.rules.model.handles import UnitFacts
+from trigmon.rules.model.stored_messages import Cursor, StoredMessage
 
 MOST_ROWS = 512
 MOST_BYTES = 1 << 20
@@ -231,7 +232,7 @@ def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:
     )
 
 
-_FOLLOW: dict[type[c.Change], Callable[[Ahead, Any], None]] = {
+_FOLLOW: dict[type[c.AnyChange], Callable[[Ahead, Any], None]] = {
     c.AddMessage: Ahead._add,
     c.TakeMessage: Ahead._take,
     c.CarryOver: Ahead._carry_over,

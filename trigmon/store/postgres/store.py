@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import Found, Selection
-from trigmon.store.base import can_wait, must_last
+from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.connection import Place, connect
@@ -197,9 +197,9 @@ class PostgresStore(RowStore):
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port."""
-        lasts = must_last(changes)
-        self._must_sync = self._must_sync or lasts
-        self._must_commit = self._must_commit or lasts or not all(map(can_wait, changes))
+        durability = durability_of(changes)
+        self._must_sync = self._must_sync or durability is SYNCED
+        self._must_commit = self._must_commit or durability is not VOLATILE
         if can_be_undone:
             self._turn.save()
         try:

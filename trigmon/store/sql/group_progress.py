@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from trigmon.mq.descriptors import NO_ID
-from trigmon.rules.model.facts import StoredMessage
 from trigmon.rules.model.group_completeness import START, Item, Whole, reach
+from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.store.sql import statements as sql
 
 Group = tuple[int, bytes]

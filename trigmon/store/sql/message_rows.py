@@ -13,8 +13,9 @@ import msgspec
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import StoredMessage, UnitFacts
 from trigmon.rules.model.group_completeness import START
+from trigmon.rules.model.handles import UnitFacts
+from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Groups
 from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED

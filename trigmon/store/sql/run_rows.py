@@ -10,8 +10,9 @@ import msgspec
 
 from trigmon.mq.run import Run, RunJson, decode_run, encode_run, read_run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Cause, Serving
+from trigmon.rules.model.run_facts import Cause, Serving
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.sql import statements as sql
 
@@ -107,7 +108,7 @@ class Ledger:
             self._execute(sql.DROP_CAUSE, (cause.slot, cause.q_name))
 
 
-LEDGER_WRITES: dict[type[c.Change], Callable[[Ledger, Any], None]] = {
+LEDGER_WRITES: dict[type[c.AnyChange], Callable[[Ledger, Any], None]] = {
     c.WriteRun: Ledger.write_run,
     c.DropRun: Ledger.drop_run,
     c.Serve: Ledger.serve,

@@ -13,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
-from trigmon.rules.model.facts import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.rules.model.group_completeness import START, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage, fits, follows
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS

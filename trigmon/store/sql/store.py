@@ -15,9 +15,12 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import SLICE, Found, Paused, QueueFacts, Selection, StoredMessage, UnitFacts
+from trigmon.rules.model.handles import UnitFacts
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
+from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
@@ -382,11 +385,11 @@ class RowStore(BaseStore):
         self._execute(sql.DROP_PAUSE, (change.what, change.name))
 
 
-def _in_ledger(write: Callable[[Ledger, Any], None], store: RowStore, change: c.Change) -> None:
+def _in_ledger(write: Callable[[Ledger, Any], None], store: RowStore, change: c.AnyChange) -> None:
     write(store._ledger, change)
 
 
-_WRITE: dict[type[c.Change], Any] = {
+_WRITE: dict[type[c.AnyChange], Any] = {
     c.AddMessage: RowStore._add,
     c.TakeMessage: RowStore._take,
     c.CarryOver: RowStore._carry_over,

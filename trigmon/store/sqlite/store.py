@@ -17,8 +17,8 @@ import apsw
 
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import Found, Selection
-from trigmon.store.base import can_wait, must_last
+from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
@@ -370,9 +370,10 @@ class SqliteStore(RowStore):
             for change in changes:
                 if isinstance(change, c.AddMessage) and change.q_name in self._closed:
                     raise ObjectDamaged(self._closed[change.q_name])
-        lasts = must_last(changes)
+        durability = durability_of(changes)
+        lasts = durability is SYNCED
         self._must_sync = self._must_sync or lasts
-        self._must_commit = self._must_commit or lasts or not all(map(can_wait, changes))
+        self._must_commit = self._must_commit or durability is not VOLATILE
         try:
             for change in changes:
                 if type(change) in WRITTEN:

@@ -9,8 +9,8 @@ import msgspec
 
 from trigmon.mq.attributes import KINDS, AnyDefinition
 from trigmon.mq.enums import ObjectType
-from trigmon.rules.model.facts import NOTHING_MOVED, Moved
 from trigmon.rules.model.shared_queue import SharedQueue
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import group_sql as sql
 from trigmon.store.postgres.pipeline import Row

@@ -18,10 +18,13 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import Decided, Found, HandleFacts, Moved, Selection, StoredMessage
+from trigmon.rules.model import group_changes, handle_changes
+from trigmon.rules.model.change import SYNCED
 from trigmon.rules.model.group_members import Member
+from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, lies, opened
-from trigmon.store.base import must_last
+from trigmon.rules.model.shared_view import Moved
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
@@ -330,10 +333,10 @@ class PostgresMembership:
     def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
         """Writes one change of a shared queue; ``handle`` is the one that it opens or closes."""
         self._turn.save()
-        self._must_last = self._must_last or must_last([change])
-        if isinstance(change, c.OpenHandle | c.CloseHandle):
+        self._must_last = self._must_last or change.durability is SYNCED
+        if isinstance(change, handle_changes.OpenHandle | handle_changes.CloseHandle):
             assert handle is not None
-            by = 1 if isinstance(change, c.OpenHandle) else -1
+            by = 1 if isinstance(change, handle_changes.OpenHandle) else -1
             self._write(opened(self._queue(handle.q_name), self.member, handle, by))
         else:
             _WRITE[type(change)](self, change)
@@ -361,7 +364,7 @@ class PostgresMembership:
             epoch = self._session.who[1]
             self._turn.execute(group_sql.DECIDE, (self.member, unit.client_id, unit.number, unit.unit_id, epoch))
             self._kept += 1
-            self._ends_last = self._ends_last or must_last([change])
+            self._ends_last = self._ends_last or change.durability is SYNCED
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:
         """Runs a statement; of what it must change as many rows as are believed to be there is made sure."""
@@ -419,13 +422,13 @@ class PostgresMembership:
         self._write(_without(self._queue(change.message.q_name), change.message))
         self._unlock(change.message.number)
 
-    def _lock(self, change: c.LockMessage) -> None:
+    def _lock(self, change: handle_changes.LockMessage) -> None:
         handle = self._own + change.handle
         for number in change.numbers:
             self._picture.lock(number, handle)
             self._turn.execute(group_sql.SET_LOCK, (number, handle))
 
-    def _unlock_all(self, change: c.UnlockMessage) -> None:
+    def _unlock_all(self, change: handle_changes.UnlockMessage) -> None:
         handle = self._own + change.handle
         for number in [number for number, holder in self._picture.locks.items() if holder == handle]:
             self._unlock(number)
@@ -452,13 +455,13 @@ class PostgresMembership:
         self._ahead.follow(change)
         self._picture.write(change.name, None)
 
-    def _define_for_all(self, change: c.SetGroupDefinition) -> None:
+    def _define_for_all(self, change: group_changes.SetGroupDefinition) -> None:
         self._picture.define((change.object_type, change.definition.name), change.definition)
 
-    def _drop_for_all(self, change: c.DropGroupDefinition) -> None:
+    def _drop_for_all(self, change: group_changes.DropGroupDefinition) -> None:
         self._picture.define((change.object_type, change.name), None)
 
-    def _fired(self, change: c.NoteTriggered) -> None:
+    def _fired(self, change: group_changes.NoteTriggered) -> None:
         queue = self._queue(change.q_name)
         fired = has_fired(queue, is_for_group=change.is_for_group, is_disarmed=change.is_disarmed)
         if fired != queue:
@@ -480,17 +483,17 @@ def _without(queue: SharedQueue, message: StoredMessage) -> SharedQueue:
     return lies(queue, [-count for count in counts_of([message.priority])])
 
 
-_WRITE: Mapping[type[c.Change], Callable[[PostgresMembership, Any], None]] = {
+_WRITE: Mapping[type[c.AnyChange], Callable[[PostgresMembership, Any], None]] = {
     c.AddMessage: PostgresMembership._add,
     c.TakeMessage: PostgresMembership._take,
     c.CarryOver: PostgresMembership._carry_over,
     c.RemoveMessage: PostgresMembership._remove,
     c.SetAside: PostgresMembership._set_aside,
-    c.LockMessage: PostgresMembership._lock,
-    c.UnlockMessage: PostgresMembership._unlock_all,
+    handle_changes.LockMessage: PostgresMembership._lock,
+    handle_changes.UnlockMessage: PostgresMembership._unlock_all,
     c.SetDefinition: PostgresMembership._define,
     c.DropDefinition: PostgresMembership._drop,
-    c.SetGroupDefinition: PostgresMembership._define_for_all,
-    c.DropGroupDefinition: PostgresMembership._drop_for_all,
-    c.NoteTriggered: PostgresMembership._fired,
+    group_changes.SetGroupDefinition: PostgresMembership._define_for_all,
+    group_changes.DropGroupDefinition: PostgresMembership._drop_for_all,
+    group_changes.NoteTriggered: PostgresMembership._fired,
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.rules.model.facts import UnitFacts
+from trigmon.rules.model.handles import UnitFacts
 from trigmon.store.sql import statements as sql
 
 

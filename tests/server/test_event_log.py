@@ -1,0 +1,41 @@
+"""Each event of the queue manager has a line in the log, with a name that is its own."""
+
+from typing import get_args
+
+from trigmon.qmgr.events import Event
+from trigmon.rules.model.events import OperatorAsked, PoisonMoved, QueueHeld
+from trigmon.server.event_log import _LINES, Logged
+
+
+class Lines:
+    """A logger that keeps its lines."""
+
+    def __init__(self):
+        self.kept = []
+
+    def info(self, event, **fields):
+        self.kept.append((event, fields))
+
+    warning = info
+
+
+def test_each_event_has_a_line():
+    assert set(_LINES) == set(get_args(Event))
+
+
+def test_each_event_has_a_name_of_its_own():
+    names = [kind.name for kind in get_args(Event) if isinstance(kind.name, str)]
+    assert len({*names}) == len(names)
+    assert PoisonMoved("Q", "", b"", 1).name == "poison_message_discarded"
+    assert PoisonMoved("Q", "TO", b"", 1).name == "poison_message_moved"
+
+
+def test_a_line_has_the_sentence_the_name_and_the_fields():
+    lines = Lines()
+    logged = Logged(lines, on_failed=lambda session: None)
+    logged.tell(QueueHeld("Q", "why"))
+    logged.tell(OperatorAsked("starting paused", {"what": "queue", "name": "Q"}))
+    assert lines.kept == [
+        ("queue held: does not drain", {"event_name": "queue_held", "q_name": "Q", "why": "why"}),
+        ("starting paused", {"event_name": "starting_paused", "what": "queue", "name": "Q"}),
+    ]

@@ -1,0 +1,82 @@
+"""Shared queues that moved: what that brings is judged, by whichever member moved them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trigmon.mq.calls import Disconnect
+from trigmon.mq.errors import MQError
+from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, Reply
+from trigmon.qmgr.events import SharedQueuesJudged, SharedQueuesUnjudged
+from trigmon.qmgr.follow_ups import Notes
+from trigmon.qmgr.sessions import ITSELF
+from trigmon.qmgr.waiters import ANY
+from trigmon.rules.model.errands import Forget, Heed
+from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
+from trigmon.store.port import Store
+
+if TYPE_CHECKING:
+    from trigmon.qmgr.manager import Answer, QueueManager
+
+
+class MovedQueues:
+    """The shared queues that moved and are not judged yet. ``store`` and ``notes`` are the manager's own."""
+
+    def __init__(self, manager: QueueManager, store: Store, notes: Notes) -> None:
+        self._manager = manager
+        self._store = store
+        self._notes = notes
+        # What others did to shared queues and could not be judged yet, and why.
+        self._left = NOTHING_MOVED
+        self._left_for: MQError | None = None
+
+    def judge(self, now: int) -> None:
+        """Judges what a call has done to shared queues, within the call: its connection may be gone afterwards."""
+        while (moved := self._store.changed()) is not NOTHING_MOVED:
+            self._judge(moved, now)
+
+    def _judge(self, moved: Moved, now: int) -> None:
+        if moved.quiet:
+            moved = Moved(tuple(name for name in moved.queues if name not in moved.quiet), moved.definitions)
+            if moved == NOTHING_MOVED:
+                return
+        session = self._manager.connect(ITSELF)
+        try:
+            self._manager.perform(Heed(moved=moved, acted=True), session, now)
+            self._manager.perform(Forget(), session, now)
+        finally:
+            self._manager.forget_session(session)
+
+    def heed(self, now: int, answers: list[Answer]) -> None:
+        """Judges what other members of the group did to shared queues, and wakes the gets that wait on them."""
+        moved, self._left = _both(self._left, self._store.changed()), NOTHING_MOVED
+        if moved is NOTHING_MOVED:
+            return
+        session = self._manager.connect(ITSELF)
+        reply = self._manager.answer(session, Heed(moved=moved), now)
+        self._manager.answer(session, Disconnect(), now)
+        self._note(moved, reply)
+        self._notes.woken.update(dict.fromkeys(moved.queues, ANY))
+        self._manager.wake(now, answers)
+
+    def _note(self, moved: Moved, reply: Reply) -> None:
+        """What was refused was not noted as judged, so the next turn finds it as it was; that is told once.
+
+        A bug would come again with every turn: it is logged as such, and what moves next brings another try.
+        """
+        why: MQError | None = None
+        if isinstance(reply, Refused) and reply.reason != Reason.UNEXPECTED_ERROR:
+            why = MQError.of(reply.reason, reply.about)
+            self._left = _both(self._left, moved)
+        if type(why) is not type(self._left_for):
+            self._notes.events.append(SharedQueuesJudged() if why is None else SharedQueuesUnjudged(why))
+        self._left_for = why
+
+
+def _both(one: Moved, other: Moved) -> Moved:
+    """What moved by either."""
+    if one is NOTHING_MOVED or other is NOTHING_MOVED:
+        return other if one is NOTHING_MOVED else one
+    queues, definitions = {*one.queues, *other.queues}, {*one.definitions, *other.definitions}
+    return Moved(tuple(sorted(queues)), tuple(sorted(definitions)))

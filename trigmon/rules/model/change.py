@@ -1,0 +1,61 @@
+"""What every change says of itself: how long it must last, which queue it is written to, which gets it wakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+import msgspec
+
+
+class Durability(IntEnum):
+    """How long a change must last once its call is answered, in ascending order.
+
+    The rows of a reservation are STORED, since they are many: one slice a commit, without a sync. So is the outcome
+    of a unit in which nothing was done: it is on record before it is answered.
+    """
+
+    VOLATILE = 0
+    """A crash of the process undoes it by itself, so it need not be written before the answer."""
+    STORED = 1
+    """It survives a crash of the process, not a power cut."""
+    SYNCED = 2
+    """It survives a power cut."""
+
+
+# A member asked of its enumeration costs as much as the rest of a judgement; a put asks a few times.
+VOLATILE, STORED, SYNCED = Durability.VOLATILE, Durability.STORED, Durability.SYNCED
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Something to write."""
+
+    @property
+    def durability(self) -> Durability:
+        """How long it must last."""
+        return STORED
+
+    @property
+    def written_to(self) -> str:
+        """Returns the queue that it is written to, which may be a shared one; blank: it is the queue manager's own."""
+        return ""
+
+    @property
+    def wakes(self) -> tuple[str, ...]:
+        """Returns the queues whose waiting gets are performed again, whatever message they wait for."""
+        return ()
+
+    @property
+    def is_news(self) -> bool:
+        """Whether monitors are to hear of it at once."""
+        return False
+
+
+def durability_of(changes: Iterable[Change]) -> Durability:
+    """Returns how long the most durable of these must last."""
+    longest = VOLATILE
+    for change in changes:
+        durability = change.durability
+        if durability > longest:
+            longest = durability
+    return longest

@@ -1,0 +1,61 @@
+"""A local queue as it stands. Priorities are the counted ones."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.rules.model.shared_view import NO_DEPTH, Shared
+
+
+class QueueFacts(msgspec.Struct, frozen=True):
+    """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger.
+
+    Of a ``shared`` queue ``depths`` are the committed messages of the whole group (seed 001, condition 3, note b), and
+    so are the counts of what is uncommitted and of open handles in all; ``open_input_count``, ``open_output_count``
+    and the stamp are this member's own. ``open_exclusive`` is said of whichever member has it so.
+    """
+
+    definition: LocalQueue
+    depths: tuple[int, ...] = NO_DEPTH  # by priority
+    open_input_count: int = 0
+    open_exclusive: bool = False
+    open_output_count: int = 0
+    open_count: int = 0
+    uncommitted_puts: int = 0
+    uncommitted_gets: int = 0
+    trigger_stamp_ms: int | None = None
+    is_deleted: bool = False  # logically: it stays for those that use it still, and nobody else may
+    reserved: int = 0  # messages of reservations that a connection stands behind, which are not in depths
+    shared: Shared | None = None
+
+    @property
+    def readers(self) -> int:
+        """How many handles are open for input, on whichever member."""
+        if self.shared is None:
+            return self.open_input_count
+        return self.open_input_count + sum(reader.count for reader in self.shared.readers)
+
+    @property
+    def lying(self) -> int:
+        """How many messages take up places: a shared queue's uncommitted ones do, which do not count as waiting."""
+        return self.depth if self.shared is None else self.depth + self.uncommitted_puts
+
+    @property
+    def unseen(self) -> int:
+        """How many of those that wait are not committed, so that nobody else can get them."""
+        return self.uncommitted_puts if self.shared is None else 0
+
+    @property
+    def in_use(self) -> int:
+        """How many handles and uncommitted or reserved messages there are."""
+        return self.open_count + self.uncommitted_puts + self.uncommitted_gets + self.reserved
+
+    @property
+    def depth(self) -> int:
+        """CURDEPTH."""
+        return sum(self.depths)
+
+    def waiting(self, priority: int) -> int:
+        """How many messages of at least this priority."""
+        return sum(self.depths[priority:])

@@ -1,0 +1,121 @@
+"""Messages as they lie in a store, and which of them a call looks for."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+import msgspec
+
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor
+from trigmon.rules.model.group_completeness import Whole
+from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT
+from trigmon.rules.model.reservation import Ordinals
+
+SLICE = 256
+"""Rows that one call looks at or moves where there may be many: work goes in slices, so that a turn stays short."""
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """Where a browse stands: the counted priority and the arrival number of the message last browsed."""
+
+    priority: int
+    number: int
+
+
+class StoredMessage(msgspec.Struct, frozen=True):
+    """A message as it lies in a store."""
+
+    number: int  # its arrival
+    q_name: str
+    priority: int
+    is_persistent: bool
+    descriptor: MessageDescriptor
+    data: bytes
+    expires_ms: int = 0  # 0: never
+    is_own: bool = False  # the unit of work that looks has put it, and not committed yet
+    ordinal: int = -1  # its place in the reservation it is of, -1 in none
+
+    def waited_ms(self, now: int) -> int:
+        """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
+        if self.expires_ms:
+            return self.descriptor.expiry * 100 - (self.expires_ms - now)
+        return now - self.descriptor.put_ms
+
+    def tenths_left(self, now: int) -> int:
+        """Expiry as a get returns it: the time it has left, above 0, or that it has no end."""
+        return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which messages a call looks for, in get order: highest priority first, then arrival.
+
+    Messages expired at ``now`` are returned apart. Two questions are of another kind, and may be asked together:
+    ``oldest_from`` and ``counts_expired``.
+    """
+
+    q_name: str
+    now: int
+    limit: int = 1  # a store stops looking once it has so many
+    unit_id: int = 0  # whose own uncommitted puts are visible
+    after: Cursor | None = None  # begins behind a browse cursor
+    at: Cursor | None = None  # looks at that one message
+    msg_id: bytes | None = None
+    correl_id: bytes | None = None
+    group_id: bytes | None = None
+    msg_seq_number: int | None = None
+    offset: int | None = None
+    starts: Whole = Whole.NOTHING  # only what a logical message, or a group, begins with; a message in none is both
+    whole: Whole = Whole.NOTHING  # only what has all of its logical message, or group, there
+    gathers: bool = False  # what is found first brings the segments that follow it, in order
+    limit_bytes: int = 4 << 20  # or once those of one kind (committed, or the unit's own) hold so many
+    oldest_from: int | None = None  # asks only for the committed one of at least this priority that arrived first
+    counts_expired: int = 0  # asks how many committed ones have expired, counted up to so many
+    handle: int = 0  # what another than this has locked is not there
+    own_persistent: bool = False  # of the unit's own only the persistent ones
+    is_expired: bool = False  # asks for those that have expired, and for no other
+    reserved_by: int = 0  # asks for those of a reservation that have these ordinals, expired or not
+    ordinals: Ordinals = (0, 0)  # in their order
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether any message will do, the first there is."""
+        return (
+            self.after is None
+            and self.at is None
+            and self.starts is Whole.NOTHING
+            and self.whole is Whole.NOTHING
+            and _named(self) == _ANY
+        )
+
+
+_named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
+_ANY = (None,) * 5
+
+
+def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
+    """Whether a message is of those that a selection names by its fields, or by what starts with it."""
+    named = _named(selection)
+    if named != _ANY:
+        fields = zip(named, _named(descriptor), strict=True)
+        if any(wanted is not None and wanted != found for wanted, found in fields):
+            return False
+    if selection.starts is Whole.NOTHING:
+        return True
+    return not descriptor.offset and (selection.starts is Whole.MESSAGE or descriptor.msg_seq_number == 1)
+
+
+def follows(segment: StoredMessage, other: StoredMessage) -> bool:
+    """Whether the other is the next segment of the same logical message, both of one group."""
+    said, found = segment.descriptor, other.descriptor
+    if not said.msg_flags & SEGMENT or said.msg_flags & LAST_SEGMENT:
+        return False
+    return (found.msg_seq_number, found.offset) == (said.msg_seq_number, said.offset + len(segment.data))
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known."""
+
+    messages: tuple[StoredMessage, ...] = ()
+    expired: tuple[StoredMessage, ...] = ()
+    damaged: tuple[StoredMessage, ...] = ()
+    expired_count: int = 0
