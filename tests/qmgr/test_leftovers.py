@@ -12,7 +12,7 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, Persistence, UnitOutcome
 from trigmon.mq.replies import WereGot
 from trigmon.rules.model.changes import EndUnit
-from trigmon.rules.model.facts import Selection
+from trigmon.rules.model.stored_messages import Selection
 from trigmon.store.sql.leftovers import AT_ONCE as LEFTOVERS
 from trigmon.store.sql.leftovers import MOST_UNITS, Leftovers
 
@@ -234,9 +234,9 @@ class TestWhatBecomesAvailable:
             assert world.queue_depth("Q") == TOTAL
             found = world.store.find(Selection("Q", world.clock.now(), limit=2 * TOTAL))
             assert [message.data for message in found.messages] == expected
-            if not world.qm.is_scanning:
+            if not world.qm.housekeeping.is_scanning:
                 break
-            world.qm.scan()
+            world.qm.housekeeping.scan()
             slices += 1
         assert slices >= TOTAL // LEFTOVERS
 
@@ -245,7 +245,7 @@ class TestWhatBecomesAvailable:
     def test_it_is_got_in_order_while_it_is_rewritten(self, world, how, slices):
         self.ended(world, how)
         for _ in range(slices):
-            world.qm.scan()
+            world.qm.housekeeping.scan()
         expected = self.expected(how)
         assert [each[0] for each in self.all_of(world)] == [each[0] for each in expected]
         scanned(world)
@@ -256,7 +256,7 @@ class TestWhatBecomesAvailable:
     def test_a_kill_in_the_middle_loses_none(self, world, how, slices):
         self.ended(world, how)
         for _ in range(slices):
-            world.qm.scan()
+            world.qm.housekeeping.scan()
         world.crash()
         assert not world.store.has_leftovers
         expected = UnitOutcome.COMMITTED if how == "commit" else UnitOutcome.BACKED_OUT
@@ -284,7 +284,7 @@ class TestWhatBecomesAvailable:
     @pytest.mark.parametrize("how", ["commit", "backout"])
     def test_a_purge_in_the_middle_takes_all_of_it(self, world, how):
         self.ended(world, how)
-        world.qm.scan()
+        world.qm.housekeeping.scan()
         world.lose("app")
         purge(world)
         define(world)

@@ -361,8 +361,8 @@ class Script:
                 self.committed[body] += 1
 
     def _slice(self) -> None:
-        if self.world.store.has_leftovers:
-            self._note_ended_waits(self.world.qm.scan())
+        if self.world.qm.housekeeping.is_scanning:
+            self._note_ended_waits(self.world.qm.housekeeping.scan())
 
     def _explain(self, q_name) -> None:
         reply = self.world.did(Explain(q_name=q_name), "operator")
