@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import lanes
 from tests.daemons import queue_managers
 from tests.postgres import Server
 
@@ -21,23 +22,52 @@ settings.load_profile("trigmon")
 _BEGAN_S = time.monotonic()
 
 
-def pytest_configure():
+def pytest_configure(config):
+    # Named files and folders are run whole, but for what is slow; without a name, what a change must pass at once is.
+    if config.option.lane is None:
+        named = config.args_source is pytest.Config.ArgsSource.ARGS
+        config.option.lane = f"{lanes.EVERYDAY},{lanes.FULL}" if named else lanes.EVERYDAY
+    if config.option.durations is None and config.option.lane == lanes.EVERYDAY:
+        config.option.durations = 10
     # A shell has its background jobs ignore SIGINT, and so would every program that a test starts and interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
+    parser.addoption(
+        "--lane",
+        type=lanes.chosen,
+        metavar="LANE[,LANE]|all",
+        help="of everyday, full and slow; unsaid: everyday, for named files and folders everyday,full",
+    )
     parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
     parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped, and said so")
 
 
+@pytest.hookimpl(tryfirst=True)  # so that -m knows the marks
 def pytest_collection_modifyitems(config, items):
+    found = config.stash[lanes.FOUND] = {item.nodeid: lanes.lane_of(item) for item in items}
+    for item in items:
+        for mark in {found[item.nodeid], *lanes.used_by(item)}:
+            item.add_marker(mark)
+    wanted = config.option.lane.split(",")
+    kept = [item for item in items if found[item.nodeid] in wanted]
     if given := config.getoption("--slice"):
         which, parts = map(int, given.split("/"))
-        kept = [item for number, item in enumerate(items) if number % parts == which % parts]
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+        kept = [item for number, item in enumerate(kept) if number % parts == which % parts]
+    if wanted == [lanes.EVERYDAY]:
+        # With --dist worksteal one worker has the first half: what takes its time to start, so that it starts once.
+        kept.sort(key=lambda item: not lanes.used_by(item))
+    config.hook.pytest_deselected(items=list(set(items).difference(kept)))
+    items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not hasattr(config, "workerinput") and config.option.lane == lanes.EVERYDAY:
+        seconds = time.monotonic() - _BEGAN_S
+        terminalreporter.line(f"The everyday lane took {seconds // 60:.0f} min {seconds % 60:.0f} s.")
+        terminalreporter.line("The rest: pytest -n 2 --dist worksteal --lane full; the long proofs: pytest --lane slow")
 
 
 def pytest_runtest_setup(item):
