@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,12 +15,16 @@ from hypothesis import HealthCheck, settings
 
 from tests import lanes
 from tests.daemons import queue_managers
+from tests.postgres import PACKAGE as POSTGRES
 from tests.postgres import Server
 
 # How long an example takes is the machine's affair: a busy one is no reason to fail.
 settings.register_profile("trigmon", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("trigmon")
 _BEGAN_S = time.monotonic()
+_USES = {"subprocess.Popen", "os.posix_spawn", "os.fork", f"{POSTGRES}.used"}
+_used: list[str] = []
+sys.addaudithook(lambda event, _: _used.append(event) if event in _USES else None)
 
 
 def pytest_configure(config):
@@ -67,13 +72,24 @@ def pytest_terminal_summary(terminalreporter, config):
     if not hasattr(config, "workerinput") and config.option.lane == lanes.EVERYDAY:
         seconds = time.monotonic() - _BEGAN_S
         terminalreporter.line(f"The everyday lane took {seconds // 60:.0f} min {seconds % 60:.0f} s.")
-        terminalreporter.line("The rest: pytest -n 2 --dist worksteal --lane full; the long proofs: pytest --lane slow")
+        terminalreporter.line("The rest: pytest -n 2 --dist loadfile --lane full; the long proofs: pytest --lane slow")
 
 
 def pytest_runtest_setup(item):
     minutes = item.config.getoption("--minutes")
     if minutes is not None and time.monotonic() - _BEGAN_S > 60 * minutes:
         pytest.skip(f"{minutes:g} minutes are over")
+
+
+@pytest.fixture(autouse=True)
+def uses_what_is_known(request):
+    """Fails a test that starts a process or uses PostgreSQL though its lane was chosen as if it did not."""
+    began = len(_used)
+    yield
+    if not lanes.used_by(request.node) and _used[began:]:
+        pytest.fail(
+            f"{_used[began]}: name the test in USED_BY_FILE of tests/lanes.py, or its fixture in USED_BY_FIXTURE"
+        )
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import encodings.idna  # noqa: F401 - a link needs it, and a stranger may not re
 import os
 import socket
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -80,6 +81,12 @@ def page(address, path="/api/v1/applications", headers=None):
         with link.makefile("rb") as answer:
             return int(answer.readline().split()[1])
     return 0
+
+
+def at_each(ports, ask):
+    """What ``ask(address)`` returns of each port: those that stay silent are waited for side by side."""
+    with ThreadPoolExecutor(len(ports)) as threads:
+        return list(threads.map(ask, [("127.0.0.1", port) for port in ports]))
 
 
 def listeners(session):

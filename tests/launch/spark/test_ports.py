@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.conftest import make_order
-from tests.launch.spark.attacks import fetched, hears, listeners, page, uploads_a_block
+from tests.launch.spark.attacks import at_each, fetched, hears, listeners, page, uploads_a_block
 from tests.launch.spark.homes import REAL, linked
 from tests.spark.clusters import QUICK
 from tests.spark.connect_server import ConnectServer
@@ -169,25 +169,23 @@ def broken_into(session):
     ports = {port for _, port in listeners(session)}
     assert len(ports) >= 2, "Spark listens for RPC and for blocks at least"
 
-    def attack():
-        attacks = {each.__name__: each for each in (uploads_a_block, hears)}
-        return {name for name, each in attacks.items() for port in ports if each(("127.0.0.1", port))}
+    def attack(address):
+        return {each.__name__ for each in (uploads_a_block, hears) if each(address)}
 
-    return as_nobody(attack)
+    return as_nobody(lambda: set().union(*at_each(ports, attack)))
 
 
 def read(session):
     """The pages that a stranger may read at any port."""
-    addresses = [("127.0.0.1", port) for _, port in listeners(session)]
+    ports = {port for _, port in listeners(session)}
 
-    def attack():
-        speaking = [address for address in addresses if page(address)]
-        return {path for path in PAGES for address in speaking if page(address, path) in (200, 302)}
+    def attack(address):
+        return {path for path in PAGES if page(address, path) in (200, 302)} if page(address) else set()
 
-    return as_nobody(attack)
+    return as_nobody(lambda: set().union(*at_each(ports, attack)))
 
 
-# A cold driver's silent ports are waited for, two minutes in all: one way of starting it is looked at every day. A
+# A cold driver's silent ports are waited for, for more than a minute: one way of starting it is looked at every day. A
 # maker's job may have ended before it is stopped.
 _SELDOM = ("short", "by spark-submit", "an archive's maker")
 
@@ -295,8 +293,7 @@ def test_a_local_drivers_jar_is_handed_to_nobody_and_its_page_to_the_monitor_alo
     spark = Cold(tmp_path, argument="found.txt", spark_jars="own.jar", spark_master="local[2]")
     try:
         ports = {port for _, port in listeners(spark.session)}
-        assert as_nobody(lambda: [fetched(("127.0.0.1", port), "/jars/own.jar") for port in ports]) == [None] * len(
-            ports
-        )
+        asked = as_nobody(lambda: at_each(ports, lambda address: fetched(address, "/jars/own.jar")))
+        assert asked == [None] * len(ports)
     finally:
         spark.end()
