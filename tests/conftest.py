@@ -68,6 +68,7 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
+@pytest.hookimpl(trylast=True)  # behind the slowest tests
 def pytest_terminal_summary(terminalreporter, config):
     if not hasattr(config, "workerinput") and config.option.lane == lanes.EVERYDAY:
         seconds = time.monotonic() - _BEGAN_S
