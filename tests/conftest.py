@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,38 +13,84 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import lanes
 from tests.daemons import queue_managers
+from tests.postgres import PACKAGE as POSTGRES
 from tests.postgres import Server
 
 # How long an example takes is the machine's affair: a busy one is no reason to fail.
 settings.register_profile("trigmon", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("trigmon")
 _BEGAN_S = time.monotonic()
+_USES = {"subprocess.Popen", "os.posix_spawn", "os.fork", f"{POSTGRES}.used"}
+_used: list[str] = []
+sys.addaudithook(lambda event, _: _used.append(event) if event in _USES else None)
 
 
-def pytest_configure():
+def pytest_configure(config):
+    # Named files and folders are run whole, but for what is slow; without a name, what a change must pass at once is.
+    if config.option.lane is None:
+        named = config.args_source is pytest.Config.ArgsSource.ARGS
+        config.option.lane = f"{lanes.EVERYDAY},{lanes.FULL}" if named else lanes.EVERYDAY
+    if config.option.durations is None and config.option.lane == lanes.EVERYDAY:
+        config.option.durations = 10
     # A shell has its background jobs ignore SIGINT, and so would every program that a test starts and interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
+    parser.addoption(
+        "--lane",
+        type=lanes.chosen,
+        metavar="LANE[,LANE]|all",
+        help="of everyday, full and slow; unsaid: everyday, for named files and folders everyday,full",
+    )
     parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
     parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped, and said so")
 
 
+@pytest.hookimpl(tryfirst=True)  # so that -m knows the marks
 def pytest_collection_modifyitems(config, items):
+    found = config.stash[lanes.FOUND] = {item.nodeid: lanes.lane_of(item) for item in items}
+    for item in items:
+        for mark in {found[item.nodeid], *lanes.used_by(item)}:
+            item.add_marker(mark)
+    wanted = config.option.lane.split(",")
+    kept = [item for item in items if found[item.nodeid] in wanted]
     if given := config.getoption("--slice"):
         which, parts = map(int, given.split("/"))
-        kept = [item for number, item in enumerate(items) if number % parts == which % parts]
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+        kept = [item for number, item in enumerate(kept) if number % parts == which % parts]
+    if wanted == [lanes.EVERYDAY]:
+        # With --dist worksteal one worker has the first half: what takes its time to start, so that it starts once.
+        kept.sort(key=lambda item: not lanes.used_by(item))
+    config.hook.pytest_deselected(items=list(set(items).difference(kept)))
+    items[:] = kept
+
+
+@pytest.hookimpl(trylast=True)  # behind the slowest tests
+def pytest_terminal_summary(terminalreporter, config):
+    if not hasattr(config, "workerinput") and config.option.lane == lanes.EVERYDAY:
+        seconds = time.monotonic() - _BEGAN_S
+        terminalreporter.line(f"The everyday lane took {seconds // 60:.0f} min {seconds % 60:.0f} s.")
+        terminalreporter.line("The rest: pytest -n 2 --dist loadfile --lane full; the long proofs: pytest --lane slow")
 
 
 def pytest_runtest_setup(item):
     minutes = item.config.getoption("--minutes")
     if minutes is not None and time.monotonic() - _BEGAN_S > 60 * minutes:
         pytest.skip(f"{minutes:g} minutes are over")
+
+
+@pytest.fixture(autouse=True)
+def uses_what_is_known(request):
+    """Fails a test that starts a process or uses PostgreSQL though its lane was chosen as if it did not."""
+    began = len(_used)
+    yield
+    if not lanes.used_by(request.node) and _used[began:]:
+        pytest.fail(
+            f"{_used[began]}: name the test in USED_BY_FILE of tests/lanes.py, or its fixture in USED_BY_FIXTURE"
+        )
 
 
 @pytest.fixture

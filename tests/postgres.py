@@ -17,6 +17,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -284,9 +285,14 @@ def dsn_of(*servers: Server) -> str:
     return make_conninfo(servers[0].dsn, host=",".join(hosts))
 
 
-@functools.cache
 def shared() -> Server:
     """The server of this run, for tests that have a schema of their own in it."""
+    sys.audit(f"{PACKAGE}.used")  # tests/conftest.py holds that a test which uses it is known to
+    return _shared()
+
+
+@functools.cache
+def _shared() -> Server:
     return Server(fsync=False)
 
 

@@ -241,7 +241,7 @@ def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):
 def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
     house, made, troubles = (
         monitor(),
-        server_manager.serving.made,
+        server_manager.connect_server.made,
         [OSError(24, "Too many open files"), ValueError("no JSON")],
     )
 
@@ -251,7 +251,7 @@ def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
         return made(*given)
 
     monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(server_manager.serving, "made", refused)
+    monkeypatch.setattr(server_manager.connect_server, "made", refused)
     assert house.begin("1") in house.there()
     assert not troubles
 
