@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.aftermath import Aftermath
-from tests.proof.clients import ASIDE, BATCHED, COUNTED, LOADED, POISONED, QUEUES, Client, Guest
+from tests.proof.clients import ASIDE, BATCHED, COUNTED, LOADED, POISONED, QUEUES, Client
 from tests.proof.found import Found
+from tests.proof.guests import Guest
 from tests.proof.history import Event
 from tests.proof.house import ARMED, INITIATION_Q, definitions
 from tests.proof.lives import WAITED_ON, listening, triggered, waiting
@@ -170,7 +171,7 @@ class Simulation:
     # -- the network ----------------------------------------------------------------------------------------
 
     def connect(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> Link | None:
-        """See :class:`tests.proof.clients.World`."""
+        """See :class:`tests.proof.guests.World`."""
         process = self.serving.process
         if process is None:
             return None
@@ -179,7 +180,7 @@ class Simulation:
         return link
 
     def new_client_id(self, who: str) -> str:
-        """See :class:`tests.proof.clients.World`."""
+        """See :class:`tests.proof.guests.World`."""
         self._client_ids += 1
         return f"{who}-{self._client_ids}"
 
