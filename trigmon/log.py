@@ -18,6 +18,8 @@ from typing import Any, TextIO
 
 import structlog
 
+from trigmon.log_events import EVENT_NAMES
+
 JOURNAL_SOCKET = "/run/systemd/journal/socket"
 
 _PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
@@ -39,7 +41,7 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     chosen = _form_for(out) if form == "auto" else form
     make_sink, renderers = _SINKS[chosen](out)
     structlog.configure(
-        processors=[_with_common, structlog.processors.add_log_level, *renderers],
+        processors=[_with_common, _with_name, structlog.processors.add_log_level, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=make_sink,
         cache_logger_on_first_use=False,
@@ -54,6 +56,13 @@ def say_always(**fields: Any) -> None:
 
 def _with_common(_logger: Any, _method: str, event: Event) -> Event:
     return {**_COMMON, **event}
+
+
+def _with_name(_logger: Any, _method: str, event: Event) -> Event:
+    """Adds the stable name of an event whose sentence has one; what carries its name keeps it."""
+    if (name := EVENT_NAMES.get(event.get("event", ""))) is not None:
+        event.setdefault("event_name", name)
+    return event
 
 
 def logger(**fields: Any) -> Any:

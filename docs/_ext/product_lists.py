@@ -13,6 +13,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from trigmon.log_events import EVENT_NAMES
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType, word
 from trigmon.server.exit_status import EXITS
@@ -61,6 +62,15 @@ class Exits(SphinxDirective):
         return self.parse_text_to_nodes("\n".join([*head, *kept]))
 
 
+class LogEvents(SphinxDirective):
+    """Show every named event of daemon, monitor and launchers: ``{log-events}``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return one table, in the order of trigmon/log_events.py."""
+        rows = [f"| `{name}` | {sentence} |" for sentence, name in EVENT_NAMES.items()]
+        return self.parse_text_to_nodes("\n".join(["| event_name | event |", "|---|---|", *rows]))
+
+
 class PackagePage(SphinxDirective):
     """Show a Markdown page of the package: ``{package-page} trigmon/rules/LINT.md``."""
 
@@ -96,5 +106,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("settings", Settings)
     app.add_directive("attributes", Attributes)
     app.add_directive("exits", Exits)
+    app.add_directive("log-events", LogEvents)
     app.add_directive("package-page", PackagePage)
     return {"parallel_read_safe": True}
