@@ -147,7 +147,7 @@ class TcpAddress(NamedTuple):
 
 
 def tcp_address(address: str) -> TcpAddress:
-    """What ``tcp://host:port/NAME?user=USER`` says; all behind the host may be left out, IPv6 stands in brackets.
+    """Returns the parts of ``tcp://host:port/NAME?user=USER``; all behind the host is optional, IPv6 in brackets.
 
     Raises QMgrNameError.
     """

@@ -123,7 +123,7 @@ class Connection:
     # -- calls ----------------------------------------------------------------------------------------------
 
     def call(self, call: Call, *, is_sound: bool = False) -> Reply:
-        """Any call and its reply. Raises the MQError it was refused with; ConnectionBroken when the link is lost.
+        """Sends any call and returns its reply. Raises the MQError of a refusal; ConnectionBroken if the link is lost.
 
         A value that the queue manager would not read is a TypeError or ValueError before anything is sent; who has
         looked at all of them says so by ``is_sound``.
@@ -138,7 +138,7 @@ class Connection:
         return reply
 
     def ask(self, call: Call, kind: type[R], *, is_sound: bool = False) -> R:
-        """As :meth:`call`, for a call whose reply is of this kind."""
+        """Sends as :meth:`call` a call whose reply is of this kind."""
         reply = self.call(call, is_sound=is_sound)
         if not isinstance(reply, kind):
             self.drop()
@@ -159,7 +159,7 @@ class Connection:
         return replies
 
     def answers(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
-        """As :meth:`pipeline`, but a refusal is one of the replies; as many as calls were sent."""
+        """Sends as :meth:`pipeline`, but a refusal is one of the replies; as many as calls were sent."""
         self._check()
         replies: list[Reply] = []
         try:
@@ -306,7 +306,7 @@ class Connection:
     # -- reservations -----------------------------------------------------------------------------------------
 
     def read_reserved(self, number: int, first: int = 0, count: int | None = None) -> Iterator[tuple[int, Message]]:
-        """What is left of ``count`` messages of a reservation from the ordinal ``first`` on, each with its ordinal.
+        """Returns what is left of ``count`` messages of a reservation from ordinal ``first`` on, each with its ordinal.
 
         Any connection may read, any number of times, and reads the same; it stands behind the reservation from then on.
         """
@@ -345,7 +345,7 @@ class Connection:
         return sorted(rows, key=lambda row: (row["q_name"], row["consumer"], row["reservation"]))
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
-        """What a put of a message of this priority (-1: the queue's) would meet now; ``print`` shows it as text.
+        """Returns the verdict of a put of this priority (-1: the queue's) now; ``print`` shows it as text.
 
         ``why_not`` asks besides why the last message did or did not fire: ``last`` holds the last verdict for each
         kind of thing that has happened to the queue since the queue manager started, newest first.

@@ -18,7 +18,7 @@ _GRACE_S = 10.0
 
 @cache
 def end_with_it() -> None:
-    """From now on this program ends, by SIGTERM, when its driver has; nothing where it is no driver's child."""
+    """Makes the kernel end this program by SIGTERM when its driver ends; nothing if it is no driver's child."""
     if "PYSPARK_GATEWAY_PORT" in os.environ and "TRIGMON_RUN" in os.environ:
         threading.Thread(target=_watch, args=(os.getppid(),), name="driver", daemon=True).start()
 

@@ -192,7 +192,7 @@ _TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
 
 
 def put_parts(given: Mapping[str, Any], is_text: bool) -> tuple[MessageDescriptor, int]:
-    """The descriptor and the option bits of a put; text has format MQSTR and UTF-8's number by default."""
+    """Returns the descriptor and the option bits of a put; text has format MQSTR and UTF-8's number by default."""
     if not given:
         return _TEXT if is_text else _PLAIN, 0
     bits = 0

@@ -68,7 +68,7 @@ def owner(link: socket.socket) -> int | None:
 
 
 def _lines(link: socket.socket) -> Iterator[list[str]]:
-    """The line of the other end: what is remote here is local there. One that nobody accepted yet has no inode."""
+    """Yields the line of the other end: remote here is local there. An end that is not accepted yet has no inode."""
     there, here = (_written(name) for name in (link.getpeername(), link.getsockname()))
     wanted = {(there, here), (_MAPPED + there, _MAPPED + here)}
     for table in _TABLES:

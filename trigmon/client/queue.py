@@ -147,7 +147,7 @@ class Queue:
     def get_many(
         self, count: int, *, wait_interval_ms: int | None = None, **options: Unpack[GetWords]
     ) -> list[Message]:
-        """Up to ``count`` messages in one round trip, at least one; only the first is waited for.
+        """Gets up to ``count`` messages in one round trip, at least one; only the first is waited for.
 
         Raises NoMsgAvailable when there is none.
         """
@@ -234,7 +234,7 @@ class Queue:
         self.connection.call(Set(handle=self.handle, attributes=given))
 
     def inquire(self, *names: str | int) -> dict[str, Any]:
-        """Attribute values by long name, enumerations as words; without names all there are.
+        """Returns attribute values by long name, enumerations as words; without names all there are.
 
         Names are long names, MQSC's words or IBM's selectors. What only another type of queue has is -1, or asterisks.
         """
@@ -283,7 +283,7 @@ def _put(connection: Connection, data: Data, options: PutWords, handle: int, q_n
 def put_many(
     connection: Connection, bodies: Iterable[Data], options: PutWords, *, handle: int = 0, q_name: str = ""
 ) -> list[bytes]:
-    """Many messages through a handle, or to a queue by name."""
+    """Puts many messages through a handle, or to a queue by name."""
     descriptors = {is_text: option_names.put_parts(options, is_text) for is_text in (False, True)}
     bits = descriptors[False][1]
     unit = connection.unit if bits & option_names.SYNCPOINT else 0
@@ -312,7 +312,7 @@ def _chunks(bodies: Iterable[Data], most_bytes: int) -> Iterator[tuple[bool, lis
 
 
 def _waiting(bits: int, wait_interval_ms: int | None) -> tuple[int, int]:
-    """The option bits and the interval: an interval means wait, and wait without one means as long as it takes."""
+    """Returns the option bits and the interval: an interval means wait; wait without one has no limit."""
     if wait_interval_ms is not None:
         return bits | option_names.WAIT, whole(WaitIntervalError, "wait_interval_ms", wait_interval_ms)
     return bits, -1 if bits & option_names.WAIT else 0

@@ -45,15 +45,15 @@ class Reservation:
         return f"<Reservation {self.number} of {self.count} messages, {self.left} left>"
 
     def read(self, first: int = 0, count: int | None = None) -> Iterator[tuple[int, Message]]:
-        """As :meth:`Connection.read_reserved`."""
+        """Reads as :meth:`Connection.read_reserved`."""
         return read(self.connection, self.number, first, count)
 
     def settle(self, first: int = 0, count: int | None = None) -> bool:
-        """As :meth:`Connection.settle`."""
+        """Settles as :meth:`Connection.settle`."""
         return self._left(Settle(reservation=self.number, ordinal=first, count=-1 if count is None else count))
 
     def release(self, first: int = 0, count: int | None = None, *, counts: bool = True) -> bool:
-        """As :meth:`Connection.release`."""
+        """Releases as :meth:`Connection.release`."""
         number = -1 if count is None else count
         return self._left(Release(reservation=self.number, ordinal=first, count=number, counts=counts))
 

@@ -121,7 +121,7 @@ class Transport:
         return self._sequence
 
     def _send_whole(self, data: bytes | bytearray | memoryview) -> None:
-        """The limit is for some of it to go, as a slow link takes its time; sendall would count all of it."""
+        """Sends all of it; the limit is for some of it to go, since sendall would count all of a slow link's time."""
         rest = memoryview(data)
         while rest:
             rest = rest[self._link.send(rest) :]
@@ -157,7 +157,7 @@ class Transport:
         self._link.close()
 
     def _be_patient(self, timeout_s: float | None) -> None:
-        """From now on the other side may be silent for so long; a dead link says so itself."""
+        """Sets how long the other side may be silent; a dead link is found by its keepalive."""
         self._timeout_s = timeout_s
         self._link.settimeout(timeout_s)
 

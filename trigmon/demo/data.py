@@ -36,7 +36,7 @@ def weather() -> Path:
 
 
 def airlines() -> dict[str, str]:
-    """Carrier code to the carrier's name."""
+    """Returns the carriers' names by their codes."""
     with (_HERE / "airlines.csv").open(newline="") as file:
         return {row["carrier"]: row["name"] for row in csv.DictReader(file)}
 

@@ -161,7 +161,7 @@ def demo_queue_manager(output: Path, ended: list[str]) -> Iterator[DemoQueueMana
 
 
 def _deaf() -> dict[signal.Signals, Any]:
-    """Cleaning up takes seconds, and a second Ctrl-C must not leave processes behind."""
+    """Ignores a second Ctrl-C while cleaning up, which takes seconds, so that no process is left behind."""
     try:
         return {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:  # not the main thread, which no signal reaches

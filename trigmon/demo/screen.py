@@ -19,18 +19,18 @@ class Screen:
         self._shown_at = 0.0
 
     def line(self, text: str = "") -> None:
-        """A line that stays."""
+        """Prints a line that stays."""
         self._stream.write((_CLEAR if self._moves else "") + text + "\n")
         self._stream.flush()
 
     def moving(self, text: str) -> None:
-        """A line that the next one replaces, at most ten a second."""
+        """Prints a line that the next one replaces, at most ten a second."""
         if self._moves and time.monotonic() - self._shown_at >= _EVERY_S:
             self._shown_at = time.monotonic()
             self._stream.write(_CLEAR + text)
             self._stream.flush()
 
     def progress(self, text: str, done: int, total: int) -> None:
-        """A bar for ``done`` of ``total``."""
+        """Shows a bar for ``done`` of ``total``."""
         full = _BAR * done // max(total, 1)
         self.moving(f"{text} [{'#' * full}{'.' * (_BAR - full)}] {done} of {total}")

@@ -219,7 +219,7 @@ class _Stations:
 
 
 def _tell(screen: Screen, report: Report) -> None:
-    """The result, for a person."""
+    """Prints the result."""
     names = data.airlines()
     screen.line(f"\nWhy the first put fired: condition {report.verdict.occasion}, and all that it asks for:")
     for condition in report.verdict.conditions:
@@ -242,7 +242,7 @@ def _number(value: float | None) -> str:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends the demo as Ctrl-C does, with everything cleaned up."""
+    """Makes SIGTERM end the demo as Ctrl-C does, with everything cleaned up."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

@@ -91,7 +91,7 @@ class Attribute(msgspec.Struct, frozen=True):
         return f"{self.low} to {self.high}"
 
     def read(self, value: object, where: str) -> Any:
-        """``value`` as this attribute holds it; ``where`` names the object for the error.
+        """Returns ``value`` as this attribute holds it; ``where`` names the object for the error.
 
         A value may be the member, IBM's number, the constant's tail or MQSC's word. Raises AttrValueError.
         """
@@ -166,7 +166,7 @@ class Attribute(msgspec.Struct, frozen=True):
 
 
 def _words(kind: type[IntEnum], **other: str) -> MappingProxyType[str, IntEnum]:
-    """MQSC's words of an enumeration: the members' names, but for those given ``member=word``."""
+    """Returns MQSC's words of an enumeration: the members' names, but for those given ``member=word``."""
     return MappingProxyType({other.get(m.name, m.name): m for m in kind})
 
 
@@ -443,7 +443,7 @@ def is_dynamic(row: Mapping[str, Any]) -> bool:
 
 
 def find_attribute(which: ObjectType, name: str | int) -> Attribute:
-    """The attribute that a long name, an MQSC word (in either case) or IBM's selector means for this kind of object.
+    """Returns the attribute that a long name, an MQSC word or IBM's selector means for this kind of object.
 
     ``default_persistence`` and its like are ``def_persistence``. ``NOTRIGGER`` and its like are no names of
     attributes; MQSC's own reader knows them. Raises SelectorError.

@@ -116,7 +116,7 @@ def integer_order(encoding: int) -> Literal["little", "big"]:
 
 
 def pack_tm(tm: TriggerMessage) -> bytes:
-    """MQTM version 1, 684 bytes."""
+    """Packs an MQTM version 1, 684 bytes."""
     return _TM.pack(
         b"TM  ",
         1,
@@ -149,7 +149,7 @@ def unpack_tm(data: bytes) -> TriggerMessage:
 
 
 def pack_tmc2(tm: TriggerMessage, q_mgr_name: str) -> str:
-    """MQTMC2 version 2, 732 bytes of characters: ApplType always blank, the queue manager's name at the end."""
+    """Packs an MQTMC2 version 2, 732 bytes of characters: ApplType blank, the queue manager's name at the end."""
     raw = _TMC2.pack(
         b"TMC ",
         b"   2",
@@ -202,7 +202,7 @@ class DeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pack_dlh(header: DeadLetterHeader) -> bytes:
-    """MQDLH version 1, 172 bytes."""
+    """Packs an MQDLH version 1, 172 bytes."""
     return _DLH.pack(
         b"DLH ",
         1,
@@ -220,7 +220,7 @@ def pack_dlh(header: DeadLetterHeader) -> bytes:
 
 
 def unpack_dlh(data: bytes, encoding: int = ENCODING_NATIVE) -> tuple[DeadLetterHeader, bytes]:
-    """The header of a dead letter, and the message behind it. ``encoding`` is its descriptor's. Raises DlhError (2141).
+    """Returns a dead letter's header and the message behind it; ``encoding`` is its descriptor's. Raises DlhError.
 
     What the header says of the data behind it, Encoding among that, is about the data alone.
     """
@@ -262,7 +262,7 @@ def moment_of(date: str, time: str) -> int:
 
 
 def date_and_time(ms: int) -> tuple[str, str]:
-    """PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT, of milliseconds since 1970.
+    """Returns PutDate (YYYYMMDD) and PutTime (HHMMSSTH), GMT, of milliseconds since 1970.
 
     By the civil-calendar arithmetic, since nothing here may ask a clock or a time zone.
     """

@@ -51,7 +51,7 @@ def has_extension(md: MessageDescriptor) -> bool:
 
 
 def pack_xqh(remote_q_name: str, remote_q_mgr_name: str, descriptor: MessageDescriptor) -> bytes:
-    """MQXQH version 1, 428 bytes, with the message's own descriptor, and where that has one its extension, 500."""
+    """Packs an MQXQH version 1: 428 bytes with the message's own descriptor, 500 with its extension."""
     head = _XQH.pack(b"XQH ", 1, chars(remote_q_name, 48), chars(remote_q_mgr_name, 48))
     if not has_extension(descriptor):
         return head + pack_md(descriptor)
@@ -61,7 +61,7 @@ def pack_xqh(remote_q_name: str, remote_q_mgr_name: str, descriptor: MessageDesc
 
 
 def pack_mde(md: MessageDescriptor) -> bytes:
-    """MQMDE version 2, 72 bytes."""
+    """Packs an MQMDE version 2, 72 bytes."""
     return _MDE.pack(
         b"MDE ",
         2,
@@ -79,7 +79,7 @@ def pack_mde(md: MessageDescriptor) -> bytes:
 
 
 def pack_md(md: MessageDescriptor) -> bytes:
-    """MQMD version 1, 324 bytes. The queue manager's own character set is named, since it leaves here."""
+    """Packs an MQMD version 1, 324 bytes. The queue manager's own character set is named, since it leaves here."""
     has_context = md.put_appl_type != ApplType.NO_CONTEXT
     put_date, put_time = date_and_time(md.put_ms) if has_context else (" " * 8, " " * 8)
     return _MD.pack(
@@ -111,7 +111,7 @@ def pack_md(md: MessageDescriptor) -> bytes:
 
 
 def check_xqh(descriptor: MessageDescriptor, data: bytes) -> None:
-    """What an application puts straight onto a transmission queue must begin with an MQXQH (seed 003, note 9).
+    """Checks that a put straight onto a transmission queue begins with an MQXQH (seed 003, note 9).
 
     Its expiry must be valid, and limited where the message's own is limited. Raises XqhError, ExpiryError.
     """
@@ -129,7 +129,7 @@ def check_xqh(descriptor: MessageDescriptor, data: bytes) -> None:
 
 
 def ids_in_xqh(data: bytes) -> tuple[bytes, bytes] | None:
-    """MsgId and CorrelId of the message behind an MQXQH; None where there is none."""
+    """Returns MsgId and CorrelId of the message behind an MQXQH; None where there is none."""
     if len(data) < XQH_LENGTH or data[:4] != b"XQH ":
         return None
     return data[_MSG_ID_AT:_CORREL_ID_AT], data[_CORREL_ID_AT : _CORREL_ID_AT + ID_LENGTH]

@@ -105,7 +105,7 @@ class Reading:
 
 
 def begin(reading: Reading) -> None:
-    """Verb, noun and name, spelled out; the noun must be second. Repeated parameters are refused here.
+    """Reads verb, noun and name, spelled out; the noun must be second. Refuses repeated parameters.
 
     Raises NotHereError for a command about what trigmon has not, MQError for one that is wrong.
     """
@@ -202,7 +202,7 @@ def _no_repetition(reading: Reading) -> None:
 
 
 def skip_or_refuse(reading: Reading, parameter: Parameter, known: frozenset[str]) -> None:
-    """A word that is no attribute of this object: one of MQ's is skipped, any other raises ParmSyntaxError."""
+    """Skips a word of MQ's that is no attribute of this object; any other raises ParmSyntaxError."""
     meaning = unsupported.attribute(reading.noun, parameter.keyword)
     if meaning is None:
         hint = words.nearest(parameter.keyword, known)

@@ -149,7 +149,7 @@ def _ping(reading: Reading, command: Command) -> Command:
 
 
 def _refresh(reading: Reading, command: Command) -> Command:
-    """REFRESH QMGR TYPE(EXPIRY) OBJECT(generic name): expired messages are discarded now."""
+    """Reads REFRESH QMGR TYPE(EXPIRY) OBJECT(generic name), which discards expired messages now."""
     found = reading.take("TYPE")
     if found is None or not found.values:
         raise reading.error(found or _noun_of(reading), "REFRESH QMGR needs TYPE(EXPIRY)", ParmMissing)
@@ -183,7 +183,7 @@ def _display(reading: Reading, command: Command) -> Command:
 
 
 def _of_whom(reading: Reading, where: Where | None) -> Where | None:
-    """QSGDISP(word) of a DISPLAY: only what is so. LIVE and ALL are whatever there is on this queue manager."""
+    """Reads QSGDISP(word) of a DISPLAY; LIVE and ALL are every object of this queue manager."""
     found = next((p for p in reading.rest if p.keyword == "QSGDISP" and p.values is not None), None)
     if found is None:
         return where
@@ -308,7 +308,7 @@ def _attribute_value(reading: Reading, attribute: Attribute, parameter: Paramete
 
 
 def _amq_of_value(attribute: Attribute) -> int:
-    """MQ's message number of a wrong value: a name keyword, a string's length, a number's range, another word."""
+    """Returns MQ's message number of a wrong value: a name, a string's length, a number's range, another word."""
     if attribute.is_name:
         return 8424
     if attribute.is_text:

@@ -38,14 +38,14 @@ def object_texts(row: Row) -> dict[str, str]:
 
 
 def status_texts(row: Row) -> dict[str, str]:
-    """DISPLAY QSTATUS TYPE(QUEUE) of a local queue's row. Nothing monitors queues here, so what that tells is blank."""
+    """Returns DISPLAY QSTATUS TYPE(QUEUE) of a local queue's row; the monitoring attributes are blank."""
     known = {a.mqsc: str(row.get(a.name, 0)) for a in STATUS.values()}
     texts = {word: known.get(word, "") for word in STATUS_WORDS}
     return texts | {"MONQ": "OFF", "QTIME": " , ", "UNCOM": "NO" if texts["UNCOM"] == "0" else texts["UNCOM"]}
 
 
 def handle_texts(row: Row) -> dict[str, str]:
-    """DISPLAY QSTATUS TYPE(HANDLE): who has a queue open, and how."""
+    """Returns DISPLAY QSTATUS TYPE(HANDLE): which application has a queue open, and how."""
     yes_or_no = {word: "YES" if row[word.lower()] else "NO" for word in ("BROWSE", "INQUIRE", "OUTPUT", "SET")}
     return yes_or_no | {
         "APPLTAG": str(row["application"]),

@@ -43,7 +43,7 @@ def kinds_of(noun: str) -> tuple[ObjectType, ...]:
 
 
 def attribute_of(noun: str, word: str) -> Attribute | None:
-    """The attribute of the one table that a word means for a noun, among its kinds and what is only displayed."""
+    """Returns the attribute that a word means for a noun, among its kinds and what is only displayed."""
     if noun == "QSTATUS":
         return next((a for a in STATUS.values() if a.mqsc == word), None)
     own = (a for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values())
@@ -69,6 +69,6 @@ def full_word(given: str, table: dict[str, int]) -> str | None:
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
-    """``; did you mean X?`` for the nearest allowed word, or nothing."""
+    """Returns ``; did you mean X?`` for the nearest allowed word, or nothing."""
     near = get_close_matches(given[:48], sorted(allowed), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""

@@ -82,7 +82,7 @@ def _name_meant(command: Command, error: MQError) -> str:
 
 
 def wrong(command: Command) -> list[str]:
-    """The lines of a command that could not be read: its text up to there, what is wrong, what would be right."""
+    """Returns the lines of a command that could not be read: its text up to there, the fault, the remedy."""
     error = command.error
     about = f"   {error.about}" if error is not None else ""
     if isinstance(error, FunctionNotSupported):
@@ -108,7 +108,7 @@ def skipped_line(skipped: Skipped) -> str:
 
 
 def skipped(parts: Iterable[Skipped]) -> list[str]:
-    """One line for each part that asked for something, one for all of an object's that stood at MQ's default."""
+    """Returns a line for each ignored part with a value, and one for all of an object at MQ's default."""
     lines: list[str] = []
     defaults: dict[str, list[Skipped]] = {}
     for part in parts:
@@ -193,7 +193,7 @@ def _number(count: int) -> str:
 
 
 def _pairs(command: Command, row: dict[str, Any]) -> list[str]:
-    """``KEY(VALUE)`` of what is asked for: the name and type first, the rest in the alphabet's order."""
+    """Returns ``KEY(VALUE)`` of what is asked for: name and type first, the rest in alphabetical order."""
     texts = texts_of(row, command.noun, command.q_type)
     asked = sorted(texts) if command.shows is None else sorted(w for w in set(command.shows) if w in texts)
     return [*_head(command, row), *(pair(word, texts[word]) for word in asked)]

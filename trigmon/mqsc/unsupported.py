@@ -72,7 +72,7 @@ QMGR_ACTS = {"ARCHIVE": _STORAGE, "RESET": _NOTHING, "RESUME": _CLUSTERS, "SUSPE
 
 
 def _table(groups: dict[str, str]) -> dict[str, Elsewhere]:
-    """``WORD=default`` pairs by reason; ``WORD=?`` has no default, ``WORD=`` a blank one."""
+    """Returns ``WORD=default`` pairs by reason; ``WORD=?`` has no default, ``WORD=`` a blank one."""
     table = {}
     for why, pairs in groups.items():
         for word, _, default in (pair.partition("=") for pair in pairs.split()):

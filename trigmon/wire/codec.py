@@ -113,7 +113,7 @@ def encode_request(sequence: int, call: Call) -> bytes:
 
 
 def encode_checked_request(sequence: int, call: Call) -> bytes:
-    """As :func:`encode_request`, for a call whose values nobody has looked at: read as the other side will read it.
+    """Encodes as :func:`encode_request` a call whose values are unchecked: it is decoded as the other side will.
 
     Raises TypeError or ValueError where that would be the end of the connection.
     """
