@@ -406,7 +406,7 @@ class Programs:
     def _told(self, child: Child) -> tuple[run_changes.Fields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told: run_changes.Fields = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
+        told: run_changes.Fields = dict(launcher.record_fields(child.order, child.base)) if launcher is not None else {}
         return told, told.pop("unknown", ""), told.pop("status", "")
 
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
