@@ -61,7 +61,7 @@ class Database:
         if not self._columns:
             self._prepare(rows)
         with self._connection() as (connection, _):
-            # An attempt may have committed before a part of the batch was released: then write it anew without the part.
+            # An attempt may have committed before a part of the batch was released: it is written anew without it.
             where = f"{self._table} WHERE {self._columns[BATCH]} = ?"
             there = _ask(connection, f"SELECT COUNT(*) FROM {where}", batch.id)
             if there == batch.count:
