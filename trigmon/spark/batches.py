@@ -244,7 +244,7 @@ class Batches:
         )
 
     def stream(self) -> DataFrame:
-        """Returns a streaming frame of the queue, whose first batch is as large as the search for what fails allows."""
+        """Returns a streaming frame of the queue. The search for bad messages limits its first batch."""
         limit = self.search.limit
         more = {"consumer": self.consumer, "groups": self.groups, "maxBytes": self._max_bytes}
         rows = {"maxRows": max(limit, self.search.max_rows), "firstRows": limit}
