@@ -43,7 +43,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Exactly what will be executed: argument list, additions to the environment, working directory ("": the monitor's own).
+    """The exact execution: argument list, additions to the environment, working directory ("": the monitor's own).
 
     ``fork`` are the words by which a fork server runs the same, [] where none can. ``session`` is the Spark Connect
     session in which it works; the server's address is added when the server is ready.
