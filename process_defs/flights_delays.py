@@ -1,11 +1,11 @@
-"""What a table of flights says in few rows: how late they were, by carrier, hour and weather.
+"""Summary of a table of flights: delays by carrier, hour and weather.
 
-Beside the means stand the whole numbers they are of (minutes, and how many flights), so that rows can be added up. A
-mean is rounded to two places, halves away from zero.
+Beside each mean are the whole numbers it comes from (minutes, and the number of flights), so that rows can be added up.
+A mean is rounded to two places, halves away from zero.
 
-The weather of a flight is that of its airport in the hour in which it was to leave: ``snow`` or ``rain`` where
-something fell (below or above 32 °F), ``fog`` where one saw less than 3 miles, ``wind`` from 20 miles an hour on, else
-``fair``; ``unknown`` where nobody noted it.
+The weather of a flight is that of its airport in the scheduled hour of departure: ``snow`` or ``rain`` with
+precipitation (up to or above 32 °F), ``fog`` with a visibility below 3 miles, ``wind`` from 20 miles an hour on, else
+``fair``; ``unknown`` where the hour is not in the file.
 """
 
 import json
@@ -29,8 +29,8 @@ SUMS = ("flights", "cancelled", "departed", "departure_delay", "arrived", "arriv
 
 
 def weather(spark: SparkSession, file: Path) -> DataFrame:
-    """The weather's word for each airport and hour."""
-    said = spark.read.csv(f"file:{file.absolute()}", schema=WEATHER, header=True, nullValue="NA")
+    """Returns the kind of weather for each airport and hour."""
+    rows = spark.read.csv(f"file:{file.absolute()}", schema=WEATHER, header=True, nullValue="NA")
     fell = F.col("precip") > 0
     word = (
         F.when(fell & (F.col("temp") <= 32), "snow")
@@ -39,11 +39,11 @@ def weather(spark: SparkSession, file: Path) -> DataFrame:
         .when(F.col("wind_speed") >= 20, "wind")
         .otherwise("fair")
     )
-    return said.select("origin", "time_hour", word.alias("weather"))
+    return rows.select("origin", "time_hour", word.alias("weather"))
 
 
 def delays(flights: DataFrame, weather: DataFrame) -> DataFrame:
-    """A row for each carrier, scheduled hour of departure and weather, in this order."""
+    """Returns a row for each carrier, scheduled hour of departure and weather, in this order."""
     known = flights.join(F.broadcast(weather), ["origin", "time_hour"], "left")
     by = [F.col("carrier"), F.col("hour"), F.coalesce("weather", F.lit("unknown")).alias("weather")]
     counted = known.groupBy(*by).agg(
@@ -63,12 +63,12 @@ def delays(flights: DataFrame, weather: DataFrame) -> DataFrame:
 
 
 def mean(minutes: str, of: str) -> Column:
-    """Minutes a flight; null for no flight."""
+    """Returns the mean minutes of a flight; null without flights."""
     return F.round(F.try_divide(minutes, of), 2)
 
 
 def write(delays: DataFrame, output: Path) -> None:
-    """Writes the delays, and those by carrier; each is there as a whole, the old one or the new one."""
+    """Writes the delays, and those by carrier; each file is replaced atomically."""
     table = delays.toArrow()
     part = output / "delays.part"
     pyarrow.parquet.write_table(table, part)
@@ -78,7 +78,7 @@ def write(delays: DataFrame, output: Path) -> None:
 
 
 def by_carrier(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Flights, cancellations, mean delays, and the share that arrived late; the carrier that is latest comes first."""
+    """Returns flights, cancellations, mean delays and the share of late arrivals; the latest carrier comes first."""
     sums: dict[str, Counter[str]] = {}
     for row in rows:
         sums.setdefault(row["carrier"], Counter()).update({name: row[name] for name in SUMS})
@@ -97,7 +97,7 @@ def by_carrier(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def replace(part: Path, file: Path) -> None:
-    """Puts a written file in the place of another, safe from a power cut when this returns."""
+    """Replaces a file by another one, atomically and durably (fsync)."""
     with part.open("rb") as written:
         os.fsync(written.fileno())
     part.replace(file)

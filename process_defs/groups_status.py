@@ -1,9 +1,9 @@
-"""How far a group is done, kept on a STATUS queue in the units of work that do it: what a restart goes on from.
+"""The place in an unfinished group, kept on a STATUS queue by the same units of work: a restart goes on from it.
 
-Two ways, which the programs beside this file choose by ``--keep``:
+Two methods, which the programs beside this file choose by ``--keep``:
 
     message     one message, replaced in each unit of work
-    segments    a segment more in each, which saves the gets; the last unit of work gets them all as one message
+    segments    one more segment in each, which saves the gets; the last unit of work gets them all as one message
 
 Either way the STATUS queue is empty when a group is done. One program at a time uses it, so it is opened exclusively.
 """
@@ -26,27 +26,27 @@ class Place(NamedTuple):
     msg_seq_number: int
 
     def encode(self) -> str:
-        """As it lies on the queue."""
+        """Returns the message on the queue."""
         return json.dumps({"group_id": self.group_id.hex(), "msg_seq_number": self.msg_seq_number})
 
     @classmethod
     def decode(cls, text: str) -> Place:
-        """As it was written."""
-        said = json.loads(text)
-        return cls(bytes.fromhex(said["group_id"]), said["msg_seq_number"])
+        """Returns the place in a message."""
+        fields = json.loads(text)
+        return cls(bytes.fromhex(fields["group_id"]), fields["msg_seq_number"])
 
 
 class Status(Protocol):
-    """What both ways do. Nothing lasts before the program commits."""
+    """The interface of both methods. Changes are under syncpoint: the program commits them."""
 
     def read(self) -> Place | None:
-        """Once, after a start: where a program was terminated prematurely, or None."""
+        """Returns the place at which a program was terminated, or None. Called once, after a start."""
 
     def note(self, place: Place) -> None:
-        """An intermediate unit of work: so far it is done."""
+        """Records the place in an intermediate unit of work."""
 
     def clear(self) -> None:
-        """The last unit of work: all is done."""
+        """Removes the status in the last unit of work."""
 
 
 class OneMessage:
@@ -57,7 +57,7 @@ class OneMessage:
         self._is_there = False
 
     def read(self) -> Place | None:
-        """See :class:`Status`. It is got, so the unit of work that goes on from it puts the next one."""
+        """See :class:`Status`. It gets the message, so the next unit of work puts a new one."""
         try:
             return Place.decode(self._queue.get(syncpoint=True).text)
         except trigmon.NoMsgAvailable:
@@ -77,7 +77,7 @@ class OneMessage:
 
 
 class Segments:
-    """Segments of one logical message, of which the last one says how far it is."""
+    """Segments of one logical message; the last one has the place."""
 
     def __init__(self, queue: trigmon.Queue) -> None:
         self._queue = queue
@@ -85,7 +85,7 @@ class Segments:
         self._left: trigmon.Message | None = None
 
     def read(self) -> Place | None:
-        """See :class:`Status`. Browsed to the last segment there is, and left where it is."""
+        """See :class:`Status`. It browses to the last segment and gets nothing."""
         for message in self._queue.browse(logical_order=True):
             self._left = message
         self._is_there = self._left is not None
@@ -108,7 +108,7 @@ class Segments:
         if left is None:
             self._queue.put(text, msg_flags=flag, logical_order=True, syncpoint=True)
         else:
-            # The first one after a restart names its place: this handle has put nothing that it could go on from.
+            # The first segment after a restart names its place, since this handle has put none before it.
             offset = left.offset + left.data_length
             self._queue.put(text, msg_flags=flag, group_id=left.group_id, offset=offset, syncpoint=True)
 

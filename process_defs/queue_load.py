@@ -1,6 +1,6 @@
-"""PySpark job without code of its own: moves a queue into Parquet, JSON or a database, as its options say.
+"""PySpark job without code of its own: moves a queue into Parquet, JSON or a database, by options alone.
 
-`trigmon.spark.load` tells the options, and so does `spark-submit queue_load.py --help`.
+`trigmon.spark.load` documents the options; `spark-submit queue_load.py --help` lists them.
 """
 
 from trigmon.spark.load import main

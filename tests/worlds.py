@@ -11,8 +11,8 @@ from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import CallFailed, Event, MessageDamaged, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.manager_events import CallFailed, Event, MessageDamaged, Telling, TriggerMessageAvailable
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.rules.model.events import MessageDropped, PoisonKept, PoisonMoved, QueueHeld, TriggerMessageDropped
 from trigmon.store.memory.store import MemoryStore

@@ -1,7 +1,7 @@
 """Stable names of log events, by their sentence: a name stays when its sentence is reworded.
 
 Alerts and counts go by ``event_name``; people read the sentence. The queue manager's own events
-(:mod:`trigmon.qmgr.events`, :mod:`trigmon.rules.model.events`) carry their names themselves.
+(:mod:`trigmon.qmgr.manager_events`, :mod:`trigmon.rules.model.events`) carry their names themselves.
 """
 
 from __future__ import annotations

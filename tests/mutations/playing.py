@@ -9,7 +9,7 @@ import pytest
 
 from tests.book import BOOK
 from tests.mutations.fault import Fault
-from trigmon.qmgr.events import CallFailed, Event
+from trigmon.qmgr.manager_events import CallFailed, Event
 from trigmon.simulate import in_process
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.player import play

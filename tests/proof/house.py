@@ -32,10 +32,10 @@ from tests.proof.vfs import VFS
 from trigmon.mq.calls import Alter, Call, Define, Disconnect, Display, Open
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Listing, Refused, Reply
-from trigmon.qmgr import events
+from trigmon.qmgr import manager_events as events
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import CallFailed, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.manager_events import CallFailed, Telling, TriggerMessageAvailable
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.store.sqlite.store import SqliteStore
 

@@ -10,7 +10,7 @@ from trigmon.mq.calls import Define, Explain, Get, Open
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import StorageMediumFull
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.qmgr.events import SharedQueuesJudged, SharedQueuesUnjudged, Telling
+from trigmon.qmgr.manager_events import SharedQueuesJudged, SharedQueuesUnjudged, Telling
 from trigmon.rules.model.errands import JudgeShared
 from trigmon.rules.verbs import VERBS
 

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from trigmon.qmgr.events import Event
+from trigmon.qmgr.manager_events import Event
 from trigmon.rules.model.events import OperatorAsked, PoisonMoved, QueueHeld
 from trigmon.server.event_log import _LINES, Logged
 

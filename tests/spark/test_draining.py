@@ -90,7 +90,7 @@ def test_a_job_says_where_to_once(spark, here, tmp_path):
         drain(spark, **here)
     with pytest.raises(TypeError, match="either each, a function, or table"):
         drain(spark, print, table=tmp_path, **here)
-    with pytest.raises(TypeError, match="refuse is said with each"):
+    with pytest.raises(TypeError, match="refuse goes with each"):
         drain(spark, table=tmp_path, refuse=print, **here)
     with pytest.raises(TypeError, match="a stream has a checkpoint"):
         drain(spark, stream=lambda rows: rows.writeStream, **here)

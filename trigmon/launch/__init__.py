@@ -1,1 +1,1 @@
-"""The hands: from an order to a running program. Plans are pure values; only starting touches the machine."""
+"""Program launching: from an order to a running program. A plan is a pure value; only starting it has effects."""

@@ -1,7 +1,7 @@
-"""Texts of a definition become argument words: lexed like a shell, run by none, filled one element at a time.
+"""Splits the texts of a definition into argument words as a shell would, and fills their placeholders. Pure.
 
-Pure. A word is cut from the definition first and filled afterwards, so what a placeholder brings in is never split,
-quoted or expanded: whatever TRIGDATA holds, it stays inside its one element.
+A word is split from the definition first and filled afterwards. So the value of a placeholder is never split, quoted or
+expanded: the content of TRIGDATA stays inside one element.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from trigmon.rules.runs.code_words import PLACEHOLDER
 
 
 def split_words(text: str, where: str) -> list[str]:
-    """``text`` as a shell would split it. Raises LaunchError, naming ``where``, when a quote is left open.
+    """Returns ``text`` split as by a shell. Raises LaunchError, naming ``where``, when a quote is left open.
 
-    A definition of ours was refused for that already; a trigger message may come from elsewhere.
+    An own definition was refused for that already, but a trigger message may come from another queue manager.
     """
     return _cut(check_program.split_words, text, where)
 
 
 def environment_words(env_data: str) -> list[str]:
-    """ENVRDATA's words. Raises LaunchError."""
+    """Returns the words of ENVRDATA. Raises LaunchError."""
     return _cut(check_program.environment_words, env_data, "ENVRDATA")
 
 
@@ -36,7 +36,7 @@ def _cut(cut: Callable[[str], list[str]], text: str, where: str) -> list[str]:
 
 
 def fillings(order: Order) -> dict[str, str]:
-    """What each placeholder stands for."""
+    """Returns the value of each placeholder."""
     return {
         "tmc": pack_tmc2(order.trigger, order.q_mgr_name),
         "queue": order.trigger.q_name,
@@ -47,10 +47,10 @@ def fillings(order: Order) -> dict[str, str]:
 
 
 def filled(words: list[str], order: Order) -> list[str]:
-    """Each word with its placeholders filled.
+    """Returns each word with its placeholders filled.
 
-    Raises LaunchError when a filling would make a word begin an option that the definition did not write: whoever
-    may set a queue's TRIGDATA may choose data for the program, not switches.
+    Raises LaunchError when a value would make a word begin an option that the definition did not write: a user who may
+    set a queue's TRIGDATA may choose data for the program, not options.
     """
     values = fillings(order)
     done = []
@@ -63,7 +63,7 @@ def filled(words: list[str], order: Order) -> list[str]:
 
 
 def control_character(trigger: TriggerMessage) -> str:
-    """Which field of a trigger message holds a NUL or another control character, as a sentence; "" for none."""
+    """Returns which field of a trigger message holds a NUL or another control character, as a sentence; "" for none."""
     for name in trigger.__struct_fields__:
         value = getattr(trigger, name)
         if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
@@ -78,7 +78,7 @@ def check_characters(order: Order) -> None:
 
 
 def environment(order: Order) -> dict[str, str]:
-    """The variables that tell a program what it was started for."""
+    """Returns the variables ``TRIGMON_...`` by which a program learns why it was started."""
     trigger = order.trigger
     return {
         "TRIGMON_QMGR": order.address or order.q_mgr_name,

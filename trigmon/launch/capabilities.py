@@ -1,8 +1,8 @@
-"""A monitor's rights to become other users: its keeper's, and no other process's that it starts.
+"""Capabilities of the monitor to become other users, which only its keeper inherits.
 
-A unit gives them as ambient capabilities (capabilities(7)), which every program inherits that is executed: also a Java
-machine, or a helper that a program of the monitor's own user can reach. So they are put away when the monitor begins,
-thread by thread as the kernel keeps them, and are there again for as long as it takes to start a keeper.
+A unit gives them as ambient capabilities (capabilities(7)), which every executed program inherits: also a Java machine,
+or a helper that a program of the monitor's own user can reach. So the monitor clears them when it begins, thread by
+thread as the kernel keeps them, and raises them again only while it starts a keeper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def put_away() -> None:
 
 @contextmanager
 def inherited() -> Iterator[None]:
-    """What this thread starts within it has the rights that were put away. Raises OSError."""
+    """Yields while processes that this thread starts inherit the cleared capabilities. Raises OSError."""
     try:
         for number in _put_away:
             _prctl(_RAISE, number)

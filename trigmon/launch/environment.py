@@ -1,7 +1,7 @@
-"""What a started program gets of its monitor's environment: what programs need to run here, and nothing by accident.
+"""The variables of the monitor's environment that a started program inherits: only those of an allow-list.
 
-A monitor may hold a cloud's keys or a database's password; no program of a process definition is to find them. What
-more it is to have is listed in the setting ``monitor.environment``.
+A monitor's environment may hold a cloud's keys or a database's password. No program of a process definition may see
+them. The setting ``monitor.environment`` lists further variables.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _KEPT = re.compile(
     # where trigmon's own files are (trigmon.paths), and how it is set
     r"|TRIGMON_\w+|STATE_DIRECTORY|RUNTIME_DIRECTORY|XDG_STATE_HOME|XDG_RUNTIME_DIR"
 )
-# A session's own: nobody else may enter what they name.
+# Directories of one user's session: no other user may enter them.
 _ONES_OWN = ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR")
-# Relative to where the monitor was started, and worth keeping: by these a program finds its queue manager.
+# By these a program finds its queue manager. They may be relative to the monitor's working directory.
 _PATHS = ("TRIGMON_HOME", "TRIGMON_CONFIG", "TRIGMON_RUNTIME", "TRIGMON_QMGR_DATA")
 
 
 def inherited(environ: Mapping[str, str], *, is_another_users: bool = False) -> dict[str, str]:
-    """What a program gets of the monitor's environment; our own paths in it absolute, for it runs elsewhere.
+    """Returns the variables that a program inherits; trigmon's paths are absolute, since it runs in another directory.
 
-    Who a user is (HOME and the like), a plan for another user's program says itself.
+    The plan of another user's program sets that user's HOME and the like itself.
     """
     kept = {name: value for name, value in environ.items() if _KEPT.fullmatch(name)}
     if is_another_users:

@@ -1,6 +1,7 @@
-"""A monitor's end of its keepers: finding the one that is there, starting the one that is not, speaking to either.
+"""The monitor's client of its keepers: finds a running keeper, starts a missing one, sends commands, reads reports.
 
-The socket listens before the keeper runs, so what is said to a new keeper waits for it, and nobody waits in turn.
+The socket listens before the keeper runs. So commands for a new keeper wait in the socket, and the monitor does not
+wait for its start.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from trigmon.log import is_the_journal, logger
 log = logger()
 _HELLO_S = 10.0
 _NOT_SOONER_S = 1.0
-# How long the parent of a keeper that has just died may take to make the next one, in which it answers nobody.
+# How long the parent of a keeper that has just died may take to start the next one. Meanwhile nothing is answered.
 _COMES_BACK_S = 5.0
 
 
-class KeeperGone(Exception):  # noqa: N818 - a state of the keeper, passed on to who knows what it kept
+class KeeperGone(Exception):  # noqa: N818 - a state of the keeper, not a failure
     """The keeper's end of the connection has closed."""
 
 
 class Keeper:
-    """A connection to a keeper. ``runs`` are those it keeps, as far as it has told; any thread may speak, one hears."""
+    """A connection to a keeper. ``runs`` are the runs it has reported. Any thread may send; one thread receives."""
 
     def __init__(self, name: str, link: socket.socket, launcher: str = protocol.PROCESS) -> None:
         self.name = name
@@ -41,10 +42,10 @@ class Keeper:
         self.runs: set[str] = set()
         self._link = link
         self._lines = protocol.Lines()
-        self._heard: list[protocol.Said] = []
+        self._heard: list[dict[str, Any]] = []
 
     def fileno(self) -> int:
-        """For polling."""
+        """Returns the descriptor of the connection, for polling."""
         return self._link.fileno()
 
     def start(
@@ -60,7 +61,7 @@ class Keeper:
     ) -> None:
         """Asks for a start; ``environment`` is all that the program gets. Raises KeeperGone.
 
-        With ``lease_s`` it is a helper, which is kept for so long, and as a process whatever programs are started as.
+        With ``lease_s`` it is a helper with a lease of so many seconds. A helper is always a process, never a unit.
         """
         self._say(
             protocol.line(
@@ -82,29 +83,29 @@ class Keeper:
         self._say(protocol.line("stop", run=run_id, why=why, grace_s=grace_s))
 
     def keep(self, run_id: str, lease_s: float) -> None:
-        """Says that a helper is wanted for so long from now on. Raises KeeperGone."""
+        """Renews the lease of a helper, from now on. Raises KeeperGone."""
         self._say(protocol.line("keep", run=run_id, lease_s=lease_s))
 
     def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
-        """Has it keep a fork server ready. Raises KeeperGone."""
+        """Starts a fork server in the keeper, or keeps it. Raises KeeperGone."""
         self._say(protocol.line("warm", argv=argv, environment=dict(environment)))
 
     def cool(self) -> None:
-        """Has it keep no fork server any more; what that has made runs on. Raises KeeperGone."""
+        """Ends the keeper's fork server; the processes that it forked run on. Raises KeeperGone."""
         self._say(protocol.line("cool"))
 
     def close(self, *, for_good: bool = True) -> None:
-        """Goes; a keeper that keeps nothing ends then, unless this monitor comes again (not ``for_good``)."""
+        """Closes the connection. With ``for_good`` a keeper without runs ends then."""
         with suppress(KeeperGone):
             if for_good:
                 self._say(protocol.line("bye"))
         self._link.close()
 
     def wait_for_hello(self) -> None:
-        """Returns when it has said what it keeps. Raises KeeperGone, and TimeoutError when it does not answer."""
+        """Waits until the keeper has reported its runs. Raises KeeperGone, and TimeoutError when it does not answer."""
         self._link.settimeout(_HELLO_S)
         try:
-            while not any(said["say"] == "hello" for said in self._heard):
+            while not any(message["say"] == "hello" for message in self._heard):
                 self._feed(self._link.recv(1 << 16))
         except TimeoutError:
             raise TimeoutError(f"the keeper {self.name} does not answer") from None
@@ -114,11 +115,14 @@ class Keeper:
         finally:
             if self._link.fileno() >= 0:
                 self._link.settimeout(None)
-        hello = next(said for said in self._heard if said["say"] == "hello")
+        hello = next(message for message in self._heard if message["say"] == "hello")
         self.runs |= set(hello["runs"])
 
-    def hear(self) -> list[protocol.Said]:
-        """What it has said since, oldest first; ``runs`` follows. Raises KeeperGone when all of that has been heard."""
+    def hear(self) -> list[dict[str, Any]]:
+        """Returns the messages since the last call, oldest first, and updates ``runs``.
+
+        Raises KeeperGone when the connection has closed and all messages were returned.
+        """
         try:
             self._feed(self._link.recv(1 << 16, socket.MSG_DONTWAIT))
         except BlockingIOError:
@@ -128,11 +132,11 @@ class Keeper:
                 self._link.close()
                 raise KeeperGone from None
         heard, self._heard = self._heard, []
-        for said in heard:
-            if said["say"] == "started":
-                self.runs.add(said["run"])
-            elif said["say"] in ("ended", "failed"):
-                self.runs.discard(said["run"])
+        for message in heard:
+            if message["say"] == "started":
+                self.runs.add(message["run"])
+            elif message["say"] in ("ended", "failed"):
+                self.runs.discard(message["run"])
         return heard
 
     def _feed(self, data: bytes) -> None:
@@ -140,15 +144,15 @@ class Keeper:
             raise KeeperGone
         self._heard += self._lines.feed(data)
 
-    def _say(self, said: bytes) -> None:
+    def _say(self, line: bytes) -> None:
         try:
-            self._link.sendall(said, socket.MSG_NOSIGNAL)
+            self._link.sendall(line, socket.MSG_NOSIGNAL)
         except OSError:
             raise KeeperGone from None
 
 
 class Keepers:
-    """The keepers of one monitors' directory: this monitor's own, and those whose runs it has taken over.
+    """The keepers in one directory of monitors: this monitor's own, and those whose runs it has taken over.
 
     ``launcher`` is what programs are started as. The runs' directory lies beside the monitors'.
     """
@@ -162,11 +166,11 @@ class Keepers:
         self._spawned: list[int] = []
 
     def all(self) -> list[Keeper]:
-        """Those there is a connection to."""
+        """Returns the connected keepers."""
         return list(self._known.values())
 
     def own(self) -> Keeper:
-        """That of this monitor, started now when there is none. Raises OSError when it cannot be had now."""
+        """Returns this monitor's keeper, started now when there is none. Raises OSError when that fails."""
         keeper = self.there(self.name)
         if keeper is None:
             if time.monotonic() < self._made_at + _NOT_SOONER_S:
@@ -176,9 +180,9 @@ class Keepers:
         return keeper
 
     def there(self, name: str) -> Keeper | None:
-        """The keeper of this name, None when it does not run. Raises OSError when it runs and does not answer.
+        """Returns the keeper of this name, None when it does not run. Raises OSError when it runs and does not answer.
 
-        Where systemd keeps the programs, one that has died is started again: it still learns how its runs ended.
+        With programs as units of systemd, a keeper that has died is started again: it still learns how its runs ended.
         """
         if name in self._known or not name:
             return self._known.get(name)
@@ -195,7 +199,7 @@ class Keepers:
         return keeper
 
     def _answering(self, name: str) -> Keeper | None:
-        """The keeper behind the socket of this name. One that is killed now has a successor in a moment."""
+        """Returns the keeper behind the socket of this name; tries again while its parent starts a successor."""
         until = time.monotonic() + _COMES_BACK_S
         while (link := protocol.connected(self._directory, name)) is not None:
             keeper = Keeper(name, link, self._launcher)
@@ -210,12 +214,12 @@ class Keepers:
         return None
 
     def lose(self, keeper: Keeper) -> None:
-        """One that has gone."""
+        """Forgets a keeper whose connection has closed."""
         self._known.pop(keeper.name, None)
         self._wait_for_spawned()
 
     def _wait_for_spawned(self) -> None:
-        """Those processes that have ended leave nothing of themselves here."""
+        """Reaps the started keepers that have ended."""
         for pid in list(self._spawned):
             with suppress(ChildProcessError):
                 if not os.waitpid(pid, os.WNOHANG)[0]:
@@ -223,7 +227,7 @@ class Keepers:
             self._spawned.remove(pid)
 
     def close(self, *, for_good: bool = True) -> None:
-        """Ends all connections; not ``for_good``: another monitor comes and wants what is kept."""
+        """Closes all connections; not ``for_good``: another monitor will take over the runs."""
         for keeper in self.all():
             keeper.close(for_good=for_good)
         self._known.clear()
@@ -233,9 +237,9 @@ class Keepers:
         argv = [sys.executable, "-m", "trigmon.keeper.main", name]
         if self._launcher == protocol.SYSTEMD:
             argv.append(str(self._directory.absolute().parent / "runs"))
-        with protocol.listen(self._directory, name) as listener, _log_file(self._directory / f"{name}.log") as said:
+        with protocol.listen(self._directory, name) as listener, _log_file(self._directory / f"{name}.log") as log_fd:
             with capabilities.inherited():
-                pid = _spawn(argv, listener, said)
+                pid = _spawn(argv, listener, log_fd)
             link = protocol.connected(self._directory, name)
         self._wait_for_spawned()
         self._spawned.append(pid)
@@ -247,9 +251,9 @@ class Keepers:
 
 @contextmanager
 def _log_file(path: Path) -> Iterator[int]:
-    """Where a keeper says what troubles it: the journal where that is what this process writes to, else a file.
+    """Yields the descriptor of a keeper's log: the journal where this process writes to it, else a file.
 
-    Where there is no room for a file, nothing that is written is taken, and the keeper tells syslog.
+    Where the file cannot be made it is /dev/full: every write fails, and the keeper writes to syslog.
     """
     if is_the_journal(sys.stderr):
         yield sys.stderr.fileno()
@@ -266,7 +270,7 @@ def _log_file(path: Path) -> Iterator[int]:
 
 
 def _extras(plan: LaunchPlan, lease_s: float) -> dict[str, Any]:
-    """What few plans have, in the words of :mod:`trigmon.keeper.protocol`."""
+    """Returns the optional fields of a start, as :mod:`trigmon.keeper.protocol` names them."""
     extras: dict[str, Any] = {"lease_s": lease_s} if lease_s else {}
     if plan.fork:
         extras["fork"] = plan.fork
@@ -288,20 +292,20 @@ def _identity(name: str) -> dict[str, Any]:
     return {"name": name, "uid": user.uid, "gid": user.gid, "groups": user.groups}
 
 
-def _spawn(argv: list[str], listener: socket.socket, said: int) -> int:
-    """Starts the process, in a session of its own; what it has to say of its own troubles goes to ``said``."""
+def _spawn(argv: list[str], listener: socket.socket, log_fd: int) -> int:
+    """Starts the process, in a session of its own, with ``log_fd`` as its standard error. Returns its process id."""
     return os.posix_spawn(
         sys.executable,
         argv,
         os.environ,
         file_actions=[
-            (os.POSIX_SPAWN_DUP2, said, 2),
+            (os.POSIX_SPAWN_DUP2, log_fd, 2),
             (os.POSIX_SPAWN_DUP2, listener.fileno(), protocol.LISTENER),
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         ],
         setsid=True,
-        # What a shell or nohup had the monitor ignore, no program is to ignore.
+        # Signals that a shell or nohup made the monitor ignore must work in programs.
         setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
         setsigmask=[],
     )

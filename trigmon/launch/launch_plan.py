@@ -1,4 +1,4 @@
-"""What every way of launching has in common: the order that comes in, the plan that goes out, the refusal."""
+"""The interface of launchers: the order that comes in, the plan that goes out, the error that refuses an order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from trigmon.mq.descriptors import TriggerMessage
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """One program to start: what the trigger message says, and what its process definition adds.
 
-    ``address`` is what the started program connects to (a queue manager's name, or an address with a colon);
-    ``occasion`` is the number of the law's row that fired ("" when the trigger message does not tell).
+    ``address`` is what the started program connects to (a queue manager's name, or an address with a colon).
+    ``occasion`` is the number of the trigger condition that fired ("" when the trigger message does not name one).
     """
 
     run_id: str
@@ -27,9 +27,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run needs of a Spark Connect server: whose, and of what the session is made.
+    """The Spark Connect session that a run needs: on which server, and with which settings and files.
 
-    ``remote`` is somebody else's server (``sc://...``); "": one that is kept here, with this ``master``.
+    ``remote`` is an external server (``sc://...``); "": one that the monitor keeps, with this ``master``.
     """
 
     remote: str = ""
@@ -43,12 +43,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Exactly what will be executed: argument list, additions to the environment, working directory ("" = ours).
+    """The exact execution: argument list, additions to the environment, working directory ("": the monitor's own).
 
-    ``fork`` are the words by which a fork server runs the same, [] where none can. ``session`` is that of a Spark
-    Connect server in which it works: what names the server is added when it is there.
-    ``user`` is as whom ("": the monitor's own user). The limits are 0 where there is none: memory in MiB, processor
-    time in seconds, open files. ``secrets`` are files by the names under which the program finds them.
+    ``fork`` are the words by which a fork server runs the same, [] where none can. ``session`` is the Spark Connect
+    session in which it works; the server's address is added when the server is ready.
+    ``user`` is the user it runs as ("": the monitor's own). A limit of 0 is none: memory in MiB, processor time in
+    seconds, open files. ``secrets`` are files by the names under which the program finds them.
     """
 
     argv: list[str]
@@ -64,10 +64,10 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lead(msgspec.Struct, frozen=True):
-    """Where a running Spark application can be followed, as far as is known by now ("": not yet, or never).
+    """How the progress of a running Spark application can be read, as far as it is known ("": not yet, or never).
 
-    ``url`` is its driver's web server. ``tag`` is part of the tags of its jobs, where not all there are its own.
-    ``driver_id`` is what a cluster's master calls its driver. ``page_key`` is what its web server asks for.
+    ``url`` is its driver's web server. ``tag`` is part of the tags of its jobs, where the server has jobs of others.
+    ``driver_id`` is the driver's id at a cluster's master. ``page_key`` is the key of its web server.
     """
 
     application_id: str = ""
@@ -87,7 +87,7 @@ STDOUT, STDERR = "stdout", "stderr"
 class Launcher(Protocol):
     """Turns orders of one application type into plans.
 
-    ``errors`` names the output files that tell why a program of this type failed, the telling one last.
+    ``errors`` names the output files that show why a program of this type failed, the most important one last.
     """
 
     @property
@@ -95,23 +95,23 @@ class Launcher(Protocol):
         """See the class."""
 
     def plan(self, order: Order) -> LaunchPlan:
-        """The plan for ``order``. Raises LaunchError; looks for programs, but starts none."""
+        """Returns the plan for ``order``. Raises LaunchError; looks for programs, but starts none."""
 
-    def told(self, order: Order, directory: Path) -> dict[str, str]:
-        """What the run's record is to hold besides, from what its program wrote.
+    def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
+        """Returns further fields of the run's record, read from the output of its program.
 
-        Two names in it are no fields of the record: ``unknown`` says why nobody knows how the run ended, though its
-        process did; ``status`` is the run's, for where nobody saw its process end.
+        Two names in it are no fields of the record. ``unknown`` is the reason why the outcome of the run is not known
+        though its process has ended. ``status`` is the run's exit status, where the end of its process was not seen.
         """
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
-        """Where the run that is this process can be followed; None: there is nothing to follow, now or ever."""
+        """Returns how the run of this process can be followed; None: it never can."""
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
-        """The plan for a run whose process was killed and has left work elsewhere; None when it has not.
+        """Returns the plan for a run whose process was killed and has left work elsewhere; None when it has not.
 
-        It is to go on with that work, not to do it anew; ``ends``: to end it, for the run is to be over.
+        The plan goes on with that work and does not begin it anew; with ``ends`` it ends that work.
         """
 
     def tend(self) -> None:
-        """Called when a run has ended and that is noted: whatever had better not happen while one starts. Quick."""
+        """Performs work that should not delay a start. Called when the end of a run has been recorded. Is quick."""

@@ -1,4 +1,4 @@
-"""Which launcher serves which APPLTYPE."""
+"""The launchers by application type (APPLTYPE)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from trigmon.mq.enums import ApplType, SparkStart
 def launchers(
     data_directory: Path, grants: Grants | None = None, serving: Serving | None = None, *, class_archives: bool = True
 ) -> dict[int, Launcher]:
-    """The application types this machine can start; ``data_directory`` holds what launching writes once.
+    """Returns the launchers of the application types that this machine can start.
 
-    ``serving`` is of what kind Spark Connect servers are; ``class_archives`` says whether archives of classes are made
-    for Spark's Java machines.
+    ``data_directory`` holds files that launchers write once. ``serving`` are the settings of Spark Connect servers.
+    ``class_archives`` says whether archives of classes are made for Spark's Java machines.
     """
     grants = grants or Grants()
     cold = SparkSubmitLauncher(data_directory, grants, makes_archives=class_archives)

@@ -1,6 +1,6 @@
-"""What the administrator of a monitor grants the programs it starts, and a definition's wishes held against it.
+"""The permissions that a monitor's administrator grants to programs, and the check of a definition against them.
 
-The same for every application type: as whom, with which limits, with which secrets, and what more of the environment.
+The same for every application type: user, limits, secrets, and further variables of the environment.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Grants(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, run_as_file: str | None, secrets_directory: str | None, environment: Sequence[str]) -> Grants:
-        """From the settings as they stand in the file."""
+        """Returns the grants of the settings, as they stand in the settings file."""
         return cls(
             Path(run_as_file) if run_as_file else None,
             Path(secrets_directory) if secrets_directory else None,
@@ -38,7 +38,10 @@ class Grants(msgspec.Struct, frozen=True):
         )
 
     def completed(self, plan: LaunchPlan, process: Process) -> LaunchPlan:
-        """The plan with what the definition asks for beyond the ordinary. Raises LaunchError with the remedy."""
+        """Returns the plan with the user, limits, secrets and variables that the definition asks for.
+
+        Raises LaunchError with the remedy.
+        """
         more = self.variables()
         wishes: dict[str, object] = {}
         if process.secrets.strip():
@@ -47,7 +50,7 @@ class Grants(msgspec.Struct, frozen=True):
             user = allowed(process.run_as, self.run_as_file, gives_files="secrets" in wishes)
             if user is not None:
                 wishes["user"] = user.name
-                # What systemd has for a service that names no directory; the monitor's own may be nobody else's.
+                # systemd's default for a service; another user may not be allowed to enter the monitor's own directory.
                 wishes["working_directory"] = plan.working_directory or "/"
                 more = user.environment() | more
         for name in ("memory_limit_mib", "cpu_limit_s", "open_files_limit"):
@@ -58,7 +61,7 @@ class Grants(msgspec.Struct, frozen=True):
         return replace(plan, **wishes) if wishes else plan
 
     def variables(self) -> dict[str, str]:
-        """What every program gets beyond the ordinary."""
+        """Returns the variables that the administrator gives to every program."""
         pairs = (entry.partition("=") for entry in self.environment)
         return {
             name: value if equals else os.environ[name] for name, equals, value in pairs if equals or name in os.environ

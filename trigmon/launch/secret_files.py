@@ -1,6 +1,6 @@
-"""Where a secret that a definition names lies on the monitor's machine, and whether it is kept as one.
+"""Finds the file of a secret that a definition names (SECRETS), and checks that no other user can read it.
 
-A definition, the ledger and every log hold names alone. The value is a file: a credential that systemd gave the
+A definition, the ledger and every log hold only names. The value is a file: a credential that systemd gave the
 monitor, or one in the directory of the setting ``monitor.secrets_directory``.
 """
 
@@ -16,7 +16,7 @@ from trigmon.rules.runs.check_program import secret_names
 
 
 def found(text: str, directory: Path | None, environ: Mapping[str, str]) -> dict[str, str]:
-    """The files of the secrets that SECRETS names, by name.
+    """Returns the files of the secrets that SECRETS names, by name.
 
     ``directory`` is the setting's; systemd's comes first. Raises LaunchError for one that is missing, or that others
     could read.
@@ -48,7 +48,7 @@ def _file(name: str, directory: Path | None, environ: Mapping[str, str]) -> Path
 
 
 def _places(name: str, directory: Path | None, environ: Mapping[str, str]) -> Iterator[tuple[Path, int]]:
-    """Where it may lie, and the mode's bits that it must not have there.
+    """Yields the paths at which a secret may lie, each with the mode bits that it must not have there.
 
     systemd lets a service's user read by an access list, which shows as the group's right to read.
     """

@@ -1,7 +1,7 @@
-"""APPLTYPE UNIX: a program and its words; what every program inherits, and what its failure and its output tell.
+"""APPLTYPE UNIX: plans the command line of a program, its environment, and reads its error and its output.
 
 IBM's monitor hands ``APPLICID "MQTMC2" ENVRDATA`` to a shell. The same words in the same order are made here, but
-executed directly, so no character of a trigger message can become a command.
+executed directly, so no character of a trigger message can be run as a command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TAIL = 8192
 
 
 def arguments(order: Order) -> list[str]:
-    """The argument list as the definition says it, the program's name not yet looked up.
+    """Returns the argument list of the definition; the program's name is not looked up yet.
 
     APPLICID's words, then the MQTMC2 as one element unless a placeholder is used anywhere, then ENVRDATA's words.
     Pure. Raises LaunchError.
@@ -39,7 +39,7 @@ def arguments(order: Order) -> list[str]:
 
 
 def find_program(name: str, working_directory: str, path: str | None = None) -> str:
-    """The file that ``name`` means: in the definition's directory, else (without a slash) on PATH.
+    """Returns the file that ``name`` means: in the definition's directory, else (without a slash) on PATH.
 
     Raises LaunchError saying whether it is missing, or a directory, or not executable, or lacks its interpreter.
     """
@@ -89,39 +89,42 @@ class ProcessLauncher:
         )
         return self._grants.completed(plan, order.process)
 
-    def told(self, order: Order, directory: Path) -> dict[str, str]:
-        """A program's output is its own."""
+    def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
+        """Returns nothing: the output of a program is not read."""
         return {}
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
-        """Nobody knows what a program is doing."""
+        """Returns None: the progress of a plain program cannot be followed."""
         return None
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
-        """Its process was all of it."""
+        """Returns None: a program leaves no work beside its process."""
         return None
 
     def tend(self) -> None:
-        """There is nothing to see to."""
+        """Returns at once: there is nothing to do."""
 
 
 def environment(plan: LaunchPlan) -> dict[str, str]:
-    """All of the environment that a planned program gets."""
+    """Returns the whole environment of a planned program."""
     return inherited(os.environ, is_another_users=bool(plan.user)) | plan.environment
 
 
 def why_not(number: int, program: str, directory: str) -> str:
-    """What the kernel's refusal to execute a program in a working directory ("": the monitor's own) means."""
-    said = os.strerror(number)
+    """Returns the meaning of the errno by which the kernel refused to execute a program.
+
+    ``directory`` is its working directory ("": the monitor's own).
+    """
+    text = os.strerror(number)
     if directory and not Path(directory).is_dir():
         return f"the working directory {directory} is not there"
     if number == errno.ENOEXEC:
-        return f"{program} is neither a program of this machine nor a script: it has no #! line ({said})"
-    return f"{program} cannot be executed: {said}"
+        return f"{program} is neither a program of this machine nor a script: it has no #! line ({text})"
+    return f"{program} cannot be executed: {text}"
 
 
 def tail(run_directory: Path, names: tuple[str, ...], limit: int = _TAIL) -> str:
-    """The last ``limit`` bytes of a run's output files together, as text, each from the start of a line."""
+    """Returns the last ``limit`` bytes of a run's output files together, as text, each from the start of a line."""
     return "".join(_tail(run_directory / name, limit // len(names)) for name in names)
 
 

@@ -1,7 +1,7 @@
-"""As whom a program may run: the monitor's own user, and those that its administrator lists in a file.
+"""The users as which a program may run (RUNAS): the monitor's own, and those that its administrator lists in a file.
 
-Whoever may define a process chooses what runs; the file, which only root or the monitor's user may write, says as whom
-at most. It is read at each launch that needs it, so that an edit is in force at once.
+A user who may define a process chooses the program. The file, which only root or the monitor's user may write, limits
+the users it can run as. It is read at each launch that needs it, so that an edit is in force at once.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Account(msgspec.Struct, frozen=True):
     shell: str
 
     def environment(self) -> dict[str, str]:
-        """What tells a program whose it is."""
+        """Returns the variables that describe the user: HOME, USER, LOGNAME, SHELL."""
         return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name, "SHELL": self.shell}
 
 
 def account(name: str) -> Account:
-    """The user of this name. Raises LaunchError when there is none, and for every name of user 0."""
+    """Returns the user of this name. Raises LaunchError when there is none, and for every name of user 0."""
     try:
         found = pwd.getpwnam(name)
     except KeyError:
@@ -51,7 +51,7 @@ def account(name: str) -> Account:
 
 
 def allowed(name: str, allow_list: Path | None, *, gives_files: bool = False) -> Account | None:
-    """The user that a program is to run as; None where that is the monitor's own. Raises LaunchError.
+    """Returns the user that a program is to run as; None where that is the monitor's own. Raises LaunchError.
 
     ``gives_files``: files are made for it, which takes one right more.
     """
@@ -76,7 +76,10 @@ def allowed(name: str, allow_list: Path | None, *, gives_files: bool = False) ->
 
 
 def listed(allow_list: Path) -> set[str]:
-    """The users of an allow-list: one a line, ``#`` begins a comment. Raises LaunchError when it cannot be trusted."""
+    """Returns the users of an allow-list: one a line, ``#`` begins a comment.
+
+    Raises LaunchError when other users could have written it.
+    """
     try:
         with TextIOWrapper(files.opened(allow_list), encoding="utf-8") as file:
             _trust(allow_list, os.fstat(file.fileno()))
@@ -88,7 +91,7 @@ def listed(allow_list: Path) -> set[str]:
 
 
 def _trust(path: Path, status: os.stat_result) -> None:
-    """Raises LaunchError when others than root and the monitor's user could say what stands there."""
+    """Raises LaunchError when users other than root and the monitor's user can write the file."""
     if status.st_uid not in (0, os.geteuid()):
         owner = f"user {status.st_uid}"
         raise LaunchError(f"monitor.run_as_file: {path} belongs to {owner}; it must be root's (chown root {path})")
@@ -98,7 +101,7 @@ def _trust(path: Path, status: os.stat_result) -> None:
 
 
 def _has(capability: int) -> bool:
-    """Whether this process has a capability in force, and with it the keeper it starts."""
+    """Returns whether this process has a capability in force, and with it the keeper it starts."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "0")
     return bool(int(effective, 16) >> capability & 1)

@@ -409,9 +409,9 @@ class Programs:
     def _told(self, child: Child) -> tuple[RunFields, str, str]:
         """What its launcher reads in what it wrote: for the record, why its end is not known, its status."""
         launcher = self.launchers.get(child.trigger.appl_type)
-        told = dict(launcher.told(child.order, child.base)) if launcher is not None else {}
-        unknown, status = told.pop("unknown", ""), told.pop("status", "")
-        return cast("RunFields", told), unknown, status
+        fields = dict(launcher.record_fields(child.order, child.base)) if launcher is not None else {}
+        unknown, status = fields.pop("unknown", ""), fields.pop("status", "")
+        return cast("RunFields", fields), unknown, status
 
     def _goes_on(self, child: Child, said: Mapping[str, Any], *, ends: bool) -> bool:
         """Whether a process more is started for what a killed one has left elsewhere: to go on, or to end that."""

@@ -12,9 +12,9 @@ from typing import Any
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
-from trigmon.qmgr.events import Event, MessageDamaged, TriggerMessageAvailable
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.last_verdicts import Looks
+from trigmon.qmgr.manager_events import Event, MessageDamaged, TriggerMessageAvailable
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules.model import changes as c

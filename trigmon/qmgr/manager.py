@@ -17,12 +17,12 @@ from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import Clock
-from trigmon.qmgr.events import CallFailed, NotAuthorizedCall, Telling
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.last_verdicts import Looks
+from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, Telling
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.waiters import ANY, Waiters

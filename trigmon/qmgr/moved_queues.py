@@ -8,8 +8,8 @@ from trigmon.mq.calls import Disconnect
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply
-from trigmon.qmgr.events import SharedQueuesJudged, SharedQueuesUnjudged
 from trigmon.qmgr.follow_ups import Notes
+from trigmon.qmgr.manager_events import SharedQueuesJudged, SharedQueuesUnjudged
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.waiters import ANY
 from trigmon.rules.model.errands import Forget, Heed

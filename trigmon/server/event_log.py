@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from trigmon.log import Seldom
-from trigmon.qmgr import events
-from trigmon.qmgr.events import Event, Telling
+from trigmon.qmgr import manager_events as events
+from trigmon.qmgr.manager_events import Event, Telling
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.model import events as decided
 

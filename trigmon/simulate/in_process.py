@@ -15,8 +15,8 @@ from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
-from trigmon.qmgr.events import Event, Telling, TriggerMessageAvailable
 from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.manager_events import Event, Telling, TriggerMessageAvailable
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.qmgr.timed_work import due, next_ring
 from trigmon.qmgr.two_stores import TwoStores

@@ -1,13 +1,13 @@
-"""What Spark jobs use: a queue as a data source, and drained exactly once.
+"""The library for Spark jobs: a queue as a data source, and a drain of a queue exactly once.
 
 >>> from trigmon.spark import drain
 >>> drain(spark, table="/data/orders", queue="ORDERS")  # doctest: +SKIP
 
-- ``drain`` is one call for the usual job, ``batches`` a context manager for one that goes batch by batch itself;
+- ``drain`` is one call for the usual job, ``batches`` a context manager for a job with its own loop over the batches;
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
-- ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`), and a
-  database's table is one (:mod:`trigmon.spark.jdbc_table`);
-- :mod:`trigmon.spark.load` is a job by options alone: a queue into Parquet, JSON or a database.
+- ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`); a
+  table of a database is another such sink (:mod:`trigmon.spark.jdbc_table`);
+- :mod:`trigmon.spark.load` is a job without code: it moves a queue into Parquet, JSON or a database.
 """
 
 from importlib.util import find_spec

@@ -1,6 +1,7 @@
-"""What a Java machine loads for the archive of its classes: a little of everything that a job of a queue's does.
+"""The training workload for the archive of classes: a little of everything that a job on a queue does.
 
-Run by its path, as any job is, by the maker of archives; each part alone, for what one part cannot do the next may.
+The maker of archives (:mod:`trigmon.launch.spark.cold.make_archive`) runs it by its path, as any job. A part that fails
+does not stop the next one.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 
 class Numbers(DataSource):
-    """A source in Python, as a queue is one to Spark."""
+    """A data source in Python, as the queue's is."""
 
     @classmethod
     def name(cls) -> str:
-        """Its format."""
+        """Returns the name of the format."""
         return "numbers"
 
     def schema(self) -> str:
-        """One column."""
+        """Returns the schema of one column."""
         return "n int"
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """Of a batch."""
+        """Returns the reader of a batch."""
         return _Batch()
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Of a stream."""
+        """Returns the reader of a stream."""
         return _Stream()
 
 
@@ -56,7 +57,7 @@ class _Stream(DataSourceStreamReader):
 
 
 def queries(spark: SparkSession) -> None:
-    """Rows from Python, a shuffle, SQL."""
+    """Runs queries with rows from Python, a shuffle, and SQL."""
     rows = spark.createDataFrame([(n % 7, n, str(n)) for n in range(100)], ["k", "n", "s"])
     rows.groupBy("k").sum("n").orderBy("k").collect()
     rows.createOrReplaceTempView("rows")
@@ -65,7 +66,7 @@ def queries(spark: SparkSession) -> None:
 
 
 def files(spark: SparkSession, directory: Path) -> None:
-    """Parquet, JSON and CSV, there and back."""
+    """Writes and reads Parquet, JSON and CSV."""
     rows = spark.createDataFrame([(n, str(n)) for n in range(100)], ["n", "s"])
     for kind in ("parquet", "json", "csv"):
         rows.write.format(kind).save(str(directory / kind))
@@ -73,12 +74,12 @@ def files(spark: SparkSession, directory: Path) -> None:
 
 
 def batch(spark: SparkSession) -> None:
-    """A source in Python, read at once."""
+    """Reads the Python source in a batch."""
     spark.read.format("numbers").load().collect()
 
 
 def stream(spark: SparkSession, directory: Path) -> None:
-    """The same as a stream into a table, until nothing is left."""
+    """Reads the Python source as a stream into a table, to its end."""
 
     def keep(rows: Any, number: int) -> None:
         rows.write.mode("overwrite").parquet(str(directory / "table" / str(number)))
@@ -90,7 +91,7 @@ def stream(spark: SparkSession, directory: Path) -> None:
 
 
 def main() -> None:
-    """Everything once."""
+    """Runs every part once."""
     with tempfile.TemporaryDirectory(prefix="trigmon-training-") as directory:
         builder = SparkSession.builder.config("spark.sql.warehouse.dir", f"{directory}/warehouse")
         spark = builder.getOrCreate()

@@ -1,19 +1,19 @@
-"""Messages as rows: the columns, their types, and both ways between messages and Arrow batches. Pure.
+"""Conversion between messages and Arrow batches: the columns, their types, and both directions. Pure.
 
 A row has the message's data and every field of its descriptor (MQMD), under the names that the client gives them:
 
 - ``data`` binary: the bytes; nothing is converted
 - ``msg_id``, ``correl_id``, ``group_id`` binary, of 24 bytes each, and ``accounting_token`` binary
-- ``put_time`` timestamp: an instant, exact to the millisecond, which Spark shows in the session's time zone
+- ``put_time`` timestamp: an instant in milliseconds, which Spark shows in the session's time zone
   (``spark.sql.session.timeZone``)
-- ``expiry`` int: what is left of its life in tenths of a second; -1 is for ever
+- ``expiry`` int: the rest of its lifetime in tenths of a second; -1 is unlimited
 - ``persistence`` int: 0 not persistent, 1 persistent
 - ``msg_seq_number``, ``offset`` int: its place in its group
 - ``report``, ``msg_type``, ``feedback``, ``encoding``, ``coded_char_set_id``, ``priority``, ``backout_count``,
   ``msg_flags``, ``original_length``, ``put_appl_type`` int: MQ's numbers
 - ``format``, ``reply_to_q``, ``reply_to_q_mgr``, ``user_identifier``, ``appl_identity_data``, ``put_appl_name``,
-  ``appl_origin_data`` string: without the blanks that fill them
-- ``ordinal`` bigint: its place in its batch, from 0, in the order in which a program would have got it
+  ``appl_origin_data`` string: without trailing blanks
+- ``ordinal`` bigint: its place in its batch, from 0, in the order of gets
 
 No column is ever null. With ``format`` json the columns are the schema's that was given, see :func:`from_json`.
 """
@@ -59,11 +59,11 @@ COLUMNS = _columns()
 
 
 class UnfitRowError(ValueError):
-    """A message that is no row of the schema, or a row that is no message. The text says which one and why."""
+    """A message that is no row of the schema, or a row that is no message. The text names it and the reason."""
 
 
 def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
-    """These columns as Spark writes a schema. Raises UnfitRowError for a name that is none."""
+    """Returns these columns as a DDL schema of Spark. Raises UnfitRowError for a name that is no column."""
     for name in (names := list(names)):
         if name not in COLUMNS:
             raise UnfitRowError(f"messages have no column {name!r}; they have {', '.join(COLUMNS)}")
@@ -71,7 +71,7 @@ def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
 
 
 def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
-    """Messages as an Arrow batch of the columns that the schema names, in its order."""
+    """Returns messages as an Arrow batch of the columns that the schema names, in its order."""
     descriptors = [one.descriptor for one in got]
 
     def column(field: pa.Field) -> pa.Array:
@@ -87,10 +87,10 @@ def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) 
 
 
 def from_json(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
-    """Messages whose data is one JSON object each, as a batch of the schema's columns.
+    """Returns messages whose data is one JSON object each, as a batch of the schema's columns.
 
-    A column is the object's field of that name, null where the object has none; what the schema does not name is
-    left out. A column ``mq_priority`` is the column ``priority`` of format raw, and so for every other. Raises
+    A column is the object's field of that name, null where the object has none; other fields are left out. A column
+    ``mq_priority`` is the column ``priority`` of format raw, and so for every other. Raises
     UnfitRowError, which names the message, for data that is no JSON object or whose fields have other types.
     """
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
@@ -114,12 +114,12 @@ def from_json(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema)
 
 
 def is_of_message(name: str) -> bool:
-    """Whether a column of a json schema is one of the message's, and not of its data."""
+    """Returns whether a column of a json schema is one of the message's, and not of its data."""
     return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in COLUMNS
 
 
 def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
-    # A line break of JSON is only ever between its words, so each object can be made one line.
+    # JSON has line breaks only between its tokens, so each object can be made one line.
     lines = b"\n".join(body.replace(b"\n", b" ").replace(b"\r", b" ") for body in bodies)
     if not all(body.lstrip()[:1] == b"{" for body in bodies):
         raise UnfitRowError("it is not an object")
@@ -133,20 +133,20 @@ def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     return table.select(schema.names)
 
 
-# -- and back -----------------------------------------------------------------------------------------------
+# -- rows to messages ---------------------------------------------------------------------------------------
 
 WRITABLE = (
     "data", "priority", "persistence", "expiry", "msg_type", "feedback", "format", "encoding", "coded_char_set_id",
     "msg_id", "correl_id", "reply_to_q", "reply_to_q_mgr", "report", "group_id", "msg_seq_number", "offset",
     "msg_flags", "original_length",
 )  # fmt: skip
-"""The columns that a put takes. Those of the context are the queue manager's to write."""
+"""The columns that a put takes. The queue manager writes those of the context itself."""
 _TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
 _IDS = ("msg_id", "correl_id", "group_id")
 
 
 def to_puts(batch: pa.RecordBatch) -> list[tuple[MessageDescriptor, bytes]]:
-    """What is to be put for each row: its descriptor and its data. A null is the field's default.
+    """Returns the message to put for each row: its descriptor and its data. A null is the field's default.
 
     Raises UnfitRowError for a row without data.
     """
@@ -158,9 +158,9 @@ def to_puts(batch: pa.RecordBatch) -> list[tuple[MessageDescriptor, bytes]]:
         if body is None:
             raise UnfitRowError("a row has no data: the column data is null")
         raw = body.encode() if isinstance(body, str) else body
-        said = {name: values[at] for name, values in columns.items() if values[at] is not None}
-        said |= {name: padded_id(said[name]) for name in _IDS if name in said}
-        puts.append((msgspec.structs.replace(plain, **said) if said else plain, raw))
+        fields = {name: values[at] for name, values in columns.items() if values[at] is not None}
+        fields |= {name: padded_id(fields[name]) for name in _IDS if name in fields}
+        puts.append((msgspec.structs.replace(plain, **fields) if fields else plain, raw))
     return puts
 
 

@@ -1,23 +1,23 @@
-"""A queue in batches, for a job without streaming: each a reservation, a DataFrame, and settled behind its block.
+"""Drains a queue in batches without streaming: a batch is a reservation and a DataFrame, settled after its block.
 
 >>> with batches(spark, "ORDERS") as waiting:  # doctest: +SKIP
 ...     for batch in waiting:
-...         with batch:  # settled at its end; what fails in it is tried again, then halved
+...         with batch:  # settled at its end; a batch that fails is tried again, then halved
 ...             write_batch(batch.frame, "/data/orders", batch.id)
 
-What is promised: a batch is written at least once, and comes again, the very same and by the same ``id``, where the job
-died between the sink's commit and the settling. It is in the sink exactly once when the sink takes a batch of one id
-once. :func:`~trigmon.spark.file_table.write_batch` does; a Delta table does with ``txnAppId`` and
-``txnVersion=batch.number``; a database does with the id in the transaction. A sink that fails must have nothing of the
-batch: what is halved then comes again in other batches.
+Delivery: a batch is written at least once. It is delivered again, with the same messages and the same ``id``, when the
+job died between the sink's commit and the settling. It is in the sink exactly once when the sink takes a batch of one
+id once. :func:`~trigmon.spark.file_table.write_batch` does; a Delta table does with ``txnAppId`` and
+``txnVersion=batch.number``; a database does with the id in the transaction. A sink that fails must keep nothing of the
+batch, since the messages of a halved batch come again in other batches.
 
 A message that kills the job that reads it is found too (:mod:`trigmon.spark.poison_search.crash_search`), where the
-sink can be asked to ``refuse`` a batch, as :func:`~trigmon.spark.file_table.refuse_batch` does: the messages of a batch
-that jobs died over are then written in parts, under other ids and all with the same ``number``. Without it the batch
-comes as it is, ever again, until the breaker holds the queue.
+sink can ``refuse`` a batch, as :func:`~trigmon.spark.file_table.refuse_batch` does. The messages of a batch over which
+jobs died are then written in parts, with other ids and all with the same ``number``. Without ``refuse`` the batch comes
+as it is, again and again, until the breaker holds the queue.
 
-The driver holds one connection for all of it: it stands behind the reservation, and the queue is open for input from
-the first batch to the last, so it is closed once, and empty.
+The driver has one connection for the whole drain: it holds the reservation, and the queue is open for input from the
+first batch to the last. So the queue is closed once, when it is empty.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ def batches(
     schema: str | None = None,
     shows_progress: bool = True,
 ) -> Iterator[Batches]:
-    """The batches of a queue until it is found empty; without a name, of the queue whose trigger started this job.
+    """Yields the batches of a queue until it is empty; without a name, of the queue whose trigger started this job.
 
-    ``consumer`` is the name by which the job finds again what an earlier run reserved and did not settle (default: the
-    process's name, else the program's): two jobs at a time need two. ``wait_interval_ms`` is how long to wait for a
-    message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
-    ``refuse(id)`` says of a batch that the sink has it already (False) or never takes it from now on (True).
+    ``consumer`` is the name by which the job finds the reservation that an earlier run did not settle (default: the
+    process's name, else the program's): two jobs at a time need two names. ``wait_interval_ms`` is how long to wait
+    for a message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
+    ``refuse(id)`` returns False when the sink has that batch already, True when it never takes it from now on.
     ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
-    ``shows_progress``: on a terminal, a line tells how far it is.
+    ``shows_progress``: a line on a terminal shows the progress.
     Raises MQError: ObjectInUse where another job has the consumer's name.
     """
     cause = triggered()
@@ -112,7 +112,7 @@ class Source(NamedTuple):
     schema: str | None
 
     def reader(self, of: Any, **more: Any) -> Any:
-        """``spark.read`` or ``spark.readStream`` with all that is to be said to the data source."""
+        """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""
         register(self.spark)
         reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
         if run := os.environ.get("TRIGMON_RUN"):
@@ -161,7 +161,7 @@ class Batches:
             yield batch
 
     def next(self) -> Batch | None:
-        """The next batch, or the one that failed once more, or None when the queue is empty."""
+        """Returns the next batch, or the one that failed once more, or None when the queue is empty."""
         if self._at_work is not None and not self._at_work.ended:
             raise RuntimeError("the batch before was not worked off: say 'with batch:' around its work")
         self._at_work = None
@@ -176,7 +176,7 @@ class Batches:
         return batch
 
     def _begun(self) -> Batch | None:
-        """A batch to work on, or None where something else was to be done with what is reserved, and was."""
+        """Reserves and returns a batch, or None after the reservation was settled or a message was set aside."""
         if self._before is None:
             self._before = next((row["by"] for row in self.reservations()), "")
         made = self._reserved()
@@ -201,17 +201,17 @@ class Batches:
         return Batch(self, made, (part.first, part.end))
 
     def done(self, rows: int, *, is_part: bool = False) -> None:
-        """A batch of so many rows was settled; how large a part was says nothing of how large the next may be."""
+        """Counts a settled batch of so many rows. The size of a part does not limit the size of the next batch."""
         self.search.succeeded(self.search.max_rows if is_part else rows)
         self.settled, self.rows = self.settled + 1, self.rows + rows
 
     def interrupted(self, made: Reservation, part: Ordinals) -> bool:
-        """Who ends a part from outside says nothing of what it worked on; returns whether the sink has it.
+        """Ends a part after an interrupt, which blames no message; returns whether the sink has the part.
 
         Then it is settled. Else the sink never takes it any more, and it goes back to the queue, to come again in a
         batch of another id. Where that fails too, it is left to the next job, as if this one had died over it.
         """
-        with suppress(Exception):  # what is to be told is the interrupt
+        with suppress(Exception):  # the interrupt is what is raised
             left = made.left
             if self._parting.is_there(made, part):
                 made.settle(part[0], part[1] - part[0])
@@ -221,7 +221,7 @@ class Batches:
         return False
 
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
-        """On a terminal, how far it is, and what is reserved now."""
+        """Shows the progress and the reservation on a terminal."""
         if self.line.is_shown:
             self.line.show(self.settled, self.rows, self._row()["current_q_depth"], reservation, reserved)
 
@@ -244,28 +244,28 @@ class Batches:
         )
 
     def stream(self) -> DataFrame:
-        """A streaming frame of the queue, whose first batch is as large as the search for what fails allows."""
+        """Returns a streaming frame of the queue. The search for bad messages limits its first batch."""
         limit = self.search.limit
         more = {"consumer": self.consumer, "groups": self.groups, "maxBytes": self._max_bytes}
         rows = {"maxRows": max(limit, self.search.max_rows), "firstRows": limit}
         return self.source.reader(self.source.spark.readStream, **more, **rows).load()
 
     def unheld(self) -> int | None:
-        """The number of what is reserved, as soon as the process that held it is gone; None where nothing is."""
+        """Waits until no process holds the reservation and returns its number; None where nothing is reserved."""
         until = time.monotonic() + IN_USE_S
         while (found := self.reservations()) and found[0]["held"] and time.monotonic() < until:
             time.sleep(0.05)
         return int(found[0]["reservation"]) if found else None
 
     def reservations(self) -> list[dict[str, Any]]:
-        """What the consumer has reserved of the queue: one reservation, or none."""
+        """Returns the reservation of the consumer on the queue, or an empty list."""
         found = self._connection.reservations(self._queue.q_name)
         return [r for r in found if r["consumer"] == self.consumer and r["own"]]
 
     def failed(self, number: int, error: BaseException, part: Ordinals | None = None) -> bool:
-        """Decides what becomes of a batch, or a part of one, that failed; False: the error must be told.
+        """Handles a batch, or a part of one, that failed; returns False when the error must be raised.
 
-        Where Spark is gone, this job has died over it as one that is killed: it is left to the next.
+        Where Spark is gone, the batch is left to the next job, as if this one had been killed.
         """
         if not answers(self.source.spark, error):
             return False
@@ -296,7 +296,7 @@ class Batches:
         elif step is Step.PUT_BACK:
             self._connection.release(number, begin, behind - begin, counts=False)
         elif step is Step.GIVE_UP:
-            # Where it is the only one, its count tells the next run of it, as a program's backout would.
+            # A single message gets a backout count for the next run, as by the backout of a program.
             self._connection.release(number, begin, behind - begin, counts=row["count"] == 1)
         return step is not Step.GIVE_UP
 
@@ -317,13 +317,13 @@ class Batches:
 
 
 class Batch:
-    """A fixed batch of messages. Its block settles it at its end; what fails in it does not leave the block at once.
+    """A fixed batch of messages. The end of its block settles it; an error in the block is handled first.
 
-    An Exception in the block is kept back while something can be done about it: the batch comes again, or a half of it,
-    under the same ``id``, or a message is set aside. It is raised when nothing can. ``id`` is no other batch's, and fit
-    for a file's name; ``number`` rises from batch to batch of one queue manager. ``count`` messages are in it, and
-    ``again`` says that an earlier run had it and did not settle it. Where it is ``part`` of one that jobs died
-    over, these are its ordinals there, and other parts have the same ``number``.
+    An Exception in the block is suppressed while it can be handled: the batch comes again, or a half of it, under the
+    same ``id``, or a message is set aside. Else it is raised. ``id`` is unique and fit for a file's name. ``number``
+    rises from batch to batch of one queue manager. ``count`` messages are in it, and ``again`` says that an earlier run
+    had it and did not settle it. ``part`` are the ordinals of a part of a batch over which jobs died; the other parts
+    have the same ``number``.
     """
 
     def __init__(self, of: Batches, made: Reservation, part: Ordinals | None = None) -> None:
@@ -366,7 +366,7 @@ class Batch:
 
 
 def new_id() -> str:
-    """A name that no two batches have, in the order of their times."""
+    """Returns a unique name; names sort by time."""
     return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
 
 
@@ -376,9 +376,9 @@ def _backouts(connection: Connection, number: int, unit: tuple[int, int]) -> int
 
 
 def answers(spark: SparkSession, error: BaseException) -> bool:
-    """Whether there is still a Spark behind the session: its Java may have died under the job."""
+    """Returns whether the session still has a Spark: its Java process may have died."""
     context = getattr(spark, "_sc", None)
-    if context is None:  # a session of a server, which whoever asks it anew would wait for once more
+    if context is None:  # a session of Spark Connect, where a further query would wait again
         return "StatusCode.UNAVAILABLE" not in str(error)
     try:
         return not context._jsc.sc().isStopped()
@@ -387,7 +387,7 @@ def answers(spark: SparkSession, error: BaseException) -> bool:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes ``format("trigmon")`` known where Spark does not find it by itself: in a checkout that is not installed."""
+    """Registers ``format("trigmon")`` where Spark does not find it by itself: in a checkout that is not installed."""
     from importlib.util import find_spec
 
     if find_spec("pyspark_trigmon") is None:

@@ -1,4 +1,4 @@
-"""``trigmon.spark.drain``: one call for the usual job, which takes a queue's messages to a sink until it is empty."""
+"""``trigmon.spark.drain``: one call that moves the messages of a queue to a sink until the queue is empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = "spark.sql.streaming.numRecentProgressUpdates"
 _LOOK_S = 1
-"""How often it is told on a terminal how far a stream is."""
+"""Seconds between two updates of a stream's progress on a terminal."""
 
 
 class Drained(NamedTuple):
@@ -44,26 +44,26 @@ def drain(
 ) -> Drained:
     """Drains a queue, batch by batch: into a Parquet ``table``, by ``each(frame, batch)``, or by a ``stream``.
 
-    Exactly once into ``table``: a batch is written once wherever the job is killed (:mod:`trigmon.spark.file_table`),
-    in a directory of its own. With ``each`` it is exactly once where what it writes to takes a ``batch.id`` once; it
-    must have written all of the batch when it returns, and nothing when it raises. ``stream`` makes of a streaming
-    frame what is to be started, with a ``checkpoint`` of this query alone: ``lambda rows:
-    rows.writeStream.format("delta")``; it is exactly once where Spark's sink is, as files, Delta and queues are.
-    ``transform`` makes of the messages what is to be written. ``progress`` is called behind each batch, and takes the
-    place of the line that a terminal has. The rest is said as to :func:`~trigmon.spark.batches.batches`: ``queue``,
+    Into ``table`` it is exactly once: a batch is written once wherever the job is killed
+    (:mod:`trigmon.spark.file_table`), in a directory of its own. With ``each`` it is exactly once if the sink takes a
+    ``batch.id`` once; ``each`` must have written all of the batch when it returns, and nothing when it raises.
+    ``stream`` returns the writer of a streaming frame: ``lambda rows: rows.writeStream.format("delta")``. It needs a
+    ``checkpoint`` of this query alone, and is exactly once if Spark's sink is, as files, Delta and queues are.
+    ``transform`` turns the messages into the frame to write. ``progress`` is called after each batch, in place of the
+    progress line on a terminal. The other arguments are those of :func:`~trigmon.spark.batches.batches`: ``queue``,
     ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``, ``options``,
     ``schema``.
 
-    Messages that make batches fail are found by halving and set aside on the backout queue; so are those that kill the
-    job, into ``table``, and with ``each`` where ``refuse`` is said (:mod:`trigmon.spark.batches`). Raises what the
-    last attempt raised when nothing succeeds, and MQError.
+    Messages that make batches fail are found by halving and set aside on the backout queue. So are messages that kill
+    the job, with ``table``, and with ``each`` where ``refuse`` is given (:mod:`trigmon.spark.batches`). Raises the
+    error of the last attempt when nothing succeeds, and MQError.
     """
     if sum(way is not None for way in (each, table, stream)) != 1:
         raise TypeError("drain takes either each, a function, or table, a directory, or stream, a function")
     if (stream is None) != (checkpoint is None):
         raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
     if "refuse" in of and each is None:
-        raise TypeError("refuse is said with each: a table needs it not, and a stream's batches cannot be parted")
+        raise TypeError("refuse goes with each: a table does not need it, and a stream's batches cannot be divided")
     if table is not None:
         of["refuse"] = partial(refuse_batch, table)
     began = time.monotonic()
@@ -87,7 +87,7 @@ def drain(
 
 @contextmanager
 def _all_progress(spark: SparkSession) -> Iterator[None]:
-    """Queries that start in the block remember more than their last hundred batches, so that all can be counted."""
+    """Yields with a setting by which queries remember more than their last hundred batches, so that all are counted."""
     before = spark.conf.get(_REMEMBERED)
     spark.conf.set(_REMEMBERED, "100000")
     try:
@@ -102,7 +102,7 @@ def _by_stream(
     transform: Callable[[DataFrame], DataFrame] | None,
     checkpoint: str,
 ) -> None:
-    """Runs the query to the end of the queue, and again behind each failure of which something can be made.
+    """Runs the query to the end of the queue, and again after each failure that can be handled.
 
     The query's own process holds the reservation. It is gone when the query has failed, and the same offset then means
     what is left of the reservation. The queue stays open for input here.

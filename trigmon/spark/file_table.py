@@ -1,14 +1,14 @@
 """A table of files that takes each batch once: a directory a batch, moved into its place by one rename.
 
-    flights/batch=ID/       what is in the table: files, or a directory a month, where it is partitioned so
-    flights/batch=ID/_refused   of a batch that the table shall never take: its messages come in others
-    flights.staging/ID.X/   what an attempt is writing, a directory of its own
-    flights.staging/_refused.ID.X/   on its way into the table, where a batch is refused
+    flights/batch=ID/       the files of a batch, or a directory for each month, if it is partitioned so
+    flights/batch=ID/_refused   marks a batch that the table never takes: its messages come in other batches
+    flights.staging/ID.X/   the files of one attempt, until they are moved into the table
+    flights.staging/_refused.ID.X/   a refusal, until it is moved into the table
 
-A batch that comes again is found by its name and not written a second time; one that was not written to its end was
-never in the table. A job that was given up and still writes cannot add to what its successor writes, and the first of
-them that is done has written the batch. So with this sink a drain is exactly once, wherever the job is killed. The
-table lies on one file system of this machine, which all tasks write to.
+A batch that comes again is found by its name and not written a second time. A batch that was not written to its end is
+not in the table. A job that was given up and still writes cannot add to its successor's batch: the first of them that
+finishes has written it. So with this sink a drain is exactly once, wherever the job is killed. The table is on one file
+system of this machine, which all tasks write to.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _REFUSED = "_refused"
-"""Who reads a table sees no file whose name begins so."""
+"""The name of the mark. Spark ignores files whose name begins with an underscore."""
 
 
 def staging_of(table: str | Path) -> Path:
-    """Where batches of a table wait for their commit: beside it, on the same file system."""
+    """Returns the directory of uncommitted batches of a table: beside it, on the same file system."""
     table = Path(table)
     return table.with_name(f"{table.name}.staging")
 
 
 def batch_of(table: str | Path, name: str) -> Path:
-    """The directory of a batch in its table, a partition as Spark reads them."""
+    """Returns the directory of a batch in its table, a partition as Spark reads them."""
     return Path(table) / f"batch={name}"
 
 
 class BatchRefusedError(RuntimeError):
-    """A batch that the table was told never to take. The text names it."""
+    """A batch that the table never takes, by :func:`refuse_batch`. The text names it."""
 
 
 def refuse_batch(table: str | Path, name: str) -> bool:
-    """Sees to it that the table never takes the batch from now on, whoever still writes it; False when it has it."""
+    """Makes the table refuse the batch from now on, from any job. Returns False when the table has it already."""
     final = batch_of(table, name)
-    # Not as what is written of the batch: who begins to write it would take that away.
+    # Not under the name of an attempt: a job that begins to write the batch removes those.
     staged = staging_of(table) / f"{_REFUSED}.{name}.{os.urandom(4).hex()}"
     staged.mkdir(parents=True)
     (staged / _REFUSED).touch()
@@ -65,12 +65,12 @@ def write_batch(
     form: str = "parquet",
     options: Mapping[str, str] | None = None,
 ) -> bool:
-    """Writes a batch, safe from a power cut when this returns; False when the table has it already.
+    """Writes a batch durably (fsync). Returns False when the table has it already.
 
-    Raises BatchRefusedError for one that the table was told never to take.
+    Raises BatchRefusedError for one that :func:`refuse_batch` has refused.
 
-    Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is what Spark
-    calls a format of files, ``options`` are its own.
+    Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is Spark's name
+    of a file format, ``options`` are its options.
     """
     final, staging = batch_of(table, name), staging_of(table)
     for left in staging.iterdir() if staging.exists() else ():
@@ -96,7 +96,7 @@ def _is_there(final: Path) -> bool:
 
 
 def publish(staged: str | Path, final: str | Path) -> None:
-    """Moves a written directory to its place, whole or not at all, and safe from a power cut when this returns.
+    """Moves a written directory to its place, atomically and durably (fsync).
 
     Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, else FileNotFoundError for
     a ``staged`` that is not; nothing is ever replaced.
@@ -114,15 +114,15 @@ def publish(staged: str | Path, final: str | Path) -> None:
 
 
 def _move(staged: Path, final: Path) -> None:
-    """Moves a directory that is safe on the disk. Raises OSError for a ``final`` that is there."""
+    """Moves a directory that is on the disk. Raises OSError for a ``final`` that is there."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    if final.exists():  # in case it is empty, which a rename would replace
+    if final.exists():  # a rename would replace an empty one
         raise FileExistsError(final)
     staged.rename(final)
 
 
 def _sync_tree(directory: Path) -> None:
-    """Makes a written directory safe on the disk. Raises FileNotFoundError for one that is not there."""
+    """Forces a written directory to the disk. Raises FileNotFoundError for one that is not there."""
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory} was not written")
     for folder, _, files in os.walk(directory):

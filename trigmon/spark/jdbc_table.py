@@ -1,12 +1,12 @@
-"""A table of a database that takes each batch once, by any JDBC driver that Spark finds.
+"""A table of a database that takes each batch once, written through any JDBC driver that Spark finds.
 
 Beside the rows' own columns it has two: ``mq_batch``, the batch's id, and ``mq_ordinal``, the place in it, with a
 unique index over both. A batch is written by one task in one transaction, so it is in the table whole or not at all.
-Before it is written it is looked for: one that comes again is not written a second time. Where Spark runs a task twice,
-the index refuses the second. So with this sink a drain is exactly once, wherever the job is killed, as far as the
+A batch that is in the table already is not written a second time. Where Spark runs a task twice, the index refuses the
+second. So with this sink a drain is exactly once, wherever the job is killed, as far as the
 database keeps what it has committed.
 
-The table is made where there is none. In one that is there the two columns must be; a missing index is made.
+The table is made where there is none. An existing table must have the two columns; a missing index is made.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 BATCH, ORDINAL = "mq_batch", "mq_ordinal"
 _KEY = frozenset({BATCH, ORDINAL})
-_KEY_TYPES = f"{BATCH} VARCHAR(64)"  # what a driver makes of any text can often be no part of an index
+_KEY_TYPES = f"{BATCH} VARCHAR(64)"  # a driver's type for unlimited text often cannot be indexed
 _NAME = re.compile(r"""[\w$#."`\[\]-]+""")
 
 
 class DatabaseError(Exception):
-    """The database cannot be worked with as it is. The text says what it said, and the remedy."""
+    """The database cannot be used as it is. The text has its own error and the remedy."""
 
 
 class Database:
@@ -40,8 +40,8 @@ class Database:
         self._spark = spark
         self._table = table
         self._options = {**(options or {}), "url": url, "dbtable": table}
-        said = {name.lower(): value for name, value in self._options.items()}  # Spark reads them in any case
-        if said.get("isolationlevel", "").upper() == "NONE":
+        by_name = {name.lower(): value for name, value in self._options.items()}  # Spark ignores their case
+        if by_name.get("isolationlevel", "").upper() == "NONE":
             raise DatabaseError("with isolationLevel NONE a batch would not be there whole or not at all")
         self._columns: dict[str, str] = {}
 
@@ -61,21 +61,21 @@ class Database:
         if not self._columns:
             self._prepare(rows)
         with self._connection() as (connection, _):
-            # What an attempt committed before a part of the batch went back to the queue is written anew, without it.
+            # An attempt may have committed before a part of the batch was released: it is written anew without it.
             where = f"{self._table} WHERE {self._columns[BATCH]} = ?"
             there = _ask(connection, f"SELECT COUNT(*) FROM {where}", batch.id)
             if there == batch.count:
                 return False
             if there:
                 _do(connection, f"DELETE FROM {where}", batch.id)
-        with _told(f"writing to {self._table}"):
+        with _database_errors(f"writing to {self._table}"):
             self._save(rows.coalesce(1))
         return True
 
     def _prepare(self, rows: DataFrame) -> None:
         with self._connection() as (connection, dialect):
             if not _exists(connection, dialect, self._table):
-                with _told(f"making {self._table}"):
+                with _database_errors(f"making {self._table}"):
                     self._save(self._spark.createDataFrame([], rows.schema))
             self._see(connection, dialect)
 
@@ -85,7 +85,7 @@ class Database:
         rows.write.format("jdbc").options(**options).mode("append").save()
 
     def _see(self, connection: Any, dialect: Any) -> None:
-        """Learns how the table writes the two columns, and sees to the index over them."""
+        """Reads the quoted names of the two columns, and makes the index over them if it is missing."""
         names = {name.lower(): dialect.quoteIdentifier(name) for name in _columns(connection, self._table)}
         if missing := [name for name in (BATCH, ORDINAL) if name not in names]:
             raise DatabaseError(
@@ -100,7 +100,7 @@ class Database:
     def _make_index(self, connection: Any, statement: str, names: dict[str, str]) -> None:
         statement = f"{statement} ({names[BATCH]}, {names[ORDINAL]})"
         try:
-            with _told(""):
+            with _database_errors(""):
                 _do(connection, statement)
         except DatabaseError as error:
             raise DatabaseError(
@@ -110,19 +110,19 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[tuple[Any, Any]]:
-        """A java.sql.Connection as Spark would make it, and Spark's dialect of this database."""
+        """Yields a java.sql.Connection, made as Spark makes it, and Spark's dialect of this database."""
         jvm = getattr(self._spark, "_jvm", None)
         if jvm is None:
             raise DatabaseError("a database needs Spark in the job's own process: with Spark Connect it cannot be had")
         sql = jvm.org.apache.spark.sql
         url = self._options["url"]
-        with _told(f"cannot connect to {_without_secrets(url)}"):
-            said = jvm.PythonUtils.toScalaMap(self._options)
-            options = sql.execution.datasources.jdbc.JDBCOptions(url, self._table, said)
+        with _database_errors(f"cannot connect to {_without_secrets(url)}"):
+            scala_map = jvm.PythonUtils.toScalaMap(self._options)
+            options = sql.execution.datasources.jdbc.JDBCOptions(url, self._table, scala_map)
             dialect = sql.jdbc.JdbcDialects.get(url)
             connection = dialect.createConnectionFactory(options).apply(-1)
         try:
-            with _told(self._table):
+            with _database_errors(self._table):
                 yield connection, dialect
         finally:
             with suppress(Exception):
@@ -133,7 +133,7 @@ class Database:
 
 
 def _exists(connection: Any, dialect: Any, table: str) -> bool:
-    """As Spark finds it out before it appends."""
+    """Returns whether the table exists, by the query that Spark uses before it appends."""
     try:
         _do(connection, dialect.getTableExistsQuery(table))
     except Exception as error:
@@ -153,9 +153,9 @@ def _columns(connection: Any, table: str) -> list[str]:
 
 
 def _has_index(connection: Any, table: str) -> bool:
-    """Whether a unique index lies over the two columns."""
+    """Returns whether a unique index lies over the two columns."""
     schema, name = (part.strip('"`[]') for part in table.rpartition(".")[::2])
-    for fold in (str, str.upper, str.lower):  # how a database keeps names that were not quoted is its own affair
+    for fold in (str, str.upper, str.lower):  # databases differ in how they store unquoted names
         where = (connection.getCatalog(), fold(schema) if schema else connection.getSchema(), fold(name))
         found = connection.getMetaData().getIndexInfo(*where, True, True)
         indexes: dict[str, set[str]] = {}
@@ -190,19 +190,19 @@ def _do(connection: Any, order: str, *values: str) -> None:
 
 
 @contextmanager
-def _told(doing: str) -> Iterator[None]:
-    """What Java throws in the block, as one line of what the database said."""
+def _database_errors(doing: str) -> Iterator[None]:
+    """Raises an exception of Java in the block as DatabaseError, with the database's message in one line."""
     try:
         yield
     except Exception as error:
-        said = _java(error)
-        if said is None:
+        message = _java(error)
+        if message is None:
             raise
-        raise DatabaseError(f"{doing}: {said}") from error
+        raise DatabaseError(f"{doing}: {message}") from error
 
 
 def _java(error: Exception) -> str | None:
-    """The message of the exception that is behind all others, or None where Java threw none of its own."""
+    """Returns the message of the root cause in Java, or None where the error is not one of Java."""
     thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if thrown is None:
         return None
@@ -213,5 +213,5 @@ def _java(error: Exception) -> str | None:
 
 
 def _without_secrets(url: str) -> str:
-    """A URL for a message: what stands behind ``?`` or ``;``, or before ``@``, may be a password."""
+    """Returns a URL for a message, without the parts behind ``?`` or ``;`` and before ``@``: they may be secrets."""
     return re.split(r"[?;]", re.sub(r"(//|thin:).*@", r"\1", url))[0]

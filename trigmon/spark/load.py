@@ -1,13 +1,13 @@
-"""A job without code: moves a queue into Parquet, JSON or a database, by options alone.
+"""A Spark job without code: moves a queue into Parquet, JSON or a database, by options alone.
 
     spark-submit queue_load.py --queue ORDERS --to parquet --path /data/orders
     spark-submit queue_load.py --queue ORDERS --to json --path /data/orders --format json --schema "id int, name string"
     spark-submit queue_load.py --queue ORDERS --to jdbc --url jdbc:postgresql://db/shop --table orders --format text
 
-``process_defs/QUEUE.LOAD.yaml`` is the process of it for a trigger. Each message is moved exactly once, wherever the
-job is killed: into files by a directory a batch (:mod:`trigmon.spark.file_table`), into a database by a transaction a
-batch and a unique index (:mod:`trigmon.spark.jdbc_table`). A message that cannot be a row goes to the queue's backout
-queue.
+``process_defs/QUEUE.LOAD.yaml`` is its process definition for a trigger. Each message is moved exactly once, wherever
+the job is killed: files have a directory for each batch (:mod:`trigmon.spark.file_table`), a database has a transaction
+for each batch and a unique index (:mod:`trigmon.spark.jdbc_table`). A message that cannot be a row goes to the queue's
+backout queue.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _IDS = tuple(name for name, (_, kind) in arrow_rows.COLUMNS.items() if kind == "
 
 
 class LoadError(Exception):
-    """Options that cannot be meant together. The text names the option, and the remedy."""
+    """Options that contradict each other. The text names the option, and the remedy."""
 
 
 class Plan(NamedTuple):
-    """What is to be moved, and where to. ``options`` are those of Spark's writer, the database's user among them."""
+    """The options as a value. ``options`` are those of Spark's writer, the database's user among them."""
 
     queue: str
     qmgr: str | None
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The job: reads the options, drains the queue and says what it did."""
+    """Runs the job: reads the options, drains the queue and prints the result."""
     from pyspark.sql import SparkSession
 
     plan = parsed(sys.argv[1:] if arguments is None else arguments)
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | None = None) -> Drained:
-    """Moves what is on the queue. Raises LoadError and DatabaseError before anything is taken, MQError."""
+    """Moves the messages of the queue. Raises LoadError and DatabaseError before anything is taken, MQError."""
     schema = plan.schema and _checked_schema(plan)
     columns = [*plan.columns, arrow_rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
     write: Callable[[DataFrame, Batch], Any]
@@ -113,7 +113,7 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
 
 
 def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
-    """What is written of the messages: with text for bytes where that was asked for, the ordinal by its own name."""
+    """Returns the rows to write: bytes as text in format text, and the ordinal by its own name."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if plan.form == "text":
@@ -126,7 +126,7 @@ def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
 
 
 def _checked_schema(plan: Plan) -> str:
-    """The schema of format json, with what the database needs beside it. Raises LoadError."""
+    """Returns the schema of format json, with the ordinal for a database. Raises LoadError."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
@@ -150,11 +150,11 @@ def _check_partitions(plan: Plan, names: Sequence[str]) -> None:
 
 
 def parsed(arguments: Sequence[str]) -> Plan:
-    """The command line as a plan. Ends the program with status 2 and a sentence for what cannot be meant."""
+    """Returns the command line as a plan. Ends the program with status 2 and a message for wrong options."""
     parser = _parser()
-    said = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        return _plan(said)
+        return _plan(options)
     except (LoadError, arrow_rows.UnfitRowError) as error:
         parser.error(str(error))
 
@@ -181,35 +181,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _plan(said: argparse.Namespace) -> Plan:
+def _plan(given: argparse.Namespace) -> Plan:
     cause = triggered()
-    queue = said.queue or (cause.q_name if cause else "")
+    queue = given.queue or (cause.q_name if cause else "")
     if not is_object_name(queue):
         why = f"{queue!r} is no queue's name" if queue else "which one? No trigger started this job"
         raise LoadError(f"--queue: {why}")
-    _refuse(said, said.to == JDBC, f"--to {said.to}", ("path", "partition_by"), ("url", "table", "user", "secret"))
-    _refuse(said, said.format == "json", f"--format {said.format}", ("columns",), ("schema",))
-    if said.to == JDBC and not (said.url and said.table):
+    _refuse(given, given.to == JDBC, f"--to {given.to}", ("path", "partition_by"), ("url", "table", "user", "secret"))
+    _refuse(given, given.format == "json", f"--format {given.format}", ("columns",), ("schema",))
+    if given.to == JDBC and not (given.url and given.table):
         raise LoadError("--to jdbc needs --url, as jdbc:postgresql://host/database, and --table")
-    if said.to == JDBC and not said.url.startswith("jdbc:"):
-        raise LoadError(f"--url: {said.url!r} does not begin with jdbc:")
-    if said.format == "json" and not said.schema:
+    if given.to == JDBC and not given.url.startswith("jdbc:"):
+        raise LoadError(f"--url: {given.url!r} does not begin with jdbc:")
+    if given.format == "json" and not given.schema:
         raise LoadError('--format json needs --schema, as "id bigint, name string"')
     plan = Plan(
         queue=queue,
-        qmgr=said.qmgr,
-        to=said.to,
-        form=said.format,
-        schema=said.schema,
-        columns=_listed(said.columns) or (() if said.schema else tuple(arrow_rows.COLUMNS)),
-        path=said.path or Path.home() / "queues" / file_name(queue),
-        partition_by=_listed(said.partition_by),
-        url=said.url or "",
-        table=said.table or "",
-        options=dict(map(_pair, said.option)) | _credentials(said.user, said.secret),
-        batch=said.batch,
-        groups=said.groups,
-        wait_interval_ms=round(said.wait * 1000),
+        qmgr=given.qmgr,
+        to=given.to,
+        form=given.format,
+        schema=given.schema,
+        columns=_listed(given.columns) or (() if given.schema else tuple(arrow_rows.COLUMNS)),
+        path=given.path or Path.home() / "queues" / file_name(queue),
+        partition_by=_listed(given.partition_by),
+        url=given.url or "",
+        table=given.table or "",
+        options=dict(map(_pair, given.option)) | _credentials(given.user, given.secret),
+        batch=given.batch,
+        groups=given.groups,
+        wait_interval_ms=round(given.wait * 1000),
     )
     if not plan.schema:
         arrow_rows.ddl(plan.columns)
@@ -217,10 +217,10 @@ def _plan(said: argparse.Namespace) -> Plan:
     return plan
 
 
-def _refuse(said: argparse.Namespace, is_so: bool, where: str, if_so: Sequence[str], if_not: Sequence[str]) -> None:
-    """Raises LoadError for an option that would be said in vain."""
+def _refuse(given: argparse.Namespace, is_so: bool, where: str, if_so: Sequence[str], if_not: Sequence[str]) -> None:
+    """Raises LoadError for an option without effect."""
     for name in if_so if is_so else if_not:
-        if getattr(said, name):
+        if getattr(given, name):
             raise LoadError(f"--{name.replace('_', '-')} means nothing with {where}")
 
 
@@ -253,4 +253,4 @@ def _positive(text: str) -> int:
 
 
 def _tell(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - what a job prints is its record
+    print(text, flush=True)  # noqa: T201 - the output of the job

@@ -1,4 +1,4 @@
-"""What a user says of a read or a write by Spark's options, read once into one value."""
+"""The options of ``format("trigmon")``, parsed into one value."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from trigmon.client.connection import Connection
 from trigmon.mq.names import is_object_name
 
 MAX_ROWS = 10_000
-"""Messages a batch of a stream or a drain, where nothing else is said."""
+"""Messages in a batch of a stream or a drain, by default."""
 MAX_BYTES = 1 << 30
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 
 
 class OptionError(ValueError):
-    """An option that cannot be meant. The text names it."""
+    """An option with an impossible value. The text names it."""
 
 
 class Options(NamedTuple):
     """The options of ``format("trigmon")``; every one may be written in any case.
 
     ``queue`` (or the argument of ``load`` and ``save``); ``qmgr``, a name, or ``address``, ``unix:/path`` or
-    ``tcp://host:port`` (default: as :func:`trigmon.connect`); ``maxRows`` and ``maxBytes`` a batch; ``groups``: groups
-    come whole, all messages of one in one batch; ``partitions`` of a batch; ``columns``, comma-separated, where not all
-    are wanted; ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one
-    query alone; ``reservation``: the number of one to read instead of browsing, and ``ordinals``, which of it
-    (``from-behind``); ``staging``: the directory for what tasks of a large write lay aside, which the driver must see
-    too (default: the user's own below the temporary one);
-    ``run``: the run it is done for (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session has not).
+    ``tcp://host:port`` (default: as :func:`trigmon.connect`); ``maxRows`` and ``maxBytes`` of a batch; ``groups``:
+    all messages of a group in one batch; ``partitions`` of a batch; ``columns``, comma-separated (default: all);
+    ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one query alone;
+    ``reservation``: the number of one to read instead of browsing, and ``ordinals``, which of its messages
+    (``first-end``, without the end); ``staging``: the directory for messages of a large write, which the driver must
+    see too (default: the user's own below the temporary one); ``run``: the run that the connection belongs to (default:
+    ``$TRIGMON_RUN``, which the server of a Spark Connect session does not have).
     """
 
     queue: str
@@ -51,44 +51,44 @@ class Options(NamedTuple):
     staging: str = ""
 
     def connect(self, what: str) -> Connection:
-        """A connection for ``what`` is done. Raises MQError."""
+        """Connects and returns the connection; ``what`` is a part of the application's name. Raises MQError."""
         return connect(self.address, application=f"spark {what}", run_id=self.run_id)
 
 
 def read(given: Mapping[str, str]) -> Options:
-    """The options as a value. Raises OptionError, MQError where no queue manager is found to be meant."""
-    said = {name.lower(): value for name, value in given.items()}
-    queue = said.get("queue") or said.get("path", "")
+    """Returns the options as a value. Raises OptionError, and MQError where no queue manager is found."""
+    options = {name.lower(): value for name, value in given.items()}
+    queue = options.get("queue") or options.get("path", "")
     if not is_object_name(queue):
         raise OptionError(f"option queue: {queue!r} is no queue's name")
-    form = said.get("format", "raw").lower()
+    form = options.get("format", "raw").lower()
     if form not in ("raw", "json"):
         raise OptionError(f"option format is raw or json, not {form!r}")
     return Options(
         queue=queue,
-        address=concrete(said.get("address") or said.get("qmgr") or default_address()),
-        run_id=said.get("run") or os.environ.get("TRIGMON_RUN", ""),
+        address=concrete(options.get("address") or options.get("qmgr") or default_address()),
+        run_id=options.get("run") or os.environ.get("TRIGMON_RUN", ""),
         is_json=form == "json",
-        columns=tuple(re.findall(r"[^,\s]+", said.get("columns", ""))),
-        max_rows=_number(said, "maxrows", 0),
-        max_bytes=_number(said, "maxbytes", MAX_BYTES),
-        first_rows=_number(said, "firstrows", 0),
-        groups=_flag(said, "groups"),
-        partitions=_number(said, "partitions", 0),
-        consumer=said.get("consumer") or f"spark {queue}",
-        reservation=_number(said, "reservation", 0),
-        ordinals=_stretch(said.get("ordinals", "")),
-        staging=said.get("staging", ""),
+        columns=tuple(re.findall(r"[^,\s]+", options.get("columns", ""))),
+        max_rows=_number(options, "maxrows", 0),
+        max_bytes=_number(options, "maxbytes", MAX_BYTES),
+        first_rows=_number(options, "firstrows", 0),
+        groups=_flag(options, "groups"),
+        partitions=_number(options, "partitions", 0),
+        consumer=options.get("consumer") or f"spark {queue}",
+        reservation=_number(options, "reservation", 0),
+        ordinals=_stretch(options.get("ordinals", "")),
+        staging=options.get("staging", ""),
     )
 
 
 def concrete(where: str) -> str:
-    """The address, so that it means the same in a worker that has not this process's environment."""
+    """Returns the address in a form that does not depend on this process's environment, for workers."""
     return where if ":" in where else f"unix:{paths.find_socket(where)}"
 
 
-def _number(said: Mapping[str, str], name: str, default: int) -> int:
-    text = said.get(name, "")
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name, "")
     if text and (not text.isdecimal() or not int(text)):
         raise OptionError(f"option {name} is a whole number from 1, not {text!r}")
     return int(text) if text else default
@@ -101,8 +101,8 @@ def _stretch(text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _flag(said: Mapping[str, str], name: str) -> bool:
-    text = said.get(name, "").lower()
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "").lower()
     if text not in _TRUE + _FALSE:
         raise OptionError(f"option {name} is true or false, not {text!r}")
     return text in _TRUE

@@ -1,4 +1,4 @@
-"""One line on a terminal that tells how far a drain is, for who runs one by hand; nothing where nobody watches."""
+"""The progress line of a drain on a terminal, for a job that is run by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Line:
-    """The line, rewritten as batches come and go, on standard error; ``is_wanted`` False: never.
+    """The progress line, rewritten for each batch, on standard error; ``is_wanted`` False: never.
 
     Where standard output or standard error is no terminal, as under a monitor, nothing is written.
     """
@@ -22,7 +22,7 @@ class Line:
         self._is_there = False
 
     def show(self, batches: int, rows: int, waiting: int, reservation: int, reserved: int) -> None:
-        """How it stands: what was settled, what waits on the queue and, unless its number is 0, what is reserved."""
+        """Writes the line: what was settled, what is on the queue and, unless its number is 0, what is reserved."""
         if not self.is_shown:
             return
         rate = rows / max(time.monotonic() - self._began, 1e-3)
@@ -33,13 +33,13 @@ class Line:
         self._is_there = True
 
     def clear(self) -> None:
-        """Makes room for another line; the next :meth:`show` writes this one anew."""
+        """Clears the line for other output; the next :meth:`show` writes it anew."""
         if self._is_there:
             self._write(_CLEAR)
             self._is_there = False
 
     def end(self) -> None:
-        """The line stays as it is, and what is written next stands below."""
+        """Ends the line, so that further output begins below it."""
         if self._is_there:
             self._write("\n")
             self._is_there = False

@@ -1,11 +1,11 @@
-"""Reading a queue: browsed in a batch, or drained by a stream, reservation by reservation.
+"""Readers of the data source: a batch read browses a queue, a stream drains it by reservations.
 
 A batch read takes nothing: each action reads the queue as it is then. A stream's batch is one reservation, and its
-offset that reservation's number, so a batch that is read again, in a restarted query too, is the very same.
+offset is the reservation's number. So a batch that is read again, in a restarted query too, has the same messages.
 
-Spark calls ``commit`` for a batch only while it plans the next one, and so never for the last. What it does call behind
-every finished batch, also the last, is ``latestOffset`` with that batch's end as the start: there it is settled. That
-order is observed, not promised; ``tests/spark/test_streaming.py`` names it.
+Spark calls ``commit`` for a batch only while it plans the next one, and so never for the last. But it calls
+``latestOffset`` after every finished batch, also the last, with the batch's end as the start: there the batch is
+settled. Spark does not document this order; ``tests/spark/test_streaming.py`` tests it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.retry import when_free
 
 ROWS_A_PARTITION = 1000
-"""Below so many, a further partition costs more than it gains."""
+"""With fewer rows, a further partition costs more than it gains."""
 _ARROW_ROWS, _ARROW_BYTES = 1024, 4 << 20
 _FIRST, _NEXT = GetOption.BROWSE_FIRST.value, GetOption.BROWSE_NEXT.value
 
@@ -48,7 +48,7 @@ class Stretch(InputPartition):
 
 
 class Share(InputPartition):
-    """Of the messages on a queue those that fall to this one of so many tasks."""
+    """The messages on a queue that are read by task ``number`` of ``of`` tasks."""
 
     def __init__(self, number: int, of: int) -> None:
         self.number = number
@@ -63,7 +63,7 @@ class QueueReader(DataSourceReader):
         self.schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """The stretches of a reservation; of a browse as many shares as the option ``partitions`` says (1)."""
+        """Returns the stretches of a reservation; for a browse as many shares as the option ``partitions`` (1)."""
         options = self.options
         if not options.reservation:
             of = 1 if options.max_rows else options.partitions or 1
@@ -77,14 +77,14 @@ class QueueReader(DataSourceReader):
         return list(stretches(row, options.partitions))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The partition's messages, in their order."""
+        """Returns the partition's messages, in their order."""
         if isinstance(partition, Stretch):
             return read_stretch(self.options, partition, self.schema)
         assert isinstance(partition, Share)
         return self._browse(partition)
 
     def _browse(self, share: Share) -> Iterator[pa.RecordBatch]:
-        """Whose share a message is, its id decides, or its group's: none is met by two tasks, nor by none."""
+        """Yields the messages of a share. The message's id decides, or its group's: each is in exactly one share."""
         limit = self.options.max_rows or math.inf
         chosen: list[WasGot] = []
         ordinals: list[int] = []
@@ -109,9 +109,9 @@ class QueueReader(DataSourceReader):
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream that drains a queue, each message once; with AvailableNow until the queue is found empty.
 
-    Spark keeps one of these in one process for a query's whole run; it holds the connection that stands behind the
-    reservation, and the queue open for input, so that the queue is closed once, empty, at the end. What reads in the
-    tasks are copies without a connection.
+    Spark has one of these, in one process, for a query's whole run. It has the connection that holds the reservation,
+    and the queue open for input, so that the queue is closed once, empty, at the end. The readers in tasks are copies
+    without a connection.
     """
 
     def __init__(self, options: Options, schema: pa.Schema) -> None:
@@ -126,19 +126,19 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.__dict__ | {"_held": None}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name, as those below
-        """Before the first reservation."""
+        """Returns the offset before the first reservation."""
         return {"reservation": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """The option ``maxRows``."""
+        """Returns the option ``maxRows``."""
         return ReadMaxRows(self.options.max_rows or MAX_ROWS)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Now is as long as the queue is not found empty: who would end earlier would be triggered again at once."""
+        """Opens the queue. AvailableNow lasts until it is empty: an earlier end would trigger the job again at once."""
         self._hold()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        """Settles the batch that ended, the last one too, and reserves the next; the same again where nothing is."""
+        """Settles the batch that ended and reserves the next; returns its offset, or ``start`` for an empty queue."""
         self._settle(start["reservation"])
         most = self.options.max_rows or MAX_ROWS
         if isinstance(limit, ReadMaxRows):
@@ -160,19 +160,19 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"reservation": made.number}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """What is left of the reservation; nothing where nothing is, as behind its release by an operator."""
+        """Returns what is left of the reservation; nothing for example after its release by an operator."""
         number = end["reservation"]
         row = reservation_row(self._hold()[0], self.options.queue, number)
         self._planned = number if row else 0
         return stretches(row, self.options.partitions) if row else [Stretch(number, [])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The partition's messages, read by a connection of the task's own."""
+        """Returns the partition's messages, read by a connection of the task's own."""
         assert isinstance(partition, Stretch)
         return read_stretch(self.options, partition, self.schema)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Settles the batch, as :meth:`latestOffset` does, should Spark ever call this one first."""
+        """Settles the batch, as :meth:`latestOffset` does, in case Spark calls this method first."""
         self._settle(end["reservation"])
 
     def stop(self) -> None:
@@ -212,19 +212,19 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class OffsetOfAnotherError(RuntimeError):
-    """A checkpoint that is not about this queue any more. The text says how that is known."""
+    """A checkpoint that does not belong to this queue any more. The text has the reason."""
 
 
-# -- what both do -------------------------------------------------------------------------------------------
+# -- used by both -------------------------------------------------------------------------------------------
 
 
 def to_batch(options: Options, got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
-    """Messages as an Arrow batch, in the format that was asked for."""
+    """Returns messages as an Arrow batch, in the format of the options."""
     return (arrow_rows.from_json if options.is_json else arrow_rows.to_batch)(got, ordinals, schema)
 
 
 def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """What is left of a stretch of a reservation, a frame a batch."""
+    """Yields the messages that are left of a stretch of a reservation, a batch for each reply."""
     if not stretch.parts:
         return
     with options.connect("reading") as connection:
@@ -241,7 +241,7 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
 
 
 def browse(connection: Connection, queue: Queue) -> Iterator[WasGot]:
-    """Every message from the first to the last, left where it is."""
+    """Browses every message from the first to the last."""
     step = _FIRST
     while True:
         try:
@@ -252,12 +252,12 @@ def browse(connection: Connection, queue: Queue) -> Iterator[WasGot]:
 
 
 def reservation_row(connection: Connection, q_name: str, number: int) -> dict[str, Any] | None:
-    """What is told of a reservation of which something is left."""
+    """Returns the row of a reservation of which messages are left, else None."""
     return next((row for row in connection.reservations(q_name) if row["reservation"] == number), None)
 
 
 def stretches(row: dict[str, Any], partitions: int) -> list[Stretch]:
-    """What is left of a reservation in parts of much the same number; never none."""
+    """Returns what is left of a reservation in parts of about the same size; at least one."""
     left = sum(end - first for first, end in row["left_ordinals"])
     wanted = partitions or min(os.cpu_count() or 1, math.ceil(left / ROWS_A_PARTITION))
     share = max(1, math.ceil(left / max(1, wanted)))

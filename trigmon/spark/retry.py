@@ -1,4 +1,4 @@
-"""Waiting for what a job that died still seems to hold."""
+"""Retries while a resource is still in use by a job that died."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from trigmon.mq.errors import ObjectInUse
 
 T = TypeVar("T")
 IN_USE_S = 20.0
-"""How long a job that follows a killed one waits for the queue manager to notice that death."""
+"""Seconds that a job waits for the queue manager to notice the death of the job before."""
 
 
 def when_free(act: Callable[[], T], seconds: float = IN_USE_S) -> T:
-    """What ``act`` returns, tried again while another connection holds what it asks for.
+    """Calls ``act``, again while it raises ObjectInUse, and returns its result.
 
-    Raises MQError: ObjectInUse when it is still so after that time.
+    Raises MQError: ObjectInUse after that time.
     """
     until = time.monotonic() + seconds
     while True:

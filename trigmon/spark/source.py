@@ -1,4 +1,4 @@
-"""``format("trigmon")``: the data source as Spark finds it. What it does lies in reader and writer.
+"""The data source ``format("trigmon")``, as Spark finds it; implemented in reader and writer.
 
 >>> spark.read.format("trigmon").load("ORDERS")  # doctest: +SKIP
 >>> spark.readStream.format("trigmon").option("queue", "ORDERS").option("consumer", "loader").load()  # doctest: +SKIP
@@ -22,57 +22,57 @@ class DefaultSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in ``format(...)``."""
+        """Returns the name for ``format(...)``."""
         return "trigmon"
 
     def schema(self) -> str:
-        """Returns the columns of :mod:`trigmon.spark.arrow_rows`, or those that are asked for; format json has none."""
-        said = options.read(self.options)
-        if said.is_json:
+        """Returns the columns of :mod:`trigmon.spark.arrow_rows`, or those of the options; json needs a schema."""
+        given = options.read(self.options)
+        if given.is_json:
             raise options.OptionError("format json needs a schema: .schema('id bigint, name string')")
-        return arrow_rows.ddl(said.columns or arrow_rows.COLUMNS)
+        return arrow_rows.ddl(given.columns or arrow_rows.COLUMNS)
 
     def reader(self, schema: StructType) -> QueueReader:
-        """A batch read, which takes nothing from the queue."""
-        said = options.read(self.options)
-        if said.groups and said.max_rows and not said.reservation:
+        """Returns the reader of a batch, which takes nothing from the queue."""
+        given = options.read(self.options)
+        if given.groups and given.max_rows and not given.reservation:
             raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
-        return QueueReader(said, self._arrow(said, schema))
+        return QueueReader(given, self._arrow(given, schema))
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
-        """A stream that drains the queue."""
-        said = options.read(self.options)
-        return QueueStreamReader(said, self._arrow(said, schema))
+        """Returns the reader of a stream, which drains the queue."""
+        given = options.read(self.options)
+        return QueueStreamReader(given, self._arrow(given, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
-        """Appends rows as messages, all of them or none."""
+        """Returns the writer that appends rows as messages, all of them or none."""
         return QueueWriter(self._to_write(schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> QueueStreamWriter:  # noqa: N802
-        """Appends a stream's batches as messages, each batch once."""
+        """Returns the writer that appends a stream's batches as messages, each batch once."""
         return QueueStreamWriter(self._to_write(schema, overwrite))
 
     def _to_write(self, schema: StructType, overwrite: bool) -> options.Options:
-        said = options.read(self.options)
+        given = options.read(self.options)
         if overwrite:
             raise options.OptionError('a queue is never overwritten: say .mode("append")')
         names = schema.fieldNames()
-        if said.is_json:
+        if given.is_json:
             names = [
                 arrow_rows.DATA,
                 *(n.removeprefix(arrow_rows.JSON_PREFIX) for n in names if n.startswith(arrow_rows.JSON_PREFIX)),
             ]
         arrow_rows.check_writable(names)
-        return said
+        return given
 
     @staticmethod
-    def _arrow(said: options.Options, schema: StructType) -> pa.Schema:
-        """The schema that Spark expects. Raises UnfitRowError for a column that messages have not."""
+    def _arrow(given: options.Options, schema: StructType) -> pa.Schema:
+        """Returns the schema that Spark expects. Raises UnfitRowError for a column that messages do not have."""
         arrow = to_arrow_schema(schema, timezone="UTC")
         for field in arrow:
-            if said.is_json and not arrow_rows.is_of_message(field.name):
+            if given.is_json and not arrow_rows.is_of_message(field.name):
                 continue
-            name = field.name.removeprefix(arrow_rows.JSON_PREFIX) if said.is_json else field.name
+            name = field.name.removeprefix(arrow_rows.JSON_PREFIX) if given.is_json else field.name
             arrow_rows.ddl([name])
             if field.type != arrow_rows.COLUMNS[name][0]:
                 raise arrow_rows.UnfitRowError(

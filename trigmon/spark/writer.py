@@ -1,12 +1,12 @@
-"""Writing to a queue: what a whole job, or a stream's batch, appends is one unit of work.
+"""Writers of the data source: the rows of a whole job, or of a stream's batch, are one unit of work.
 
-No unit of work outlives its connection, and a task's ends with the task. So tasks put nothing: each sends its messages
-to the driver with its commit message, or lays them into a file where they are many, and the driver puts those of the
-tasks that Spark says succeeded. An attempt that failed, or that Spark no longer wanted, has put nothing and leaves
-nothing but a file, which goes by age.
+A unit of work ends with its connection, and a task's connection ends with the task. So tasks put nothing. Each sends
+its messages to the driver with its commit message, or in a file where they are many, and the driver puts those of the
+tasks that succeeded. An attempt that failed, or that Spark discarded, has put nothing. It can leave only a file, which
+is removed by its age.
 
-A stream's batch is put once, however often Spark commits it: the same unit of work notes the query and the batch's
-number on a queue of ours, and a batch that is noted is not put again.
+A stream's batch is put once, however often Spark commits it: the same unit of work puts a note with the query and the
+batch's number on a system queue, and a batch with a note is not put again.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from trigmon.spark.options import Options
 from trigmon.spark.retry import when_free
 
 BATCHES_Q = "SYSTEM.SPARK.BATCHES"
-"""Where it is noted which batch of which stream was put last: a message a query, CorrelId the query's and queue's."""
+"""The queue of notes: one message for each query and queue (CorrelId) with the number of the last batch put."""
 INLINE_BYTES = 8 << 20
-"""What a task's messages may have in all to travel with its commit message; more goes into a file."""
+"""Bytes of a task's messages that are sent with its commit message at most; more go into a file."""
 STAGED_S = 24 * 3600
-"""The age at which a file that nobody committed goes."""
+"""The age in seconds at which an uncommitted file is removed."""
 _FRAME, _FRAME_BYTES = 256, 1 << 20
 _SYNCPOINT = PutOption.SYNCPOINT.value
 _QUERY_ID = "sql.streaming.queryId"
 
 
 class Frame(msgspec.Struct, array_like=True):
-    """Messages that follow each other and have one descriptor."""
+    """Consecutive messages with the same descriptor."""
 
     descriptor: MessageDescriptor
     bodies: list[bytes]
@@ -63,7 +63,7 @@ _decoder = msgspec.msgpack.Decoder(list[Frame])
 
 
 class Staged(WriterCommitMessage):
-    """What a task has for the driver: its messages, or the file that they lie in."""
+    """The commit message of a task: its messages, or the file with them."""
 
     def __init__(self, partition: int, count: int, query: str, data: bytes, file: str) -> None:
         self.partition = partition
@@ -73,18 +73,18 @@ class Staged(WriterCommitMessage):
         self.file = file
 
     def frames(self) -> list[Frame]:
-        """The messages, in their order."""
+        """Returns the messages, in their order."""
         return _decoder.decode(Path(self.file).read_bytes() if self.file else self.data)
 
 
 class _Appending:
-    """What both writers do in a task, and with what tasks sent."""
+    """The base of both writers: the part in a task, and the removal of files."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
-        """In a task: nothing is put, the messages are made and handed over. Raises UnfitRowError."""
+        """Returns the messages of a task's rows, for the driver; puts nothing. Raises UnfitRowError."""
         frames: list[Frame] = []
         count = size = 0
         for batch in iterator:
@@ -104,7 +104,7 @@ class _Appending:
         return Staged(task.partitionId(), count, query, b"", str(stage(self.options.staging, data)))
 
     def discard(self, messages: list[Staged | None]) -> None:
-        """Removes what tasks laid into files, and what others left that nobody came for."""
+        """Removes the files of these tasks, and old files of others."""
         for message in messages:
             if message is not None and message.file:
                 Path(message.file).unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class QueueWriter(_Appending, DataSourceArrowWriter):
         self.discard(messages)
 
     def abort(self, messages: list[Staged | None]) -> None:
-        """Nothing was put: only files go."""
+        """Removes the files; nothing was put."""
         self.discard(messages)
 
 
@@ -140,7 +140,7 @@ class QueueStreamWriter(_Appending, DataSourceStreamArrowWriter):
         query = next((message.query for message in messages if message is not None), "")
         with self.options.connect("writing") as connection:
             note = noted(connection, self.options.queue, query)
-            # One at a time, so that two drivers of one query cannot both find their batch not yet put.
+            # Exclusively, so that two drivers of one query cannot both find their batch not yet put.
             with when_free(lambda: open_notes(connection)) as notes:
                 try:
                     last = int(notes.get(match={"correl_id": note}, syncpoint=True).data)
@@ -156,7 +156,7 @@ class QueueStreamWriter(_Appending, DataSourceStreamArrowWriter):
         self.discard(messages)
 
     def abort(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803
-        """Nothing was put, or all of it by a commit that failed behind its effect: only files go."""
+        """Removes the files; nothing was put, or all of it by a commit whose reply was lost."""
         self.discard(messages)
 
 
@@ -164,7 +164,7 @@ class QueueStreamWriter(_Appending, DataSourceStreamArrowWriter):
 
 
 def put_all(connection: Connection, q_name: str, messages: list[Staged | None]) -> None:
-    """Puts what tasks sent, under syncpoint. Raises MQError; of a unit that is too large with the remedy."""
+    """Puts the messages of all tasks under syncpoint. Raises MQError, with the remedy for a unit that is too large."""
     sent = sorted((m for m in messages if m is not None), key=lambda message: message.partition)
     with connection.open(q_name, "output") as queue:
         calls = (
@@ -188,7 +188,7 @@ def put_all(connection: Connection, q_name: str, messages: list[Staged | None]) 
 
 
 def open_notes(connection: Connection) -> Any:
-    """The queue of notes, made when it is not there yet."""
+    """Opens and returns the queue of notes; defines it where it is missing."""
     try:
         return connection.open(BATCHES_Q, "input_exclusive", "output")
     except UnknownObjectName:
@@ -199,12 +199,12 @@ def open_notes(connection: Connection) -> Any:
 
 
 def noted(connection: Connection, q_name: str, query: str) -> bytes:
-    """The CorrelId of a query's note."""
+    """Returns the CorrelId of a query's note."""
     return hashlib.sha256(f"{query} {q_name}".encode()).digest()[:24]
 
 
 def as_json(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A column data that holds each row as a JSON object, beside the columns ``mq_...`` under their own names."""
+    """Returns a column ``data`` with each row as a JSON object, and the columns ``mq_...`` under their own names."""
     own = [name for name in batch.schema.names if name.startswith(arrow_rows.JSON_PREFIX)]
     fields = batch.select([name for name in batch.schema.names if name not in own])
     bodies = [json.dumps(row, default=_plain, ensure_ascii=False) for row in fields.to_pylist()]
@@ -219,7 +219,7 @@ def _plain(value: Any) -> Any:
 
 
 def stage(directory: str, data: bytes) -> Path:
-    """Lays a task's messages into a file of its own, whole or not at all."""
+    """Writes a task's messages into a new file and returns its path; leaves no file on failure."""
     where = _staging(directory)
     descriptor, name = tempfile.mkstemp(prefix="attempt-", dir=where)
     try:
@@ -232,13 +232,13 @@ def stage(directory: str, data: bytes) -> Path:
 
 
 def sweep(directory: str, older_s: float = STAGED_S) -> None:
-    """Removes files that attempts left and nobody committed, by their age."""
+    """Removes uncommitted files of attempts, by their age."""
     for file in _staging(directory).glob("attempt-*"):
         try:
             if time.time() - file.stat().st_mtime > older_s:
                 file.unlink()
         except FileNotFoundError:
-            continue  # another job's sweep was quicker
+            continue  # another job has removed it
 
 
 def _staging(directory: str) -> Path:

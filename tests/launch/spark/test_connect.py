@@ -30,7 +30,7 @@ class Cold:
     def plan(self, order):
         return LaunchPlan(argv=["cold"], environment={})
 
-    def told(self, order, directory):
+    def record_fields(self, order, directory):
         return {"application_id": "cold"}
 
     def lead(self, order, directory, pid):
@@ -108,12 +108,12 @@ def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_
     said = order("job.py", **WARM)
     launcher = SparkConnectLauncher(Cold(), shelf)
     assert launcher.lead(said, tmp_path, 1) == Lead("cold")
-    assert launcher.told(said, tmp_path) == {"application_id": "cold"}
+    assert launcher.record_fields(said, tmp_path) == {"application_id": "cold"}
     server = connect_server.made("m", Session(), Serving())
     given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
     shelf.put_session(given)
     assert launcher.lead(said, tmp_path, 1) == Lead()
-    assert launcher.told(said, tmp_path) == {}
+    assert launcher.record_fields(said, tmp_path) == {}
     shelf.put_server(server)
     assert launcher.lead(said, tmp_path, 1) == Lead(
         url=f"http://127.0.0.1:{server.ui_port}", tag="s", page_key=server.page_key
@@ -175,7 +175,7 @@ def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_addres
     ],
 )
 def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_told_without_its_secrets(url, why, told):
-    assert connect_server.told(why, url) == told
+    assert connect_server.redacted(why, url) == told
 
 
 def test_a_run_finds_its_session_in_its_environment():

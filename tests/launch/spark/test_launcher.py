@@ -23,7 +23,7 @@ class Way:
     def plan(self, order):
         return LaunchPlan(argv=[self.name], environment={})
 
-    def told(self, order, directory):
+    def record_fields(self, order, directory):
         return {self.name: "told"}
 
     def tend(self):
@@ -45,7 +45,7 @@ def test_a_job_is_started_as_its_definition_says_and_cold_when_it_wants_a_proces
     launcher = SparkLauncher({start: Way(start.name.lower()) for start in SparkStart})
     said = order("job.py", appl_type=ApplType.SPARK, spark_start=start, spark_isolation=isolation)
     assert launcher.plan(said).argv == [way]
-    assert launcher.told(said, None) == {way: "told"}
+    assert launcher.record_fields(said, None) == {way: "told"}
 
 
 def test_every_way_is_tended(order):
@@ -70,8 +70,8 @@ def test_a_cold_job_that_writes_what_a_supervisor_would_has_no_driver(order, tmp
     cold, rest = (
         order("job.py", appl_type=ApplType.SPARK, spark_start=start) for start in (SparkStart.SUBMIT, SparkStart.REST)
     )
-    assert launcher.told(cold, tmp_path) == {}
-    assert launcher.told(rest, tmp_path)["driver_id"] == "driver-20261121200102-0000"
+    assert launcher.record_fields(cold, tmp_path) == {}
+    assert launcher.record_fields(rest, tmp_path)["driver_id"] == "driver-20261121200102-0000"
 
 
 def test_a_monitor_starts_programs_and_spark(tmp_path):

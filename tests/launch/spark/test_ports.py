@@ -119,7 +119,7 @@ class Maker:
 
 AS_PYTHON = """\
 #!/bin/sh
-case "$1" in */training.py) exec {python} {hold} "$@" ;; esac
+case "$1" in */archive_workload.py) exec {python} {hold} "$@" ;; esac
 exec {python} "$@"
 """
 HOLD = """\

@@ -14,7 +14,7 @@ import pytest
 from tests.launch.spark.masters import Master
 from tests.waiting import until
 from trigmon.launch.spark.cluster import driver_journal
-from trigmon.launch.spark.cluster.driver_journal import Told
+from trigmon.launch.spark.cluster.driver_journal import DriverRecord
 
 RUN = "0123456789abcdef"
 
@@ -58,7 +58,9 @@ class Supervisors:
     def told(self):
         """What the newest has written; of one that only goes on, behind the first one's asking."""
         text = (self.directory / f"stdout{self.number}").read_text()
-        return Told(text if " asking " in text[:40] else f"2026-11-21T20:01:02.123Z asking http://h:1 1\n{text}")
+        return DriverRecord(
+            text if " asking " in text[:40] else f"2026-11-21T20:01:02.123Z asking http://h:1 1\n{text}"
+        )
 
     def errors(self):
         return (self.directory / f"stderr{self.number}").read_text()

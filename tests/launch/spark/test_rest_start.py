@@ -118,21 +118,24 @@ class TestAfterAKill:
         (tmp_path / "stdout").write_text(ASKING + SUBMITTED)
         (tmp_path / "again-1").mkdir()
         (tmp_path / "again-1" / "stdout").write_text("2026-11-21T20:01:02.456Z over FINISHED\n")
-        assert SparkRestLauncher().told(job(), tmp_path) == {"driver_id": "driver-20261121200102-0000", "status": "0"}
+        assert SparkRestLauncher().record_fields(job(), tmp_path) == {
+            "driver_id": "driver-20261121200102-0000",
+            "status": "0",
+        }
 
     def test_what_nobody_saw_to_is_said(self, job, tmp_path):
         (tmp_path / "stdout").write_text(ASKING + SUBMITTED)
-        assert "driver-20261121200102-0000 may run on" in SparkRestLauncher().told(job(), tmp_path)["unknown"]
+        assert "driver-20261121200102-0000 may run on" in SparkRestLauncher().record_fields(job(), tmp_path)["unknown"]
         (tmp_path / "stdout").write_text(
             f"{ASKING}{SUBMITTED}2026-11-21T20:01:02.456Z over {driver_journal.UNKNOWN} why\n"
         )
-        assert SparkRestLauncher().told(job(), tmp_path)["unknown"] == "why"
+        assert SparkRestLauncher().record_fields(job(), tmp_path)["unknown"] == "why"
 
     def test_what_a_job_prints_by_itself_is_no_supervisors_word(self, job, tmp_path):
         (tmp_path / "stdout").write_text(f"hello\n{ASKING}{SUBMITTED}")
-        assert SparkRestLauncher().told(job(), tmp_path) == {}
+        assert SparkRestLauncher().record_fields(job(), tmp_path) == {}
 
 
 @pytest.mark.parametrize("asked", ["foo", "http://m:6066 x", f"http://m:6066 {'9' * 5000}", "http://m:6066 \u0661"])
 def test_a_job_that_writes_what_looks_like_a_journal_is_no_driver_that_was_asked_for(asked):
-    assert not driver_journal.Told(f"2026-11-21T20:01:02.123Z asking {asked}\n").may_run
+    assert not driver_journal.DriverRecord(f"2026-11-21T20:01:02.123Z asking {asked}\n").may_run

@@ -214,8 +214,8 @@ def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
 def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, said, told):
     (tmp_path / "stderr").write_text(said)
     expected = {"application_id": told} if told else {}
-    assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path) == expected
-    assert SparkSubmitLauncher(tmp_path).told(job(), tmp_path / "gone") == {}
+    assert SparkSubmitLauncher(tmp_path).record_fields(job(), tmp_path) == expected
+    assert SparkSubmitLauncher(tmp_path).record_fields(job(), tmp_path / "gone") == {}
 
 
 def _is_closed(plan):

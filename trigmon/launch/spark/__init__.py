@@ -1,1 +1,1 @@
-"""Starting Spark: cold by spark-submit or its java command, warm by Spark Connect, on a cluster by its REST server."""
+"""Launchers of Spark jobs: by spark-submit or its java command, by Spark Connect, or by a cluster's REST server."""

@@ -1,7 +1,8 @@
-"""How far a Spark application is, as its driver's own web server tells (Spark's monitoring REST API, ``/api/v1``).
+"""Progress of a Spark application, read from its driver's web server (Spark's monitoring REST API, ``/api/v1``).
 
-The server may be anything that the run's program has bound, so what it says is bounded in time and size, read field by
-field, and only ever shown. Of a long stream the driver forgets old jobs and stages: :class:`Tally` keeps their sums.
+The server may be anything that the run's program has bound. So its answers are limited in time and size, decoded field
+by field, and only ever displayed. The driver of a long stream forgets old jobs and stages: :class:`Tally` keeps their
+sums.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from trigmon.launch.spark.cold import java_command, web_page
 
 LARGEST = 8 << 20
 MOST: Final = 1 << 53
-"""No number is larger: what is noted of a run goes to the queue manager, whose messages have 64 bits for one."""
+"""No number is larger: the record of a run goes to the queue manager, whose messages have 64 bits for a number."""
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 _Instant = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]  # the end of the year 9999
@@ -33,10 +34,10 @@ _SPARKS_OWN = frozenset(range(4040, 4041 + java_command.PORTS))
 
 
 class Where(msgspec.Struct, frozen=True):
-    """An application: where its driver answers, its id, when it began (ms since 1970), and which of its jobs are meant.
+    """An application: the address of its driver, its id, when it began (ms since 1970), and which of its jobs count.
 
     ``tag`` is part of the tags of the jobs that count ("": all), as on a Spark Connect server of several runs.
-    ``page_key`` is what the page asks for ("": nothing).
+    ``page_key`` is the key of the page ("": it asks for none).
     """
 
     url: str
@@ -47,7 +48,7 @@ class Where(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What is done of what is known to be to do: Spark learns of jobs, and so of stages and tasks, as they come.
+    """Counts of finished and known work. Spark learns of jobs, and so of stages and tasks, only as they come.
 
     ``first_rows_ms`` is when the first task was launched that read or wrote rows, by the driver's clock; 0: none yet.
     """
@@ -114,7 +115,7 @@ _Row = TypeVar("_Row", _Job, _Stage)
 
 
 class _Sums(Generic[_Row]):
-    """The sums of what is listed now, and of what was once and is not any more."""
+    """Sums over the rows that are listed now and those that were listed once."""
 
     def __init__(self, width: int) -> None:
         self._gone = [0] * width
@@ -130,7 +131,7 @@ class _Sums(Generic[_Row]):
 
 
 class Tally:
-    """One application's progress, over all that its driver has told so far."""
+    """The progress of one application, over all answers of its driver so far."""
 
     def __init__(self, where: Where) -> None:
         self.where = where
@@ -139,7 +140,7 @@ class Tally:
         self._first_rows_ms = 0
 
     def look(self, deadline_s: float) -> Progress:
-        """Asks the driver. Raises OSError when it does not answer, and ValueError when that makes no sense."""
+        """Asks the driver and returns the progress. Raises OSError for no answer, ValueError for a bad one."""
         until = time.monotonic() + deadline_s
         base = f"{self.where.url}{_API}/{self.where.application_id}"
         jobs = msgspec.json.decode(_asked(f"{base}/jobs", until, self.where.page_key), type=list[_Job])
@@ -147,7 +148,7 @@ class Tally:
         return self.taken(jobs, stages)
 
     def taken(self, jobs: list[_Job], stages: list[_Stage]) -> Progress:
-        """The same, with what was told. Pure but for its memory."""
+        """Returns the progress after the driver's answers ``jobs`` and ``stages``. Pure but for its sums."""
         if self.where.tag:
             jobs = [job for job in jobs if any(self.where.tag in tag for tag in job.jobTags)]
             ours = {number for job in jobs for number in job.stageIds}
@@ -171,36 +172,36 @@ class Tally:
 
 
 def application(url: str, deadline_s: float, tag: str = "", page_key: str = "") -> Where | None:
-    """The application whose driver answers there; None when it is not ready. Raises OSError, ValueError."""
+    """Returns the application whose driver is at ``url``; None when it is not ready. Raises OSError, ValueError."""
     until = time.monotonic() + deadline_s
     listed = msgspec.json.decode(_asked(f"{url}{_API}", until, page_key), type=list[_Application])
     if not listed:
         return None
     one = listed[0]
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,128}", one.id):  # it becomes part of what is asked next
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,128}", one.id):  # it becomes part of the next URL
         raise ValueError(f"{one.id!r} is no application's id")
     return Where(url, one.id, max((each.startTimeEpoch for each in one.attempts), default=0), tag, page_key)
 
 
 def of_local_driver(log: str, pid: int) -> str:
-    """The address of a driver's web server that runs on this machine as this process; "" when it is not known (yet).
+    """Returns the address of the web server of the driver that is this process; "" when it is not known (yet).
 
-    Its log says so; where that is too quiet, one of the ports that Spark tries by itself. No other port is ever asked:
-    behind them are the driver's other servers, and the job's own.
+    It is the one in the driver's log. Where the log is too quiet, it is one of the ports that Spark tries by default.
+    No other port is ever asked: it may belong to the driver's other servers, or to the job's own.
     """
     listens = ports_of(pid)
-    if said := log_lines.ui_in(log):
-        host, _, port = said.rpartition(":")
-        if not listens:  # another user's process, whose log may say anything
+    if address := log_lines.ui_in(log):
+        host, _, port = address.rpartition(":")
+        if not listens:  # another user's process, whose log may contain anything
             return f"http://127.0.0.1:{port}" if int(port) in _SPARKS_OWN else ""
         if int(port) not in listens:
             return ""
-        return f"http://127.0.0.1:{port}" if host in ("http://0.0.0.0", "http://[::]") else said
+        return f"http://127.0.0.1:{port}" if host in ("http://0.0.0.0", "http://[::]") else address
     return next((f"http://127.0.0.1:{port}" for port in sorted(listens & _SPARKS_OWN)), "")
 
 
 def ports_of(pid: int) -> set[int]:
-    """The TCP ports on which a process listens; none where it may not be looked at."""
+    """Returns the TCP ports on which a process listens; none where the process may not be inspected."""
     ours = set()
     with suppress(OSError):
         for entry in (_PROC / str(pid) / "fd").iterdir():
@@ -218,7 +219,7 @@ def ports_of(pid: int) -> set[int]:
 
 
 def epoch_ms(text: str) -> int:
-    """Spark's ``2026-11-21T19:56:56.140GMT`` in milliseconds since 1970, 0 where it is no such thing."""
+    """Returns Spark's ``2026-11-21T19:56:56.140GMT`` in milliseconds since 1970, 0 for any other text."""
     try:
         whole, _, rest = text.partition(".")
         return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * 1000 + int(rest[:3])

@@ -1,7 +1,7 @@
-"""Where a driver and its Python workers speak to each other: sockets in a directory that its user alone may enter.
+"""Unix domain sockets between a driver and its Python workers, in a directory that only their user may enter.
 
-Spark's own way is ports on the loopback interface, which every user of this machine reaches. Spark 4.1 and later can
-use Unix domain sockets instead (``spark.python.unix.domain.socket.enabled``); they ask for no secret, so the directory
+By default Spark uses ports on the loopback interface, which every user of this machine reaches. Spark 4.1 and later can
+use Unix domain sockets instead (``spark.python.unix.domain.socket.enabled``). They ask for no secret, so the directory
 has to be private. An earlier Spark does not know the setting and keeps its ports.
 """
 
@@ -21,13 +21,13 @@ _LONGEST = 107 - len("/.12345678-1234-1234-1234-123456789012.sock")
 _AGE_S = 60.0
 
 
-def options(directory: Path, said: Mapping[str, str]) -> list[str]:
-    """What SparkSubmit is told, with the directory made; nothing where the job says one of the settings itself.
+def options(directory: Path, settings: Mapping[str, str]) -> list[str]:
+    """Makes the directory and returns options of SparkSubmit; none where the job has one of the settings itself.
 
-    Nothing either where the directory's name is too long: then there are ports, as before. Raises OSError.
+    None either where the directory's name is too long: then Spark uses ports. Raises OSError.
     """
     where = directory.absolute()
-    if _ENABLED in said or _DIRECTORY in said or len(os.fsencode(where)) > _LONGEST:
+    if _ENABLED in settings or _DIRECTORY in settings or len(os.fsencode(where)) > _LONGEST:
         return []
     where.mkdir(mode=0o700, parents=True, exist_ok=True)
     return ["--conf", f"{_ENABLED}=true", "--conf", f"{_DIRECTORY}={where}"]
@@ -35,14 +35,14 @@ def options(directory: Path, said: Mapping[str, str]) -> list[str]:
 
 def remove_stale(directory: Path) -> None:
     """Removes the sockets that killed processes left behind."""
-    before = time.time() - _AGE_S  # a younger one may be between its file and its socket
+    before = time.time() - _AGE_S  # the process of a younger one may not listen yet
     for path in directory.glob(".*.sock"):
         with suppress(OSError):
-            if path.stat().st_mtime < before and _is_nobodys(path):
+            if path.stat().st_mtime < before and _is_unowned(path):
                 path.unlink()
 
 
-def _is_nobodys(path: Path) -> bool:
-    """Whether no process has this socket. A link of the wrong type is refused, and so disturbs no one."""
+def _is_unowned(path: Path) -> bool:
+    """Returns whether no process has this socket. A listener of the other type refuses the probe unseen."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
         return probe.connect_ex(str(path.absolute())) == errno.ECONNREFUSED

@@ -1,4 +1,4 @@
-"""APPLTYPE SPARK: which way a job is started, as its definition says."""
+"""APPLTYPE SPARK: chooses the launcher of a job by SPKSTART of its definition."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from trigmon.rules.runs.check_spark import is_warm
 
 
 class SparkLauncher:
-    """Plans APPLTYPE SPARK by one of ``ways``. A job that wants a process to itself is started cold."""
+    """Plans APPLTYPE SPARK by one of ``ways``. A job that needs a driver of its own is started cold."""
 
-    # A driver's traceback stands on stdout where SparkSubmit copies both streams of its Python there.
+    # SparkSubmit may copy both streams of its Python to stdout: then a driver's traceback is there.
     errors = (STDERR, STDOUT)
 
     def __init__(self, ways: Mapping[SparkStart, Launcher]) -> None:
@@ -26,10 +26,10 @@ class SparkLauncher:
             raise LaunchError(f"SPKSTART({start.name}) is not started by this monitor: say SPKSTART(SUBMIT)")
         return self._ways[start].plan(order)
 
-    def told(self, order: Order, directory: Path) -> dict[str, str]:
-        """See :class:`~trigmon.launch.launch_plan.Launcher`. A way reads only what its own programs wrote."""
+    def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
+        """See :class:`~trigmon.launch.launch_plan.Launcher`. A launcher reads only the output of its own programs."""
         way = self._ways.get(_start(order))
-        return way.told(order, directory) if way is not None else {}
+        return way.record_fields(order, directory) if way is not None else {}
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.launch_plan.Launcher`."""
@@ -42,12 +42,12 @@ class SparkLauncher:
         return way.again(order, directory, ends=ends) if way is not None else None
 
     def tend(self) -> None:
-        """Each way sees to its own."""
+        """Calls each launcher's own."""
         for way in self._ways.values():
             way.tend()
 
 
 def _start(order: Order) -> SparkStart:
-    """How an order's job is started: warm only where its definition says nothing against it."""
-    said = SparkStart(order.process.spark_start)
-    return SparkStart.SUBMIT if said is SparkStart.CONNECT and not is_warm(order.process) else said
+    """Returns how an order's job is started: warm only where nothing in its definition prevents that."""
+    start = SparkStart(order.process.spark_start)
+    return SparkStart.SUBMIT if start is SparkStart.CONNECT and not is_warm(order.process) else start

@@ -1,4 +1,4 @@
-"""One request to one of Spark's web servers, with a deadline for all of it and a bound for the answer.
+"""HTTP client for Spark's web servers: one request, with a deadline for all of it and a limit for the answer.
 
 Standard library only: the supervisor of a cluster's driver uses it, and imports nothing else.
 """
@@ -18,15 +18,15 @@ LARGEST = 4 << 20
 
 
 class NotReachedError(OSError):
-    """No connection came to be, so nothing was asked."""
+    """No connection was made, so nothing was sent."""
 
 
 class NoAnswerError(OSError):
-    """It was asked, or may have been, and did not answer in time, or not in full, or not in HTTP."""
+    """The request may have been sent, and there was no full HTTP answer in time."""
 
 
 class Answer:
-    """Status and body."""
+    """An HTTP status and a body."""
 
     def __init__(self, status: int, body: bytes) -> None:
         self.status = status
@@ -42,7 +42,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
     largest: int = LARGEST,
 ) -> Answer:
-    """The answer to one request; nothing is followed to another place, and no proxy is asked.
+    """Sends one request and returns the answer. Follows no redirection and uses no proxy.
 
     Raises NotReachedError, NoAnswerError.
     """
@@ -52,8 +52,8 @@ def ask(
     try:
         try:
             link.connect()
-        except (OSError, ValueError) as error:  # a name with a character that names do not have
-            raise NotReachedError(f"{url}: {_told(error)}") from None
+        except (OSError, ValueError) as error:  # a host name with a forbidden character
+            raise NotReachedError(f"{url}: {_reason(error)}") from None
         try:
             parts = urlsplit(url)
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -62,7 +62,7 @@ def ask(
             response = link.getresponse()
             return Answer(response.status, _body(response, largest))
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise NoAnswerError(f"{url}: {_told(error)}") from None
+            raise NoAnswerError(f"{url}: {_reason(error)}") from None
     finally:
         link.close()
 
@@ -93,7 +93,7 @@ def _body(response: http.client.HTTPResponse, largest: int) -> bytes:
 
 
 def _until(link: http.client.HTTPConnection, until: float) -> None:
-    """What is still to be sent has only so much time."""
+    """Limits the time in which the rest of the request is sent."""
     assert link.sock is not None
     link.sock.settimeout(_rest_s(until))
 
@@ -106,7 +106,7 @@ def _rest_s(until: float) -> float:
 
 
 class _InTime(io.RawIOBase):
-    """What comes from a socket until then, however slowly it trickles, its head as well."""
+    """A stream from a socket with one deadline for head and body together, however slowly the bytes come."""
 
     def __init__(self, source: io.RawIOBase, link: socket.socket, until: float) -> None:
         self._source = source
@@ -114,16 +114,16 @@ class _InTime(io.RawIOBase):
         self._until = until
 
     def readable(self) -> bool:
-        """It is."""
+        """Returns True."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """As of any file. Raises TimeoutError."""
+        """Reads into the buffer and returns the number of bytes. Raises TimeoutError."""
         self._link.settimeout(_rest_s(self._until))
         return self._source.readinto(buffer)
 
     def close(self) -> None:
-        """The socket's own end is that of the last who uses it."""
+        """Closes the stream. The socket closes with the last stream that uses it."""
         self._source.close()
         super().close()
 
@@ -134,5 +134,5 @@ def _in_time(until: float, link: socket.socket, *given: Any, **more: Any) -> htt
     return response
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__

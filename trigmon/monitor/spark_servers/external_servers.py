@@ -95,7 +95,7 @@ class Elsewhere:
             if error == GONE or other.url not in self._others:
                 other.remote = ""  # nothing is known by that
             elif error:
-                self._is_silent(other, asked_at, connect_server.told(error, other.url))
+                self._is_silent(other, asked_at, connect_server.redacted(error, other.url))
             else:
                 self._is_there(other)
 

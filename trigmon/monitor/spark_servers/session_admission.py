@@ -275,7 +275,7 @@ class Warm:
 
     def _give_up(self, release: Release, error: str) -> None:
         if error:
-            told = connect_server.told(error, release.given.remote)
+            told = connect_server.redacted(error, release.given.remote)
             log.warning("session not released", run=release.given.run_id, error=told)
         self.shelf.drop_session(release.given.run_id)
 

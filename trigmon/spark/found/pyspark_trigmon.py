@@ -1,4 +1,4 @@
-"""By a top-level module of such a name Spark finds data sources by itself; the wheel carries this one there."""
+"""The module by whose name Spark finds the data source. The wheel installs it at the top level."""
 
 from trigmon.spark.source import DefaultSource
 

@@ -1,10 +1,9 @@
-"""What to do with a batch that fails: try it again, halve it, and set aside the one message that is left. Pure.
+"""Finds the message that makes batches fail: tries a batch again, halves it, sets aside the last message. Pure.
 
-A batch fails as a whole, and nobody says which message is to blame. So half of it is given back to the queue and the
-other half tried, and so on, until one unit stands alone: a message or, where groups come whole, a group. What was given
-back comes again with a later batch. A lone unit that fails is to blame only where others did not fail: while nothing
-succeeds it is the sink that is broken, or the job, and a job that went on would set aside the whole queue, message by
-message.
+A batch fails as a whole, and the error does not name the bad message. So half of the batch is released to the queue and
+the other half is tried, and so on, until one unit is left: a message or, where groups come whole, a group. The released
+messages come again with a later batch. A single unit that fails is bad only if others did not fail: while nothing
+succeeds the sink is broken, or the job, and a job that went on would set aside the whole queue, message by message.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from enum import Enum, auto
 
 _OF_JAVA, _CAUSE = "An error occurred while calling", "Caused by: "
 _REACH = 8
-"""How much further each look for something that succeeds reaches. Few steps, since each may be a slow failure."""
+"""The factor by which each search for a batch that succeeds is larger. Few steps, since each may fail slowly."""
 
 
 class Step(Enum):
-    """What to do now."""
+    """The next step of the search."""
 
     AGAIN = auto()
     """The same batch once more."""
     KEEP_FIRST = auto()
-    """Give back the second half, and try the first."""
+    """Release the second half, and try the first."""
     KEEP_LAST = auto()
-    """Give back all but the last unit, and try that: does anything succeed?"""
+    """Release all but the last unit, and try that: does anything succeed?"""
     PUT_BACK = auto()
-    """Give back all of it; the next batch reaches further, to where others are."""
+    """Release all of it; the next batch is larger and so has other messages too."""
     REJECT = auto()
     """Set it aside, onto the backout queue."""
     GIVE_UP = auto()
@@ -34,7 +33,7 @@ class Step(Enum):
 
 
 class Search:
-    """The search for what makes batches fail, over one drain. ``limit`` is how large the next batch may be."""
+    """The search for bad messages over one drain. ``limit`` is the largest size of the next batch."""
 
     def __init__(self, max_rows: int, attempts: int = 2) -> None:
         if attempts < 1 or max_rows < 1:
@@ -47,7 +46,7 @@ class Search:
         self._reach = self._reached = 0
 
     def succeeded(self, count: int) -> None:
-        """A batch of so many messages succeeded: the next may be twice as large."""
+        """Takes note of a batch of so many messages that succeeded: the next may be twice as large."""
         self._failures = self._reach = self._reached = 0
         self._succeeded = self._succeeded_before = True
         self.limit = min(self.max_rows, max(2 * count, 1))
@@ -55,7 +54,10 @@ class Search:
             self._halves = False
 
     def failed(self, units: int, *, is_over_threshold: bool = False) -> Step:
-        """A batch of so many units failed; ``is_over_threshold``: BOTHRESH says of a lone one that it is bad."""
+        """Returns the next step after a batch of so many units failed.
+
+        ``is_over_threshold``: a single unit is bad by BOTHRESH.
+        """
         if self._reach:
             return self._found_none(units, is_over_threshold)
         if not self._halves:
@@ -77,7 +79,7 @@ class Search:
         return self._reach_further(_REACH)
 
     def _found_none(self, units: int, is_over_threshold: bool) -> Step:
-        """Nothing has succeeded yet, of the first messages of the queue, nor of those further behind."""
+        """Returns the next step while nothing has succeeded, neither the first messages of the queue nor later ones."""
         if units > 1:
             self._reached = units
             return Step.KEEP_LAST
@@ -100,15 +102,15 @@ class Search:
 
 
 def why(error: BaseException, most: int = 1000) -> str:
-    """The line of an error that says most: of a Python worker's its exception, of Java's what caused it all."""
+    """Returns the most telling line of an error: the exception of a Python worker, or the root cause of Java."""
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
     name = type(error).__name__
     inner = [line for line in lines if _is_exception(line.partition(":")[0]) and ":" in line]
     causes = [line for line in lines if line.startswith(_CAUSE) and ": " in line.removeprefix(_CAUSE)]
-    said = inner[-1] if inner and "Traceback" in str(error) else (lines[0] if lines else "")
-    if said.startswith(_OF_JAVA) and causes:
-        said = causes[-1].removeprefix(_CAUSE)
-    return f"{name}: {said}"[:most] if not said.startswith(name) else said[:most]
+    text = inner[-1] if inner and "Traceback" in str(error) else (lines[0] if lines else "")
+    if text.startswith(_OF_JAVA) and causes:
+        text = causes[-1].removeprefix(_CAUSE)
+    return f"{name}: {text}"[:most] if not text.startswith(name) else text[:most]
 
 
 def _is_exception(word: str) -> bool:

@@ -1,14 +1,14 @@
-"""What to work on next where jobs died over a batch and told no error: which part, and which message is bad. Pure.
+"""Finds the message that kills jobs: which part of a batch to try next, and which message is bad. Pure.
 
-A message that kills its reader (out of memory, a crash in native code, an exit) fails no batch: it leaves it to the
-next job, which it kills too. So a batch that two jobs died over is worked off in parts, of a sixteenth each. What a job
-works on stands in the reservation before it begins, and so the next one knows where it died. It takes everything else
-first, then the parts of that part, and so on, until one unit stands alone: a message or, where groups come whole, a
-group.
+A message that kills its reader (out of memory, a crash in native code, an exit) raises no error in the batch: the batch
+is left to the next job, which dies too. So a batch over which two jobs died is processed in parts, of a sixteenth each.
+A job records its part in the reservation before it begins, so the next job knows where it died. The next job takes all
+other parts first, then the parts of that part, and so on, until one unit is left: a message or, where groups come
+whole, a group.
 
-A lone unit is bad when jobs died over it alone as often as BOTHRESH says, at least twice, and other messages of its
-batch were settled: who dies over everything is a broken job, and must not set aside the whole queue. Where there was no
-other, only BOTHRESH says that it is bad.
+A single unit is bad when jobs died over it alone as often as BOTHRESH, at least twice, and other messages of its batch
+were settled: a job that dies over everything is broken, and must not set aside the whole queue. Where the batch has no
+other message, the unit is bad only by BOTHRESH.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import NamedTuple
 from trigmon.rules.model.reservation import Death, Ordinals
 
 WHOLE = 2
-"""So many jobs that died had all of the batch at work; the next works it off in parts."""
+"""After so many jobs died over the whole batch, the next job processes it in parts."""
 WAYS = 16
-"""Into so many parts one falls that a job died over. A part costs a part of a second, a death the start of a job."""
+"""The number of parts of a part over which a job died. A part costs less than a second, a death a job's start."""
 _ALONE = 2
-"""One death may be an outside kill. So may two, but not likely of two jobs over the same one, which comes last."""
+"""One death may be a kill from outside. Two such kills over the same single unit are unlikely."""
 
 
 class Part(NamedTuple):
-    """Ordinals to be worked on at once. ``is_lone``: one unit, over which alone so many jobs died (``deaths``)."""
+    """Ordinals to process together. ``is_lone``: a single unit, over which so many jobs died (``deaths``)."""
 
     first: int
     end: int
@@ -37,30 +37,30 @@ class Part(NamedTuple):
 
 
 def all_deaths(deaths: Sequence[Death], offers: int, count: int) -> list[Death]:
-    """With those that had all of the batch at work, which nobody wrote down: it was offered anew behind each."""
+    """Returns the deaths with those over the whole batch, which no job records: each caused a further offer."""
     parts = [death for death in deaths if death[:2] != (0, count)]
     return [(0, count, max(0, offers - sum(times for _, _, times in parts))), *parts]
 
 
 def next_part(units: Sequence[Ordinals], deaths: Sequence[Death]) -> Part:
-    """What to work on of these units, which are left: what is least likely to kill.
+    """Returns the part of the remaining units that is least likely to kill.
 
-    ``deaths`` are those of :func:`all_deaths`. A unit is the likelier to be bad the smaller the stretch that somebody
-    died over with it in.
+    ``deaths`` are those of :func:`all_deaths`. The smaller the part with the unit over which a job died, the likelier
+    the unit is bad.
     """
     parts = _parts(units, deaths)
     return max(parts, key=lambda part: (part[0], -part[1].deaths, -part[1].first))[1]
 
 
 def is_bad(part: Part, settled: int, threshold: int) -> bool:
-    """Whether it is to be set aside: ``settled`` messages of its batch were settled, ``threshold`` is BOTHRESH."""
+    """Returns whether to set it aside: ``settled`` messages of its batch were settled, ``threshold`` is BOTHRESH."""
     if not part.is_lone or part.deaths < max(_ALONE, threshold):
         return False
     return settled > 0 or threshold > 0
 
 
 def _parts(units: Sequence[Ordinals], deaths: Sequence[Death]) -> list[tuple[int, Part]]:
-    """All parts, each with the size of the smallest stretch around it that somebody died over."""
+    """Returns all parts, each with the size of the smallest part around it over which a job died."""
     found: list[tuple[int, Part]] = []
     at = 0
     while at < len(units):
@@ -79,7 +79,7 @@ def _parts(units: Sequence[Ordinals], deaths: Sequence[Death]) -> list[tuple[int
 
 
 def _shares(units: Sequence[Ordinals], share: int) -> list[Part]:
-    """Neighbours in parts of so many messages at most, but one unit at least."""
+    """Returns neighbours in parts of so many messages at most, but one unit at least."""
     parts: list[Part] = []
     for first, end in units:
         if parts and end - parts[-1].first <= share:

@@ -1,9 +1,9 @@
-"""A batch that jobs died over: which part of it to work on, as its reservation and its sink say. The rule is in deaths.
+"""Processes a batch over which jobs died in parts; the rule for the next part is in ``crash_search``.
 
-Each part is a batch to the sink, with an id of its own. So the ids under which earlier jobs may have written the same
-messages are called in first: the sink says of each that it has that batch, which then is settled, or that it never will
-take it any more. That holds for a job too that was given up and still writes. A part that jobs died over bears their
-number in its id, so that it never comes by one that was called in.
+To the sink each part is a batch with an id of its own. Earlier jobs may have written the same messages under other ids.
+So the sink is asked first to refuse those ids: it has that batch already, which then is settled, or it never takes it
+from now on, also from a job that was given up and still writes. The id of a part over which jobs died contains their
+number, so that it is never one of the refused ids.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark.poison_search.crash_search import WHOLE, Part, all_deaths, next_part
 
 Refuse = Callable[[str], bool]
-"""Of a batch's id: True says that the sink never takes it from now on, False that it has it already."""
+"""Takes a batch's id. Returns True when the sink never takes it from now on, False when it has it already."""
 
 
 class Parting:
-    """What becomes of the batches of a drain that jobs died over. Without ``refuse`` they come as they are."""
+    """The parts of the batches of a drain over which jobs died. Without ``refuse`` such batches come whole."""
 
     def __init__(self, connection: Connection, *, whole_groups: bool, refuse: Refuse | None) -> None:
         self._connection = connection
@@ -39,11 +39,11 @@ class Parting:
         self._failing: Ordinals | None = None
 
     def is_due(self, made: Reservation) -> bool:
-        """Whether so many jobs died over it that it is worked off in parts."""
+        """Returns whether so many jobs died over the batch that it is processed in parts."""
         return self._refuse is not None and made.again and made.offers >= WHOLE
 
     def written(self, made: Reservation) -> Ordinals | None:
-        """A part that a job had written when it died, or None; then the sink takes none of what was tried before."""
+        """Returns a part that a job had written when it died, or None: then the sink refuses all ids tried before."""
         assert self._refuse is not None
         if made.number != self._number:
             self._begin(made)
@@ -59,12 +59,12 @@ class Parting:
         return None
 
     def is_there(self, made: Reservation, part: Ordinals) -> bool:
-        """Whether the sink has what was tried here of a part; if not, it never takes it from now on."""
+        """Returns whether the sink has this part; if not, it never takes it from now on."""
         assert self._refuse is not None
         return not self._refuse(batch_id(made, part))
 
     def next(self, made: Reservation) -> Part:
-        """What to work on. A part that has failed comes before all others, as far as it is left."""
+        """Returns the next part. The rest of a part that has failed comes before all others."""
         if self._failing is not None and (left := cut(made.left_ordinals, *self._failing)):
             return Part(*left[0])
         self._failing = None
@@ -72,7 +72,7 @@ class Parting:
         return next_part(units, all_deaths(made.deaths, made.offers, made.count))
 
     def failed(self, part: Ordinals) -> None:
-        """A part has failed: an error is searched for in it now, as in any batch."""
+        """Takes note of a part that has failed: its bad message is searched for by halving, as in any batch."""
         self._failing = part
 
     def _begin(self, made: Reservation) -> None:
@@ -82,20 +82,20 @@ class Parting:
 
 
 def batch_id(made: Reservation, part: Ordinals | None = None) -> str:
-    """What the sink knows a batch by: no other batch's, fit for a file's name, the same to every job."""
+    """Returns the id of a batch for the sink: unique, fit for a file's name, the same in every job."""
     if part is None:
         return made.token or f"reservation-{made.number}"
     return _part_id(made, part, sum(times for *of, times in made.deaths if tuple(of) == part))
 
 
 def _part_id(made: Reservation, part: Ordinals, died: int) -> str:
-    """A part's id, for the job that comes behind so many that died over the very same part."""
+    """Returns a part's id after so many jobs died over the same part."""
     plain = f"{batch_id(made)}-{part[0]}-{part[1]}"
     return f"{plain}-{died}" if died else plain
 
 
 def units_of(connection: Connection, number: int, left: list[Ordinals], whole_groups: bool) -> list[Ordinals]:
-    """What cannot be parted: each message or, where groups come whole, each group, by its ordinals."""
+    """Returns the units that cannot be divided: each message or, where groups come whole, each group, as ordinals."""
     if not whole_groups:
         return [(at, at + 1) for first, end in left for at in range(first, end)]
     units: list[Ordinals] = []
@@ -110,7 +110,7 @@ def units_of(connection: Connection, number: int, left: list[Ordinals], whole_gr
 
 
 def why_bad(connection: Connection, part: Part, q_name: str, process_name: str, before: str) -> str:
-    """What is said of a message that jobs died over; ``before`` is who had it last. How it ended, the ledger says."""
+    """Returns why a message over which jobs died is bad, with the last job's end from the ledger, else ``before``."""
     how = before
     if process_name:
         with suppress(MQError):  # the ledger may be closed to this user

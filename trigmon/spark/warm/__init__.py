@@ -1,1 +1,1 @@
-"""What runs in processes of their own so that a Spark job starts at once: fork server, attendant, Python's daemon."""
+"""Processes for fast starts of Spark Connect jobs: the fork server, the job process, and the monitor's attendant."""

@@ -1,20 +1,20 @@
-"""The attendant: what a monitor has asked of Spark Connect servers, since it has no Spark itself.
+"""The attendant process: sends a monitor's requests to Spark Connect servers, since the monitor has no Spark itself.
 
 ``python -m trigmon.spark.warm.attendant_process``: a JSON object a line on its standard input, an answer for each on
 its standard output, in the order in which they are done; it ends with its input.
 
 =======  ===============================================================================================
 wait     ``url``, ``deadline_s``: answered when the server answers
-heat     ``url``, ``directory``, ``queue``, ``address``: asks one query of each kind, a read of that queue among
-         them, and in sessions of their own what jobs usually begin with, again and again; ``missed`` tells
-         which failed, ``took_ms`` how long each took; with ``kinds`` only these
+heat     ``url``, ``directory``, ``queue``, ``address``: runs one query of each kind, a read of that queue among
+         them, and repeats in sessions of their own the usual beginning of a job; ``missed`` are those that
+         failed, ``took_ms`` how long each took; with ``kinds`` only these
 check    ``url``, ``remote``: one query that needs the server and none of its cores
 release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
 forget   ``url``, ``remote``: the server is gone, or with ``remote`` only this session of it
 =======  ===============================================================================================
 
-Each has an ``id``, which its answer has too, with ``error`` where it failed. ``remote`` is the address of the session
-in which a server elsewhere is asked ("": one of this module's own choice).
+Each has an ``id``, which its answer has too, with ``error`` where it failed. ``remote`` is the address of a session on
+an external server ("": a session that this module chooses).
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from pyspark.sql.connect.session import SparkSession
 
 USER = "trigmon-attendant"
 _AT_ONCE = 8
-# A check of a server that is mute holds its thread until gRPC has given up, and is repeated meanwhile.
+# A check of a server that does not answer occupies its thread until gRPC gives up, and is repeated meanwhile.
 _CHECKS_AT_ONCE = 64
-# A Java machine runs what it has run often: the first run took four times as long as the tenth.
+# A Java machine compiles code that it has run often: the first run took four times as long as the tenth.
 _BEGINNINGS = 8
-# A server that has stopped in the middle of a query is given up by gRPC after this.
+# After this time gRPC gives up a server that has stopped in the middle of a query.
 _KEEPALIVE = "grpc_keepalive_time_ms=10000;grpc_keepalive_timeout_ms=20000"
-Said = dict[str, Any]
+Message = dict[str, Any]
 
 
 class Attendant:
-    """The channels and sessions it has, by the servers' addresses."""
+    """The channels and sessions, by the servers' addresses."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, SparkSession] = {}
@@ -63,7 +63,7 @@ class Attendant:
         self._is_over = False
         self._lock = threading.Lock()
 
-    def wait(self, asked: Said) -> Said:
+    def wait(self, asked: Message) -> Message:
         """See the module."""
         by = time.monotonic() + asked["deadline_s"]
         while True:
@@ -75,7 +75,7 @@ class Attendant:
                 self._drop(asked["url"])
                 time.sleep(0.1)
 
-    def heat(self, asked: Said) -> Said:
+    def heat(self, asked: Message) -> Message:
         """See the module."""
         answer = heat(self._session(asked["url"]), asked)
         if not asked.get("kinds"):
@@ -84,7 +84,7 @@ class Attendant:
                 for _ in range(_BEGINNINGS):
                     self._begin(asked["url"])
             except Exception as error:
-                answer["missed"].append(f"beginnings: {_said(error)}")
+                answer["missed"].append(f"beginnings: {_one_line(error)}")
             answer["took_ms"]["beginnings"] = round(1000 * (time.monotonic() - began))
         return answer
 
@@ -98,19 +98,19 @@ class Attendant:
         self._begun.remove((url, session_id))
 
     def end(self) -> None:
-        """No session of a beginning is left where its server is: that would keep it until it is an hour old."""
+        """Releases the sessions of unfinished beginnings, which their server would keep for an hour."""
         with self._lock:
             self._is_over = True
         for url, session_id in self._begun:
             self.release({"url": url, "user_id": USER, "session_id": session_id, "deadline_s": 1})
 
-    def check(self, asked: Said) -> Said:
+    def check(self, asked: Message) -> Message:
         """See the module."""
         self._session(asked["url"], asked.get("remote", "")).sql("VALUES (1)").collect()
         return {}
 
-    def release(self, asked: Said) -> Said:
-        """See the module. What is not there is released: then nothing of it was ever there, or it is gone already."""
+    def release(self, asked: Message) -> Message:
+        """See the module. A session that does not exist counts as released."""
         builder, channel = self._channel(asked["url"])
         request = ReleaseSessionRequest(session_id=asked["session_id"], client_type="trigmon")
         request.user_context.user_id = asked["user_id"]
@@ -118,7 +118,7 @@ class Attendant:
         stub.ReleaseSession(request, timeout=asked["deadline_s"], metadata=list(builder.metadata()))
         return {}
 
-    def forget(self, asked: Said) -> Said:
+    def forget(self, asked: Message) -> Message:
         """See the module."""
         remote = asked.get("remote", "")
         if not remote:
@@ -139,7 +139,7 @@ class Attendant:
         key = remote or url
         with self._lock:
             if key not in self._sessions:
-                # The same for every attendant that a server ever has: none is left behind.
+                # The same session for every attendant of a server, so that none is left behind.
                 session_id = uuid.uuid5(uuid.NAMESPACE_URL, url)
                 mine = remote or f"{url.rstrip('/')};user_id={USER};session_id={session_id}"
                 session = SparkSession.builder.remote(f"{mine};{_KEEPALIVE}").create()
@@ -155,8 +155,8 @@ class Attendant:
             return self._channels[url]
 
 
-def heat(spark: SparkSession, asked: Said) -> Said:
-    """One query of each kind, so that no run's is the first; how long each took, which failed, and why."""
+def heat(spark: SparkSession, asked: Message) -> Message:
+    """Runs one query of each kind, so that no run's is the first. Returns the times, and the failures with reasons."""
     target = Path(asked["directory"]) / "heat"
 
     def same(batches: Any) -> Any:
@@ -182,22 +182,22 @@ def heat(spark: SparkSession, asked: Said) -> Said:
         "queue": read,
     }
     spark.conf.set("spark.sql.shuffle.partitions", "2")
-    answer: Said = {"missed": [], "took_ms": {}}
+    answer: Message = {"missed": [], "took_ms": {}}
     for name in asked.get("kinds") or kinds:
         query = kinds[name]
         began = time.monotonic()
         try:
             query()
         except Exception as error:
-            answer["missed"].append(f"{name}: {_said(error)}")
+            answer["missed"].append(f"{name}: {_one_line(error)}")
         answer["took_ms"][name] = round(1000 * (time.monotonic() - began))
     shutil.rmtree(target, ignore_errors=True)
     return answer
 
 
 def begin(url: str, session_id: str) -> None:
-    """A session as a run has it, with a setting and queries of its own; and its end."""
-    # Not by its builder: that would make it the session of all of this process.
+    """Runs the usual beginning of a job in a session of its own: a setting and queries; ends the session."""
+    # Not by its builder: that would make it the default session of this process.
     spark = SparkSession(f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}")
     try:
         spark.client.set_retry_policies([DefaultPolicy(max_retries=0)])
@@ -208,36 +208,36 @@ def begin(url: str, session_id: str) -> None:
         spark.stop()
 
 
-def _said(error: Exception) -> str:
-    """What went wrong, in one line: Spark's errors have a Java stack behind them, gRPC's their whole channel."""
+def _one_line(error: Exception) -> str:
+    """Returns an error in one line: Spark's errors contain a Java stack, gRPC's the whole channel."""
     text = str(error)
     details = re.search(r'details = "([^"]*)"', text)
     return (details[1] if details else text.partition("\n")[0] or repr(error))[:300]
 
 
 def main() -> None:
-    """The process."""
+    """Answers the requests on standard input until its end."""
     attendant, lock = Attendant(), threading.Lock()
-    # What is written there by others must not be taken for an answer.
+    # Output of libraries must not be taken for an answer.
     answers, sys.stdout = sys.stdout, sys.stderr
 
-    def do(asked: Said) -> None:
+    def do(asked: Message) -> None:
         try:
             answer = getattr(attendant, asked["do"])(asked)
         except Exception as error:
-            answer = {"error": _said(error)}
+            answer = {"error": _one_line(error)}
         with lock:
             answers.write(json.dumps(answer | {"id": asked["id"]}) + "\n")
             answers.flush()
 
-    # A check waits for nothing else: late, it would cost a healthy server its life.
+    # Checks have threads of their own: a late one would count as a failure and end a healthy server.
     checks, others = ThreadPoolExecutor(_CHECKS_AT_ONCE), ThreadPoolExecutor(_AT_ONCE)
     for line in sys.stdin:
         asked = json.loads(line)
         (checks if asked["do"] == "check" else others).submit(do, asked)
     with suppress(Exception):
         attendant.end()
-    os._exit(0)  # nobody is there to hear the rest, and a client's own end would ask its server once more
+    os._exit(0)  # the monitor has gone, and the exit handlers of a client would send a query to its server
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""The fork server: a Python with everything imported that a Spark Connect job needs, which becomes jobs by forking.
+"""The fork server: a Python process that has imported all that a Spark Connect job needs, and forks a process a job.
 
-``python -m trigmon.spark.warm.job_fork_server`` with a stream socket of the keeper's as its standard input. It says
-``{"ready": true}`` when its imports are done. For each job it is sent one byte with four descriptors: a file with the
-order (JSON: ``argv``, whose first word is the script, ``environment``, ``working_directory``, and ``mark``, a file that
-it makes when it begins), its stdout, its stderr,
-and a pipe; it answers ``{"pid": N}`` or ``{"error": TEXT}``. The new process belongs to the keeper, which is a
-subreaper: it is forked twice, and the process between has ended when the answer is sent. It does nothing before it
-reads a byte from its pipe, which the keeper writes when it has written down which process the run is; the pipe's end
-without one ends it, so that nothing runs that nobody knows of.
+``python -m trigmon.spark.warm.job_fork_server`` with a stream socket of the keeper as its standard input. It sends
+``{"ready": true}`` when its imports are done. For each job the keeper sends one byte with four descriptors: a file with
+the order (JSON: ``argv``, whose first word is the script, ``environment``, ``working_directory``, and ``mark``, a file
+that the job's process makes when it begins), stdout, stderr, and a pipe. The answer is ``{"pid": N}`` or
+``{"error": TEXT}``. The new process becomes a child of the keeper, which is a subreaper: it is forked twice, and the
+process between has ended when the answer is sent. It waits for a byte from its pipe, which the keeper writes when it
+has recorded the process of the run. The end of the pipe without a byte ends the process, so that no process runs
+without a record.
 
-It opens no channel, for gRPC does not survive a fork with one, and keeps nothing of an order. Its end is that of its
-socket.
+The fork server opens no channel, since gRPC does not survive a fork with one, and keeps nothing of an order. It ends
+when its socket closes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _IMPORTED = (
     "pandas",
     "pyarrow",
     "grpc",
-    "grpc._channel",  # what grpc imports with the first channel; it makes none
+    "grpc._channel",  # imported by grpc with the first channel; importing it opens none
     "pyspark.core.context",
     "pyspark.sql",
     "pyspark.sql.connect.session",
@@ -49,7 +49,7 @@ _IMPORTED = (
 
 
 class Job(NamedTuple):
-    """What a new process is to be, as descriptors: the order's file, stdout, stderr, and the pipe it waits for."""
+    """The descriptors of a job: the order's file, stdout, stderr, and the pipe it waits for."""
 
     order: int
     out: int
@@ -58,7 +58,7 @@ class Job(NamedTuple):
 
 
 def warm_up() -> None:
-    """Imports what jobs import, and has the garbage collector leave it alone: its pages stay shared."""
+    """Imports what jobs import, and excludes it from garbage collection: so its memory pages stay shared."""
     for name in _IMPORTED:
         importlib.import_module(name)
     gc.collect()
@@ -87,33 +87,33 @@ def serve(link: socket.socket) -> Job | None:
 
 
 def _forked() -> int:
-    """Forks twice: 0 in the grandchild, which leads its session, and its process id here. Raises OSError."""
-    told, tells = os.pipe()
+    """Forks twice. Returns 0 in the grandchild, which leads its session, and its process id here. Raises OSError."""
+    read_end, write_end = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # numpy's own threads wait for work; its library forks well
         between = os.fork()
         if between == 0:
-            os.close(told)
+            os.close(read_end)
             try:
                 if os.fork():
                     os._exit(0)
                 os.setsid()
-                os.write(tells, str(os.getpid()).encode())
-                os.close(tells)
+                os.write(write_end, str(os.getpid()).encode())
+                os.close(write_end)
             except OSError:
                 os._exit(1)
             return 0
-    os.close(tells)
+    os.close(write_end)
     os.waitpid(between, 0)
-    with os.fdopen(told, "rb") as file:
-        said = file.read()
-    if not said:
+    with os.fdopen(read_end, "rb") as file:
+        text = file.read()
+    if not text:
         raise OSError("it could not fork")
-    return int(said)
+    return int(text)
 
 
 def become(job: Job) -> list[str]:
-    """The new process leaves the server behind and waits until it may begin; the words it is to run."""
+    """Turns the new process into the job's: waits for the go, sets descriptors and environment. Returns its words."""
     os.dup2(job.out, 1)
     os.dup2(job.err, 2)
     if not os.read(job.go, 1):
@@ -129,20 +129,20 @@ def become(job: Job) -> list[str]:
     sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if os.environ.get("PYTHONUNBUFFERED"):
         sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
-    _be_another()
+    _reseed()
     os.chdir(order["working_directory"])
     return list(order["argv"])
 
 
-def _be_another() -> None:
-    """What the server drew by chance once, each process draws anew; the module random does so itself."""
+def _reseed() -> None:
+    """Seeds numpy's random numbers anew, so that no two jobs have the same; the module random does so itself."""
     import numpy
 
     numpy.random.seed()
 
 
 def main() -> int:
-    """The server, and in each forked process its job; the exit status."""
+    """Runs the server, and in each forked process its job. Returns the exit status."""
     link = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

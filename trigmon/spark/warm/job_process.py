@@ -1,9 +1,9 @@
-"""A PySpark script run with its session of a Spark Connect server already there, in a process made for it.
+"""Runs a PySpark script in a process of its own, with its Spark Connect session already opened.
 
-``python -m trigmon.spark.warm.job_process SCRIPT [ARGUMENT ...]``: ``SPARK_REMOTE`` says which session, ``TRIGMON_RUN``
-what its queries are tagged with, and ``TRIGMON_SPARK`` (a JSON object) of what the session is made: ``name``, ``conf``,
-``py_files``, ``files``, ``archives``, ``jars``. ``SparkSession.builder.getOrCreate()`` in the script then is that
-session. The fork server's children run scripts in the same way (:mod:`trigmon.spark.warm.job_fork_server`).
+``python -m trigmon.spark.warm.job_process SCRIPT [ARGUMENT ...]``: ``SPARK_REMOTE`` names the session, ``TRIGMON_RUN``
+is the tag of its queries, and ``TRIGMON_SPARK`` (a JSON object) has the session's ``name``, ``conf``, ``py_files``,
+``files``, ``archives``, ``jars``. ``SparkSession.builder.getOrCreate()`` in the script then returns that session.
+The fork server's children run scripts in the same way (:mod:`trigmon.spark.warm.job_fork_server`).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ SESSION = "TRIGMON_SPARK"
 
 
 _KINDS = {"py_files": {"pyfile": True}, "files": {"file": True}, "archives": {"archive": True}, "jars": {}}
-"""How the session takes each list of files."""
+"""The arguments of ``addArtifacts`` for each list of files."""
 
 
 class _OneModule:
-    """Finds the module that is this file, and nothing beside it, as where spark-submit copies such files to."""
+    """An import finder for one file, without the other files of its directory, as with spark-submit."""
 
     def __init__(self, file: str) -> None:
         self._file = file
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        """As :class:`importlib.abc.MetaPathFinder` has it."""
+        """Returns the spec of the module, as :class:`importlib.abc.MetaPathFinder` requires."""
         return spec_from_file_location(name, self._file) if name == Path(self._file).stem else None
 
 
 def make_importable(file: str) -> None:
-    """One of the py-files can be imported in this process: a module, or an archive of some."""
+    """Makes one of the py-files importable in this process: a module, or an archive of modules."""
     if file.endswith(".py"):
         sys.meta_path.insert(0, _OneModule(file))
     else:
@@ -45,18 +45,18 @@ def make_importable(file: str) -> None:
 
 
 def open_session() -> None:
-    """Makes the session that the environment names. Raises what Spark raises, where it needs the server for that."""
+    """Opens the session that the environment names. Raises Spark's errors when the server does not answer."""
     from pyspark.sql import SparkSession
 
     wanted = json.loads(os.environ.pop(SESSION, "{}"))
     spark = SparkSession.builder.getOrCreate()
-    # At its exit the client would tidy up by a query, for minutes where the server is gone. The whole session goes.
+    # The client's exit handler sends a query, for minutes where the server is gone. The monitor releases the session.
     atexit.unregister(getattr(spark.client, "_on_exit", open_session))
     for tag in (os.environ.get("TRIGMON_RUN"), wanted.get("name", "").replace(",", " ")):
         if tag:
             spark.addTag(tag)
     if conf := wanted.get("conf"):
-        spark.conf._set_all(conf, silent=False)  # each by itself would be a question of its own to the server
+        spark.conf._set_all(conf, silent=False)  # one request to the server for all
     for file in wanted.get("py_files", []):
         make_importable(file)
     for kind, how in _KINDS.items():
@@ -65,7 +65,7 @@ def open_session() -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Runs a script as ``python SCRIPT ...`` does, as the module ``__main__``; its exit status."""
+    """Runs a script as ``python SCRIPT ...`` does, as the module ``__main__``. Returns its exit status."""
     script = argv[0]
     sys.argv = list(argv)
     sys.path[0] = str(Path(script).absolute().parent)  # where -m has the working directory
@@ -79,7 +79,7 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as end:
         return _status(end.code)
     except BaseException as error:
-        # What led here is not the script's: its own traceback begins behind this frame.
+        # The traceback begins behind this frame, with the script's own.
         behind = error.__traceback__.tb_next if error.__traceback__ else None
         sys.excepthook(type(error), error.with_traceback(behind), behind)
         return 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -1,16 +1,17 @@
-"""What a supervisor tells of its driver, a line each on its standard output, and how that is read again.
+"""The journal of a driver: the lines that its supervisor writes to standard output, and their parser.
 
-``2026-11-21T20:01:02.123Z submitted driver-20261121200102-0000``: an instant, a word, and what it is about. The lines
-are for people (``trigmon runs logs``), for the monitor that follows the run, and for a later supervisor of the same
-run, which is to find the driver and not submit another.
+``2026-11-21T20:01:02.123Z submitted driver-20261121200102-0000``: an instant, a word, and a value. The lines are for
+people (``trigmon runs logs``), for the monitor that follows the run, and for a later supervisor of the same run, which
+must find the driver and not submit another.
 
 ===========  =============================================================================================
-asking       a master's address, and the milliseconds since 1970 at which a driver is asked for
-submitted    the driver's id; ``not submitted`` why, when the master answered and made none
+asking       a master's address, and the time of the submission in milliseconds since 1970
+submitted    the driver's id
+refused      why the master submitted no driver
 state        the driver's state and its worker
 application  the Spark application's id
 ui           the address of the driver's own web server
-over         the driver's last state; ``UNKNOWN`` and why, when it cannot be known
+over         the driver's last state; ``UNKNOWN`` and the reason, when it cannot be known
 ===========  =============================================================================================
 
 Standard library only: the supervisor imports it.
@@ -25,14 +26,14 @@ ASKING, SUBMITTED, NOT_SUBMITTED = "asking", "submitted", "refused"
 STATE, APPLICATION, UI, OVER = "state", "application", "ui", "over"
 UNKNOWN = "UNKNOWN"
 LARGEST: Final = 1 << 18
-"""So much of a supervisor's output is read: it writes only what changes."""
+"""Bytes of a supervisor's output that are read at most: it writes only changes."""
 
 _LINE = re.compile(r"^[0-9T:.-]{23}Z ([a-z]+) (.*)$", re.M)
 _INSTANT = re.compile(r" ([0-9]{1,15})$")
 
 
-class Told:
-    """What stands in a journal, which begins with the asking; what does not is ""."""
+class DriverRecord:
+    """The content of a journal, which begins with ``asking``; "" for what is not in it."""
 
     def __init__(self, text: str = "") -> None:
         self.asked_ms = 0

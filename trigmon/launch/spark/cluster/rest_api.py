@@ -1,9 +1,9 @@
-"""A standalone cluster's master by HTTP: its REST server submits, tells and kills drivers; its web page lists them.
+"""Client of a standalone cluster's master: its REST server submits, shows and kills drivers; its web page lists them.
 
 The REST server runs Python though spark-submit does not: the driver's main class is SparkSubmit itself, and its
 arguments are those of spark-submit in client mode, so the driver is the worker's process (Spark's own documentation of
-the standalone mode has the example). It asks nobody who he is, unless the cluster's administrator has put a filter in
-front of it: then ``token`` is what it is shown (``Authorization: Bearer``, as Spark's JWSFilter wants it).
+the standalone mode has the example). It does not authenticate its clients, unless the cluster's administrator has put
+a filter in front of it: then ``token`` is sent (``Authorization: Bearer``, for Spark's JWSFilter).
 
 Standard library only: the supervisor imports it.
 """
@@ -18,10 +18,10 @@ from trigmon.launch.spark import web
 
 FINISHED = "FINISHED"
 ENDED = (FINISHED, "FAILED", "KILLED", "ERROR")
-"""The states a driver does not leave; FINISHED is the good one."""
+"""The final states of a driver; FINISHED is the successful one."""
 
 RUN = "spark.trigmon.run"
-"""The property by which a driver's command line tells which run it is of."""
+"""The property that names the run in a driver's command line."""
 
 _ASK_S, _CREATE_S = 3.0, 10.0
 _MAIN = "org.apache.spark.deploy.SparkSubmit"
@@ -29,11 +29,11 @@ _HEAD = 1 << 16
 
 
 class RefusedError(Exception):
-    """The master answered, and will not. The text is its own."""
+    """The master refused a request. The text is the master's."""
 
 
 class Status:
-    """What the master says of a driver; ``state`` is "" when it does not know it."""
+    """The master's status of a driver; ``state`` is "" when the master does not know the driver."""
 
     def __init__(self, state: str, worker: str = "", worker_id: str = "", message: str = "") -> None:
         self.state = state
@@ -52,11 +52,11 @@ class Master:
 
     @property
     def address(self) -> str:
-        """Where it is asked first."""
+        """The address of the REST server that is asked first."""
         return self._rest[0]
 
     def create(self, arguments: Sequence[str], properties: Mapping[str, str], environment: Mapping[str, str]) -> str:
-        """Submits a driver, once; its id.
+        """Submits a driver, once, and returns its id.
 
         Raises RefusedError, web.NotReachedError (then no driver was submitted), web.NoAnswerError (then one may be).
         """
@@ -69,24 +69,25 @@ class Master:
             "sparkProperties": dict(properties),
             "environmentVariables": dict(environment),
         }
-        said = self._said("POST", "create", _CREATE_S, json.dumps(wanted).encode())
-        if not said.get("success"):
-            raise RefusedError(str(said.get("message") or said))
-        return str(said["submissionId"])
+        reply = self._reply("POST", "create", _CREATE_S, json.dumps(wanted).encode())
+        if not reply.get("success"):
+            raise RefusedError(str(reply.get("message") or reply))
+        return str(reply["submissionId"])
 
     def status(self, driver: str) -> Status:
-        """What has become of a driver. Raises RefusedError, OSError when no master answers."""
-        said = self._said("GET", f"status/{driver}")
-        if not said.get("success") and said.get("message"):
-            raise RefusedError(str(said["message"]))
-        return Status(*(str(said.get(name) or "") for name in ("driverState", "workerHostPort", "workerId", "message")))
+        """Returns the status of a driver. Raises RefusedError, OSError when no master answers."""
+        reply = self._reply("GET", f"status/{driver}")
+        if not reply.get("success") and reply.get("message"):
+            raise RefusedError(str(reply["message"]))
+        names = ("driverState", "workerHostPort", "workerId", "message")
+        return Status(*(str(reply.get(name) or "") for name in names))
 
     def kill(self, driver: str) -> bool:
-        """Has a driver killed; False: it has ended, or the master does not know it. Raises RefusedError, OSError."""
-        return bool(self._said("POST", f"kill/{driver}", body=b"").get("success"))
+        """Kills a driver; returns False when it has ended or is unknown to the master. Raises RefusedError, OSError."""
+        return bool(self._reply("POST", f"kill/{driver}", body=b"").get("success"))
 
     def drivers(self, since_ms: int) -> list[tuple[str, str]]:
-        """The drivers of our kind that were submitted since, each with its worker's id. Raises OSError."""
+        """Returns the SparkSubmit drivers that were submitted since, each with its worker's id. Raises OSError."""
         page = self._page()
         listed = [*page.get("activedrivers", []), *page.get("completeddrivers", [])]
         return [
@@ -96,9 +97,9 @@ class Master:
         ]
 
     def log(self, driver: str, worker_id: str, name: str, last: int = 0) -> str:
-        """The last bytes of what a driver wrote to ``name``, stdout or stderr; 0: the first 64 KiB of it.
+        """Returns the last bytes of a driver's ``name``, stdout or stderr; ``last`` 0: the first 64 KiB of it.
 
-        It is on its worker, whose page the master's names. Raises OSError when either is not reached.
+        The worker's page has it; the master's page names that. Raises OSError when either is not reached.
         """
         pages = [each["webuiaddress"] for each in self._page().get("workers", []) if each.get("id") == worker_id]
         if not pages:
@@ -111,57 +112,57 @@ class Master:
             raise web.NoAnswerError(f"{url}: {answer.status} {head[:200]}")
         return text
 
-    def _said(self, method: str, path: str, deadline_s: float = _ASK_S, body: bytes | None = None) -> dict[str, Any]:
-        """What the first master says that is in office."""
+    def _reply(self, method: str, path: str, deadline_s: float = _ASK_S, body: bytes | None = None) -> dict[str, Any]:
+        """Returns the reply of the first master that is not on standby."""
         trouble: Exception = web.NotReachedError("no master is named")
         for address in list(self._rest):
             url = f"{address}/v1/submissions/{path}"
             headers = {"Content-Type": "application/json;charset=UTF-8", **self._headers}
             try:
                 answer = web.ask(url, deadline_s, method=method, body=body, headers=headers)
-                said = _object(answer, url)
+                reply = _object(answer, url)
             except web.NotReachedError as error:
                 trouble = error
                 continue
             if answer.status in (401, 403):
-                raise RefusedError(f"{url}: {answer.status} {said.get('message', 'not authorized')}")
-            if _is_standby(said):
-                trouble = web.NotReachedError(f"{url}: {said['message']}")
+                raise RefusedError(f"{url}: {answer.status} {reply.get('message', 'not authorized')}")
+            if _is_standby(reply):
+                trouble = web.NotReachedError(f"{url}: {reply['message']}")
                 continue
             self._rest.sort(key=lambda one: one != address)
-            return said
+            return reply
         raise trouble
 
     def _page(self) -> dict[str, Any]:
         trouble: OSError = web.NotReachedError("no page of a master is named")
         for address in self._pages:
             try:
-                said = _object(web.ask(f"{address}/json/", _ASK_S), address)
+                reply = _object(web.ask(f"{address}/json/", _ASK_S), address)
             except OSError as error:
                 trouble = error
                 continue
-            if said.get("status") == "ALIVE" or len(self._pages) == 1:
-                return said
+            if reply.get("status") == "ALIVE" or len(self._pages) == 1:
+                return reply
         raise trouble
 
 
 def of_run(log: Iterator[str] | Sequence[str], run_id: str) -> bool:
-    """Whether a driver's log begins with the command of this run's driver."""
+    """Returns whether a driver's log begins with the command of this run's driver."""
     return any(line.startswith("Launch Command:") and f'"-D{RUN}={run_id}"' in line for line in log)
 
 
 def _object(answer: web.Answer, url: str) -> dict[str, Any]:
     try:
-        said = json.loads(answer.body)
+        reply = json.loads(answer.body)
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        reply = None
+    if not isinstance(reply, dict):
         if answer.status in (401, 403):
             return {}
         raise web.NoAnswerError(f"{url}: {answer.status}, and no JSON object")
-    return said
+    return reply
 
 
-def _is_standby(said: Mapping[str, Any]) -> bool:
-    message = str(said.get("message") or "")
-    return not said.get("success") and "not alive" in message
+def _is_standby(reply: Mapping[str, Any]) -> bool:
+    message = str(reply.get("message") or "")
+    return not reply.get("success") and "not alive" in message

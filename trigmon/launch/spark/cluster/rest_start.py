@@ -1,11 +1,11 @@
-"""SPKSTART(REST): a job's driver runs on a standalone cluster's worker; what is planned is its supervisor here.
+"""SPKSTART(REST): plans the supervisor of a driver that runs on a worker of a standalone cluster.
 
-Where the master is asked: SPKMASTER(spark://HOST:7077) means its REST server http://HOST:6066 and its page
-http://HOST:8080, or the ports that SPKCONF says as spark.master.rest.port and spark.master.ui.port. Behind a proxy of
-the user's own SPKMASTER is that one's http:// or https:// address, and the driver's own master is SPKCONF's
-spark.master (default: spark://HOST:7077). Several masters are divided by commas, as Spark has them.
+The master's addresses: SPKMASTER(spark://HOST:7077) means its REST server http://HOST:6066 and its page
+http://HOST:8080, or the ports of spark.master.rest.port and spark.master.ui.port in SPKCONF. Behind a proxy of the
+user's own, SPKMASTER is the proxy's http:// or https:// address, and the driver's master is spark.master in SPKCONF
+(default: spark://HOST:7077). Several masters are separated by commas, as in Spark.
 
-The file of the program, and all it needs, lie where the workers find them: nothing is sent.
+The program's file, and all it needs, must be where the workers find them: nothing is sent.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from trigmon.mq.enums import SparkDeployMode
 from trigmon.rules.runs import spark_ports
 
 KILL_S = 30
-"""How long a driver is tried to be killed whose supervisor was killed before it could."""
+"""Seconds to kill a driver whose supervisor was killed."""
 
 _MASTER_PORT, _REST_PORT, _PAGE_PORT = "7077", "6066", "8080"
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """Where a cluster is asked, and what its drivers call it."""
+    """The addresses of a cluster's REST servers and pages, and the master for its drivers."""
 
     rest: list[str]
     pages: list[str]
@@ -44,7 +44,7 @@ class Cluster(msgspec.Struct, frozen=True):
 
 
 def cluster_of(master: str, settings: dict[str, str]) -> Cluster:
-    """What SPKMASTER and SPKCONF say of the cluster. Pure; raises LaunchError."""
+    """Returns the cluster that SPKMASTER and SPKCONF name. Pure; raises LaunchError."""
     rest_port, page_port = settings.get("spark.master.rest.port", ""), settings.get("spark.master.ui.port", "")
     if master.startswith("spark://"):
         hosts = [_host(f"spark://{each}") for each in master.removeprefix("spark://").split(",")]
@@ -68,7 +68,7 @@ def _host(url: str) -> str:
 
 
 def supervised(order: Order) -> tuple[list[str], list[str]]:
-    """The supervisor's options, and what SparkSubmit is told in the driver. Pure; raises LaunchError."""
+    """Returns the supervisor's options, and the arguments of SparkSubmit in the driver. Pure; raises LaunchError."""
     settings = command.settings(order.process)
     cluster = cluster_of(order.process.spark_master, settings)
     process = replace(order.process, spark_master=cluster.master, spark_deploy_mode=SparkDeployMode.CLIENT)
@@ -84,7 +84,7 @@ def supervised(order: Order) -> tuple[list[str], list[str]]:
 
 
 def _properties(order: Order, settings: dict[str, str], master: str) -> dict[str, str]:
-    """What the worker must know before it starts the driver's JVM; the rest SparkSubmit reads in its arguments."""
+    """Returns the settings that the worker needs to start the driver's JVM; SparkSubmit's arguments have the rest."""
     process = order.process
     # The worker's wrapper of the driver has a port of its own, and authenticates only if its own JVM is configured so.
     properties = {
@@ -110,7 +110,7 @@ class SparkRestLauncher:
         self._grants = grants
 
     def plan(self, order: Order) -> LaunchPlan:
-        """See :class:`~trigmon.launch.launch_plan.Launcher`. What the program may use is for its cluster to say."""
+        """See :class:`~trigmon.launch.launch_plan.Launcher`. Limits are the cluster's own."""
         options, there = supervised(order)
         environment = arguments.environment(order) | command.variables(order.process)
         if not order.address:  # a name means something on this machine only
@@ -120,17 +120,17 @@ class SparkRestLauncher:
         plan = LaunchPlan(argv=_argv(options, there), environment=environment)
         return self._grants.completed(plan, order.process)
 
-    def told(self, order: Order, directory: Path) -> dict[str, str]:
-        """Driver and application, and what became of the driver where that is more than its supervisor's status."""
+    def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
+        """Returns driver and application, and the driver's outcome where it differs from the supervisor's status."""
         known = read(directory)
-        told = {"driver_id": known.driver, "application_id": known.application}
+        fields = {"driver_id": known.driver, "application_id": known.application}
         if known.over.startswith(driver_journal.UNKNOWN):
-            told["unknown"] = known.over.removeprefix(driver_journal.UNKNOWN).strip()
+            fields["unknown"] = known.over.removeprefix(driver_journal.UNKNOWN).strip()
         elif known.may_run:
-            told["unknown"] = f"its supervisor was killed, and {known.driver or 'its driver'} may run on"
+            fields["unknown"] = f"its supervisor was killed, and {known.driver or 'its driver'} may run on"
         elif known.over:
-            told["status"] = "0" if known.over.startswith(rest.FINISHED) else "1"
-        return {name: value for name, value in told.items() if value}
+            fields["status"] = "0" if known.over.startswith(rest.FINISHED) else "1"
+        return {name: value for name, value in fields.items() if value}
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.launch_plan.Launcher`."""
@@ -150,16 +150,16 @@ class SparkRestLauncher:
         return replace(plan, argv=[*plan.argv[:at], *more, *plan.argv[at:]])
 
     def tend(self) -> None:
-        """There is nothing to see to."""
+        """Returns at once: there is nothing to do."""
 
 
-def read(directory: Path) -> driver_journal.Told:
-    """What a run's supervisors have written of its driver, the first one first."""
-    said = ""
+def read(directory: Path) -> driver_journal.DriverRecord:
+    """Returns the driver's record in the journals of a run's supervisors, the first one first."""
+    text = ""
     for each in run_directory.all_of(directory):
         with suppress(OSError), (each / STDOUT).open("rb") as file:
-            said += file.read(driver_journal.LARGEST).decode(errors="replace")
-    return driver_journal.Told(said)
+            text += file.read(driver_journal.LARGEST).decode(errors="replace")
+    return driver_journal.DriverRecord(text)
 
 
 def _argv(options: list[str], there: list[str]) -> list[str]:

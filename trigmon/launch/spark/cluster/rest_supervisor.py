@@ -1,14 +1,13 @@
-"""The process that a run on a standalone cluster is: it submits the driver, follows it to its end, and ends as it did.
+"""The supervisor process of a run on a standalone cluster: submits the driver, follows it, and exits with its status.
 
-``python -m trigmon.launch.spark.cluster.rest_supervisor --run RUN --rest URL ... -- SPARK-SUBMIT'S ARGUMENTS``. So a
-driver on another machine is to the keeper and the ledger a program like any other: SIGTERM has it killed on the
-cluster, its status is the driver's (0 for FINISHED), and what the driver wrote last stands at the end of its standard
-error.
+``python -m trigmon.launch.spark.cluster.rest_supervisor --run RUN --rest URL ... -- SPARK-SUBMIT'S ARGUMENTS``. So the
+keeper and the ledger handle a driver on another machine like any other program: SIGTERM kills it on the cluster, the
+exit status is the driver's (0 for FINISHED), and the driver's last output is at the end of standard error.
 
-A supervisor that was killed does not take its driver along. The next one of the same run is told ``--driver`` what the
-first wrote down, or by ``--asked`` when it asked and what came of it is not known: then the driver is looked for among
-those that the master lists, by the run's id in its command line, before another is submitted. ``--kill``: only to kill
-it, within ``--patience`` seconds.
+A supervisor that was killed leaves its driver running. The next one of the same run gets ``--driver``, the id that the
+first one recorded. Where it recorded only that it asked for a driver, the next one gets the time of that by ``--asked``
+and looks for the driver among those that the master lists, by the run's id in the command line, before it submits
+another. ``--kill``: only kills the driver, within ``--patience`` seconds.
 
 Standard library only: a launch waits while it starts.
 """
@@ -29,24 +28,24 @@ from trigmon.launch.spark import log_lines, web
 from trigmon.launch.spark.cluster import driver_journal, rest_api
 
 FAILED, UNKNOWN, ENDED = 1, 75, 143
-"""Exit statuses: the driver did not finish, nobody knows what became of it, it was killed since this process was."""
+"""Exit statuses: the driver failed, its outcome is not known, it was killed because this process was."""
 
 PATIENCE_S: Final = 600.0
-"""How long no master may answer before the driver is given up as unknown."""
+"""How long no master may answer before the outcome of the driver counts as unknown."""
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _KILL_PAUSE_S = 0.2, 2.0, 0.3
 _FORGOTTEN_S = 10.0
 _SKEW_MS = 600_000
-# So long what was asked for may still be on its way through a master that had stopped: none is there only behind it.
+# A master that had stopped may still execute a request for so long: only later it is certain that there is no driver.
 _SETTLED_MS = 15_000
 _TAILS = (("stderr", 4096), ("stdout", 2048))
 TOKEN = "spark-rest-token"  # noqa: S105 - its name
-"""The secret that the master's REST server is shown, where the definition has one of this name."""
+"""The name of the secret for the master's REST server, which a definition may have."""
 
 
-class Over(Exception):  # noqa: N818 - the way out, not an error
-    """It is over: with this status, and the word and sentence of the journal's last line ("" for none)."""
+class Over(Exception):  # noqa: N818 - ends the process, no error
+    """Ends the supervisor with this exit status; ``last`` is the last line of the journal ("" for none)."""
 
     def __init__(self, status: int, last: str = "") -> None:
         super().__init__(last)
@@ -55,7 +54,7 @@ class Over(Exception):  # noqa: N818 - the way out, not an error
 
 
 class Supervisor:
-    """One run's."""
+    """The supervisor of one run's driver."""
 
     def __init__(
         self, master: rest_api.Master, run_id: str, say: Callable[[str, str], None], patience_s: float
@@ -65,13 +64,13 @@ class Supervisor:
         self._say = say
         self._patience_s = patience_s
         self._is_ended = False
-        self._told = driver_journal.Told()
+        self._record = driver_journal.DriverRecord()
         self._worker_id = ""
 
-    # -- a driver of its own --------------------------------------------------------------------------------
+    # -- submission -----------------------------------------------------------------------------------------
 
     def submit(self, arguments: list[str], properties: dict[str, str], environment: dict[str, str]) -> str:
-        """A new driver's id; tried again as long as no master could be asked. Raises Over."""
+        """Submits a driver and returns its id; tries again while no master is reached. Raises Over."""
         until = time.monotonic() + self._patience_s
         pause_s = _FIRST_PAUSE_S
         while True:
@@ -98,9 +97,9 @@ class Supervisor:
                 return driver
 
     def find(self, asked_ms: int) -> str:
-        """The driver of this run that a master was asked for at that time; "": none was submitted.
+        """Returns the driver of this run that was requested at that time; "": none was submitted.
 
-        Raises Over when that cannot be known: one whose log cannot be read may be it.
+        Raises Over when that cannot be known: a driver whose log cannot be read may be the one.
         """
         until = time.monotonic() + self._patience_s
         why, others = "", set[str]()
@@ -130,10 +129,10 @@ class Supervisor:
             if self._pause(1.0) or time.monotonic() >= until:
                 raise Over(UNKNOWN, f"{driver_journal.UNKNOWN} whether a driver was submitted: {why}")
 
-    # -- to its end -----------------------------------------------------------------------------------------
+    # -- following ------------------------------------------------------------------------------------------
 
     def follow(self, driver: str) -> None:
-        """Waits for a driver's end. Raises Over, always."""
+        """Waits for the end of a driver. Always raises Over."""
         pause_s, lost_at, forgotten_at = _FIRST_PAUSE_S, 0.0, 0.0
         while True:
             try:
@@ -149,7 +148,7 @@ class Supervisor:
                 if forgotten_at and time.monotonic() >= forgotten_at:
                     why = f"the master does not know {driver}: it was restarted without recovery, or forgot it"
                     raise Over(UNKNOWN, f"{driver_journal.UNKNOWN} {why}")
-                if self._heed(driver, status):
+                if self._take_status(driver, status):
                     pause_s = _FIRST_PAUSE_S
             if self._pause(pause_s):
                 self.kill(driver)
@@ -158,45 +157,45 @@ class Supervisor:
     def _forgotten_s(self) -> float:
         return min(_FORGOTTEN_S, self._patience_s)
 
-    def _heed(self, driver: str, status: rest_api.Status) -> bool:
-        """Tells what is new of it, whether anything was. Raises Over when it has ended."""
+    def _take_status(self, driver: str, status: rest_api.Status) -> bool:
+        """Writes a changed status to the journal; returns whether it changed. Raises Over at the driver's end."""
         self._worker_id = status.worker_id or self._worker_id
         if status.state in rest_api.ENDED:
             self._end(driver, status)
         is_new = False
         state = f"{status.state} {status.worker}".strip()
-        if status.state and state != self._told.state:
-            self._told.state = state
+        if status.state and state != self._record.state:
+            self._record.state = state
             self._say(driver_journal.STATE, state)
             is_new = True
-        if status.state == "RUNNING" and not (self._told.application and self._told.ui):
-            self._look_into_log(driver)
+        if status.state == "RUNNING" and not (self._record.application and self._record.ui):
+            self._read_log(driver)
         return is_new
 
-    def _look_into_log(self, driver: str) -> None:
-        """What the application is called and where its web server is, as its driver's log says."""
+    def _read_log(self, driver: str) -> None:
+        """Writes the application's id and the address of its web server to the journal, once its log has them."""
         try:
             text = self._master.log(driver, self._worker_id, "stderr")
         except OSError:
             return
         application, ui = log_lines.application_in(text), log_lines.ui_in(text)
-        if application and not self._told.application:
-            self._told.application = application
+        if application and not self._record.application:
+            self._record.application = application
             self._say(driver_journal.APPLICATION, application)
-        if ui and not self._told.ui:
-            self._told.ui = ui
+        if ui and not self._record.ui:
+            self._record.ui = ui
             self._say(driver_journal.UI, ui)
 
     def _end(self, driver: str, status: rest_api.Status) -> None:
         if status.state != rest_api.FINISHED or self._is_ended:
             self._copy_log(driver)
-        said = f"{status.state} {status.message}".strip()
-        _note(f"{driver} ended: {said}")
+        outcome = f"{status.state} {status.message}".strip()
+        _note(f"{driver} ended: {outcome}")
         is_killed = self._is_ended and status.state == "KILLED"
-        raise Over(0 if status.state == rest_api.FINISHED else ENDED if is_killed else FAILED, said)
+        raise Over(0 if status.state == rest_api.FINISHED else ENDED if is_killed else FAILED, outcome)
 
     def _copy_log(self, driver: str) -> None:
-        """The last of what it wrote, from its worker's page, to our standard error."""
+        """Copies the end of the driver's output, from its worker's page, to standard error."""
         for name, length in _TAILS:
             try:
                 text = self._master.log(driver, self._worker_id, name, length)
@@ -206,10 +205,10 @@ class Supervisor:
             if text:
                 sys.stderr.write(f"--- the end of {driver}'s {name} ---\n{text.rstrip()}\n")
 
-    # -- to an end before its own ---------------------------------------------------------------------------
+    # -- killing --------------------------------------------------------------------------------------------
 
     def kill(self, driver: str, within_s: float = 0.0) -> None:
-        """Has it killed and waits for that, for this long (0: until we are ended ourselves). Raises Over, always."""
+        """Kills a driver and waits for its end, so many seconds (0: as long as it takes). Always raises Over."""
         self._is_ended = True
         until = time.monotonic() + within_s if within_s else 0.0
         why = ""
@@ -233,14 +232,14 @@ class Supervisor:
             time.sleep(_KILL_PAUSE_S)
 
     def _pause(self, pause_s: float) -> bool:
-        """Waits; whether we are to end, now or since before."""
+        """Waits, and returns whether this process has got SIGTERM or SIGINT, now or before."""
         if signal.sigtimedwait(_ENDS, pause_s) is not None:
             self._is_ended = True
         return self._is_ended
 
 
 def say(word: str, about: str) -> None:
-    """A line of the journal, on the disk before anything follows from it."""
+    """Writes a line of the journal; a submission is on the disk before anything follows from it."""
     now = time.time_ns() // 1_000_000
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 1000)) + f".{now % 1000:03}Z"
     sys.stdout.write(f"{at} {word} {' '.join(about.split())}\n")
@@ -256,7 +255,7 @@ def _note(text: str) -> None:
 
 
 def token() -> str:
-    """The secret for the REST server, "" where the run has none."""
+    """Returns the secret for the REST server, "" where the run has none."""
     directory = os.environ.get("CREDENTIALS_DIRECTORY")
     path = Path(directory, TOKEN) if directory else None
     return path.read_text().strip() if path is not None and path.is_file() else ""
@@ -278,7 +277,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def supervise(given: argparse.Namespace) -> None:
-    """All of it. Raises Over."""
+    """Submits or finds the driver, and follows or kills it. Raises Over."""
     one = Supervisor(rest_api.Master(given.rest, given.page, token()), given.run, say, given.patience)
     driver = given.driver or (one.find(given.asked) if given.asked else "")
     if given.kill:
@@ -293,8 +292,8 @@ def supervise(given: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """The process."""
-    # Blocked and waited for: it cannot come between a call and what is written down of it.
+    """Runs the supervisor and returns its exit status."""
+    # Signals are blocked and waited for: none can interrupt between a request and its line in the journal.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     try:
         supervise(_arguments().parse_args())

@@ -1,17 +1,18 @@
-"""Archives of classes: what a Java machine has once loaded and checked of Spark, kept so that the next need not.
+"""Class archives (AppCDS, AOT cache): Spark's classes as a Java machine has loaded and verified them.
 
-An archive fits one Java and one class path, jar by jar, so it is filed under a key made of both: another Java or other
-jars simply find none, and the job starts without. On 17 and 21 it is an AppCDS archive, on 25 an AOT cache.
+With an archive a Java machine starts faster. It fits one Java and one class path, jar by jar, so its key is a hash of
+both. With another Java or other jars no archive is found, and the job starts without. On Java 17 and 21 it is an AppCDS
+archive, on 25 an AOT cache.
 
 ===============  ===================================================================================================
-``KEY.archive``  the archive, readable for every user: a job may run as another. It appears whole, by a rename
+``KEY.archive``  the archive, readable for every user: a job may run as another. It is made by a rename
 ``KEY.json``     how it was made, or why that failed; a failure is not repeated for a day
-``lock``         held by whoever makes one: one at a time
+``lock``         held while an archive is made: one at a time
 ``making/``      where one is being made
 ===============  ===================================================================================================
 
-The Java machine itself leaves alone an archive that does not fit; one that was cut short would end it. So its length
-is noted and compared.
+The Java machine itself ignores an archive that does not fit, but a truncated one would end it. So its size is recorded
+and compared.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from trigmon.launch.spark.cold import java_command
 from trigmon.launch.spark.cold.java import Java
 
 AGAIN_AFTER_S = 86_400
-"""How long a failure is remembered before another try, in seconds."""
+"""Seconds after a failure until the next attempt."""
 
 _SUFFIX = ".archive"
 _FORMAT = 1
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an archive. ``failed`` is why there is none ("": there is one); times in milliseconds.
+    """The record of an archive. ``failed`` is the reason why there is none ("": there is one); times in milliseconds.
 
-    ``spark_home``, ``java_home``, ``image`` and ``version`` say for whom it is.
+    ``spark_home``, ``java_home``, ``image`` and ``version`` are the Spark and the Java that it fits.
     """
 
     key: str
@@ -54,13 +55,13 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key(home: Path, java: Java) -> str:
-    """What an archive for this Spark and this Java is filed under: it changes with any jar and any part of the Java."""
+    """Returns the key of an archive for this Spark and this Java: it changes with any jar and any part of the Java."""
     image = java.executable.resolve().parent.parent
     hashed = hashlib.blake2b(digest_size=12)
-    for said in (_FORMAT, image, java_command.class_path(home, java), java_command.java_options(java)):
-        hashed.update(f"{said}\n".encode())
+    for fact in (_FORMAT, image, java_command.class_path(home, java), java_command.java_options(java)):
+        hashed.update(f"{fact}\n".encode())
     parts = [image / "release", image / "lib" / "modules"]
-    parts += [image / "lib" / "server" / name for name in ("libjvm.so", "classes.jsa")]  # an AppCDS one rests on that
+    parts += [image / "lib" / "server" / name for name in ("libjvm.so", "classes.jsa")]  # AppCDS builds on that
     with os.scandir(home / "jars") as jars:  # in the directory's own order, which is the class path's
         parts += [Path(jar.path) for jar in jars]
     for path in parts:
@@ -71,12 +72,12 @@ def key(home: Path, java: Java) -> str:
 
 
 def using(file: Path, java: Java) -> tuple[str, ...]:
-    """The options by which a Java machine uses an archive, and says nothing of it where it cannot."""
+    """Returns the options by which a Java machine uses an archive, without a message where it cannot."""
     return ("-Xlog:cds*=off", f"-XX:SharedArchiveFile={file}") if java.version < 25 else _aot("AOTCache", file)
 
 
 def making(file: Path, java: Java) -> tuple[str, ...]:
-    """The options by which a Java machine makes one of what it has loaded, at its end."""
+    """Returns the options by which a Java machine writes an archive of its loaded classes at its end."""
     if java.version < 25:
         return ("-Xlog:cds*=off", f"-XX:ArchiveClassesAtExit={file}")
     return _aot("AOTCacheOutput", file)
@@ -93,11 +94,11 @@ class Archives:
         self.directory = directory
 
     def file(self, key: str) -> Path:
-        """Where an archive lies, if it does."""
+        """Returns the path of an archive, which need not exist."""
         return self.directory / f"{key}{_SUFFIX}"
 
     def usable(self, key: str) -> Path | None:
-        """The archive filed under this key; None where there is none, or not all of it."""
+        """Returns the archive of this key; None where there is none, or it is truncated."""
         note = self.note(key)
         try:
             is_whole = note is not None and not note.failed and self.file(key).stat().st_size == note.size
@@ -106,27 +107,27 @@ class Archives:
         return self.file(key) if is_whole else None
 
     def is_wanted(self, key: str, now_s: float | None = None) -> bool:
-        """Whether one should be made: there is none, and no try has failed lately."""
+        """Returns whether an archive should be made: there is none, and no attempt has failed lately."""
         note = self.note(key)
         if note is None or not note.failed:
             return self.usable(key) is None
         return (time.time() if now_s is None else now_s) - note.made_ms / 1000 >= AGAIN_AFTER_S
 
     def note(self, key: str) -> Note | None:
-        """What is known of it; None when nothing is, or it cannot be read."""
+        """Returns the record of an archive; None when there is none, or it cannot be read."""
         try:
             return msgspec.json.decode((self.directory / f"{key}.json").read_bytes(), type=Note)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def notes(self) -> list[Note]:
-        """All that is known here, the newest first."""
+        """Returns all records, the newest first."""
         found = (self.note(path.stem) for path in self.directory.glob("*.json"))
         return sorted((note for note in found if note), key=lambda note: -note.made_ms)
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
-        """Holds the right to make one; says False, at once, when somebody else does."""
+        """Takes the lock for making an archive; yields False, at once, when another process has it."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self.directory.chmod(0o755)
         with (self.directory / "lock").open("wb") as file:
@@ -138,7 +139,7 @@ class Archives:
             yield True
 
     def install(self, made: Path, note: Note) -> None:
-        """Files an archive that was made, and its note behind it. Raises OSError."""
+        """Moves a new archive to its place and then writes its record. Raises OSError."""
         made.chmod(0o644)
         with made.open("rb") as file:
             os.fsync(file.fileno())
@@ -146,14 +147,14 @@ class Archives:
         self.write(note)
 
     def write(self, note: Note) -> None:
-        """Files a note."""
+        """Writes a record."""
         beside = self.directory / f".{note.key}.json"
         beside.write_bytes(msgspec.json.encode(note))
         beside.chmod(0o644)
         beside.replace(self.directory / f"{note.key}.json")
 
     def remove(self, key: str) -> int:
-        """Removes an archive, or the memory of a failure; how many bytes that frees. A job that uses it keeps it."""
+        """Removes an archive, or the record of a failure; returns the bytes freed. A running job can go on using it."""
         freed = 0
         for path in (self.directory / f"{key}.json", self.file(key)):
             with suppress(FileNotFoundError):
@@ -162,7 +163,7 @@ class Archives:
         return freed
 
     def remove_stale(self) -> list[str]:
-        """Removes what fits no Java or Spark any more; the keys of that."""
+        """Removes archives that fit no Java or Spark any more; returns their keys."""
         stale = [note.key for note in self.notes() if not _is_up_to_date(note)]
         for gone in stale:
             self.remove(gone)

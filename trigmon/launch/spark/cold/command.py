@@ -1,8 +1,8 @@
-"""What spark-submit is told of a job, as pure functions: each field of the definition in spark-submit's own words.
+"""The arguments of spark-submit for a job: each field of the definition as an option. Pure functions.
 
-The other ways to start take the same parts: the program, its arguments, its settings, its files. Placeholders are
-filled in the name and the arguments. Raised is LaunchError: a definition of ours was refused for the same when it was
-made, but a trigger message may come from elsewhere.
+The other launchers use the same parts: the program, its arguments, its settings, its files. Placeholders are filled in
+the name and the arguments. The functions raise LaunchError: an own definition was refused for the same when it was
+made, but a trigger message may come from another queue manager.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ _SIZES = {
     "spark_executor_cores": "--executor-cores",
     "spark_num_executors": "--num-executors",
 }
-# A driver in the cluster gets its variables from the cluster's manager, each of which has its own word for that.
+# A driver in the cluster gets its variables from the cluster's manager; each has a setting of its own for that.
 _CLUSTER_VARIABLES = {"yarn": "spark.yarn.appMasterEnv", "k8s": "spark.kubernetes.driverEnv"}
 
 
 def submitted(order: Order, keytab: str = "") -> list[str]:
-    """The words behind ``spark-submit``: options, the program, its arguments.
+    """Returns the words behind ``spark-submit``: options, the program, its arguments.
 
-    ``keytab`` is where the file lies that SPKKEYTAB names; its content is nobody's here.
+    ``keytab`` is the name of the file that SPKKEYTAB names; its content is not read here.
     """
     words.check_characters(order)
     return [*_options(order, keytab), program(order), *arguments(order)]
 
 
 def program(order: Order) -> str:
-    """APPLICID's first word: the PySpark file, or the jar of a main class, where Spark will find it."""
+    """Returns the first word of APPLICID: the PySpark file or the jar, as a path or URL for Spark."""
     return located(_program_words(order)[0], order.process.working_directory)
 
 
 def arguments(order: Order) -> list[str]:
-    """The program's arguments: APPLICID's further words, the definition's, ENVRDATA's; placeholders filled."""
-    said = words.split_words(order.process.spark_arguments, "SPKARGS")
-    return words.filled([*_program_words(order)[1:], *said, *words.environment_words(order.trigger.env_data)], order)
+    """Returns the program's arguments: APPLICID's further words, the definition's, ENVRDATA's; placeholders filled."""
+    own = words.split_words(order.process.spark_arguments, "SPKARGS")
+    return words.filled([*_program_words(order)[1:], *own, *words.environment_words(order.trigger.env_data)], order)
 
 
 def settings(process: Process) -> dict[str, str]:
-    """SPKCONF's settings by their keys; of a key said twice the last counts, as with spark-submit."""
-    said = {}
+    """Returns the settings of SPKCONF by key; of a repeated key the last counts, as with spark-submit."""
+    found = {}
     for setting in words.split_words(process.spark_conf, "SPKCONF"):
         key, equals, value = setting.partition("=")
         if not key or not equals:
             raise LaunchError(f"SPKCONF must hold words of the form key=value, not {setting!r}")
-        said[key] = value
-    return said
+        found[key] = value
+    return found
 
 
 def variables(process: Process) -> dict[str, str]:
-    """SPKENV's variables."""
+    """Returns the variables of SPKENV."""
     try:
         return check_spark.environment_of(process)
     except ValueError as error:
@@ -69,27 +69,27 @@ def variables(process: Process) -> dict[str, str]:
 
 
 def files(process: Process, name: str) -> list[str]:
-    """The files of one of the definition's lists, by the attribute's long name, each where Spark will find it."""
+    """Returns the files of one list of the definition, by the attribute's long name, as paths or URLs for Spark."""
     return [located(file, process.working_directory) for file in check_spark.names_in(getattr(process, name)) if file]
 
 
 def located(name: str, working_directory: str) -> str:
-    """A file's name as Spark will find it: relative ones lie beside the definition, URLs stay as they are."""
+    """Returns a file's name for Spark: a relative one is beside the definition, a URL stays as it is."""
     if not name or is_elsewhere(name):
         return name
     return str(Path(working_directory, name))
 
 
 def is_elsewhere(name: str) -> bool:
-    """Whether a file's name is a URL, which this machine's file system need not know."""
+    """Returns whether a file's name is a URL, which this machine's file system need not know."""
     return "://" in name or name.startswith("local:")
 
 
 def _program_words(order: Order) -> list[str]:
-    said = words.split_words(order.trigger.appl_id, "APPLICID") or [""]
-    if not said[0] or has_placeholder(said[:1]) or said[0].startswith("-"):
-        raise LaunchError(f"APPLICID must begin with the PySpark file to run, not {said[0]!r}")
-    return said
+    found = words.split_words(order.trigger.appl_id, "APPLICID") or [""]
+    if not found[0] or has_placeholder(found[:1]) or found[0].startswith("-"):
+        raise LaunchError(f"APPLICID must begin with the PySpark file to run, not {found[0]!r}")
+    return found
 
 
 def _options(order: Order, keytab: str) -> Iterator[str]:
@@ -110,8 +110,8 @@ def _options(order: Order, keytab: str) -> Iterator[str]:
     if found := check_spark.names_in(process.spark_packages):
         yield from ("--packages", ",".join(found))
     for name, option in _SIZES.items():
-        if said := getattr(process, name):
-            yield from (option, str(said))
+        if size := getattr(process, name):
+            yield from (option, str(size))
     if process.spark_principal:
         yield from ("--principal", process.spark_principal, "--keytab", keytab)
 

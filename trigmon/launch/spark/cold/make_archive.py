@@ -1,7 +1,7 @@
 """Makes one archive of classes: ``python -m trigmon.launch.spark.cold.make_archive DIRECTORY SPARK JAVA``.
 
-It runs a job that uses a little of everything and has its Java machine write down what it loaded: about half a minute
-of a processor, of which it asks for no more than nobody else wants. The archive is tried once before it is filed.
+It runs a job that uses a little of everything, and its Java machine writes the archive of its loaded classes: about
+half a minute of processor time, at the lowest priority. The archive is tested once before it is installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trigmon.mq.attributes import Process
 from trigmon.rules.runs import spark_ports
 
 TIME_LIMIT_S = 1800.0
-"""What a Java machine may take here: long, since it works only while nobody else does."""
+"""Seconds that a Java machine may take: many, since it works at the lowest priority."""
 
 ROOM = 1 << 30
 """Bytes that must be free. An archive has some 180 MB, and twice that while it is made."""
@@ -44,14 +44,14 @@ _SETTINGS = {
 _LAST_WORDS = 300
 
 
-class Failed(Exception):  # noqa: N818 - named for what is noted
-    """There will be no archive; the text says why."""
+class Failed(Exception):  # noqa: N818 - named like the field of the record
+    """The archive could not be made; the text says why."""
 
 
 def begin(archives: Archives, home: Path, java: Java) -> subprocess.Popen[bytes]:
     """Starts the process. Its output goes to ``log`` beside the archives. Raises OSError."""
     archives.directory.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", __name__, str(archives.directory), str(home), _said(java)]
+    argv = [sys.executable, "-m", __name__, str(archives.directory), str(home), _to_json(java)]
     with (archives.directory / "log").open("wb") as log:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
@@ -59,32 +59,32 @@ def begin(archives: Archives, home: Path, java: Java) -> subprocess.Popen[bytes]
 def make(archives: Archives, home: Path, java: Java, *, time_limit_s: float = TIME_LIMIT_S) -> Note | None:
     """Makes the archive for this Spark and this Java; None when another process is making one.
 
-    The note says how that went; it is filed either way, and archives that fit nothing any more are removed.
+    The record describes the result and is written either way. Archives that fit no Java or Spark any more are removed.
     """
     with archives.lock() as is_ours:
         if not is_ours:
             return None
         began = time.monotonic()
-        said = Note(
+        draft = Note(
             key=class_archive.key(home, java),
             spark_home=str(home),
             java_home=str(java.home),
             image=str(java.image_home),
             version=java.version,
         )
-        workshop = archives.directory / "making"
-        shutil.rmtree(workshop, ignore_errors=True)  # of one that was killed
+        directory = archives.directory / "making"
+        shutil.rmtree(directory, ignore_errors=True)  # of a process that was killed
         try:
-            workshop.mkdir(mode=0o700)
-            made = _made(workshop, home, java, time_limit_s)
-            note = replace(said, size=made.stat().st_size, **_times(began))
+            directory.mkdir(mode=0o700)
+            made = _made(directory, home, java, time_limit_s)
+            note = replace(draft, size=made.stat().st_size, **_times(began))
             archives.install(made, note)
         except (Failed, OSError) as error:
-            note = replace(said, failed=str(error), **_times(began))
+            note = replace(draft, failed=str(error), **_times(began))
             archives.remove(note.key)
             archives.write(note)
         finally:
-            shutil.rmtree(workshop, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
         archives.remove_stale()
         return note
 
@@ -93,42 +93,42 @@ def _times(began: float) -> dict[str, float]:
     return {"made_ms": time.time_ns() // 1_000_000, "took_s": round(time.monotonic() - began, 1)}
 
 
-def _made(workshop: Path, home: Path, java: Java, time_limit_s: float) -> Path:
-    free = shutil.disk_usage(workshop).free
+def _made(directory: Path, home: Path, java: Java, time_limit_s: float) -> Path:
+    free = shutil.disk_usage(directory).free
     if free < ROOM:
-        raise Failed(f"{workshop.parent} has {free >> 20} MiB free, and an archive wants {ROOM >> 20}")
+        raise Failed(f"{directory.parent} has {free >> 20} MiB free, and an archive wants {ROOM >> 20}")
     of_its_own = java.image_home / "lib" / "server" / "classes.jsa"
     if java.version < 25 and not of_its_own.exists():
         raise Failed(
             f"one of Spark's rests on the Java's own, {of_its_own}, and `{java.executable} -Xshare:dump` makes it"
         )
-    file = workshop / "archive"
-    training = Path(__file__).parents[2] / "spark" / "training.py"
+    file = directory / "archive"
+    training = Path(__file__).parents[3] / "spark" / "archive_workload.py"
     settings = [word for key, value in _SETTINGS.items() for word in ("--conf", f"{key}={value}")]
-    web_page.write(workshop / "page", web_page.new_key())
-    settings += [*web_page.options(workshop / "page", home, {}), *sockets.options(workshop / "s", {})]
+    web_page.write(directory / "page", web_page.new_key())
+    settings += [*web_page.options(directory / "page", home, {}), *sockets.options(directory / "s", {})]
     trained = java_command.command(home, java, _PROCESS, {}, class_archive.making(file, java))
-    _run([*trained, *settings, str(training)], workshop, home, java, time_limit_s)
+    _run([*trained, *settings, str(training)], directory, home, java, time_limit_s)
     if not file.is_file():
         raise Failed("the Java machine wrote no archive")
     tried = java_command.command(home, java, _PROCESS, {}, class_archive.using(file, java))
-    _run([*tried, "--version"], workshop, home, java, time_limit_s)
+    _run([*tried, "--version"], directory, home, java, time_limit_s)
     return file
 
 
-def _run(argv: list[str], workshop: Path, home: Path, java: Java, time_limit_s: float) -> None:
-    """Runs a Java machine to its end, and nothing of it outlives that. Raises Failed."""
+def _run(argv: list[str], directory: Path, home: Path, java: Java, time_limit_s: float) -> None:
+    """Runs a Java machine to its end, and kills all processes that it leaves. Raises Failed."""
     environment = inherited(os.environ) | java_command.environment(home)
-    environment |= {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home), "TMPDIR": str(workshop)}
+    environment |= {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home), "TMPDIR": str(directory)}
     environment |= {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK}
     environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    with tempfile.TemporaryFile(dir=workshop) as output:
+    with tempfile.TemporaryFile(dir=directory) as output:
         program = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            cwd=workshop,
+            cwd=directory,
             env=environment,
             start_new_session=True,
         )
@@ -145,20 +145,20 @@ def _run(argv: list[str], workshop: Path, home: Path, java: Java, time_limit_s: 
             raise Failed(f"the Java machine ended with {code}: {output.read().decode(errors='replace').strip()}")
 
 
-def _said(java: Java) -> str:
+def _to_json(java: Java) -> str:
     return msgspec.json.encode(java, enc_hook=str).decode()
 
 
-def _understood(text: str) -> Java:
+def _from_json(text: str) -> Java:
     return msgspec.json.decode(text, type=Java, dec_hook=lambda kind, value: kind(value))
 
 
 def main(argv: list[str]) -> int:
-    """See the module."""
+    """Makes the archive that the arguments name; returns 1 when it failed."""
     directory, home, java = argv
     os.nice(19)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # its Java machine ends with it
-    note = make(Archives(Path(directory)), Path(home), _understood(java))
+    note = make(Archives(Path(directory)), Path(home), _from_json(java))
     if note is not None and note.failed:
         print(note.failed, file=sys.stderr)  # noqa: T201 - its log
     return int(note is not None and bool(note.failed))

@@ -1,10 +1,10 @@
-"""Spark's directory once more, by links, so that its Pythons find PySpark compiled.
+"""A copy of SPARK_HOME made of links, in which Spark's Python processes find PySpark compiled.
 
-A Java machine of Spark's has every Python it starts, the driver's and the workers', look for PySpark first in
-``SPARK_HOME/python/lib/pyspark.zip``. That holds sources only, and what is imported from a zip is never kept compiled:
-each of these Pythons compiles the same seventy files anew, about 0.7 s of a processor, one after the other on the way
-to the first row. Here ``pyspark.zip`` is a directory that holds the package itself, as pip has laid it out and compiled
-it; all else is Spark's own. It serves one Python: the one that the package belongs to.
+Spark has every Python that it starts, the driver's and the workers', look for PySpark first in
+``SPARK_HOME/python/lib/pyspark.zip``. The zip holds only sources, and Python does not cache the compiled modules of a
+zip: each of these processes compiles the same seventy files, about 0.7 s of processor time, one after the other before
+the first row. Here ``pyspark.zip`` is a directory with the package itself, as pip has installed and compiled it; all
+else is Spark's own. It serves one Python: the one of that package.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 def is_of_use(home: Path, settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-    """Whether a PySpark job on this SPARK_HOME runs on our Python, and that has this PySpark compiled.
+    """Returns whether a PySpark job on this SPARK_HOME runs on this Python, which has this PySpark compiled.
 
-    ``settings`` are SPKCONF's, ``environ`` the variables that the job is given.
+    ``settings`` are SPKCONF's, ``environ`` the variables of the job.
     """
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None or Path(found.origin) != home / "__init__.py":
@@ -37,13 +37,13 @@ def is_of_use(home: Path, settings: Mapping[str, str], environ: Mapping[str, str
 
 
 def linked(directory: Path, home: Path) -> Path:
-    """The directory of links for this SPARK_HOME, made below ``directory`` where it is not there. Raises OSError.
+    """Returns the directory of links for this SPARK_HOME, made below ``directory`` if missing. Raises OSError.
 
-    It appears whole, by a rename, and is readable for every user, as a job may run as another.
+    It is made by a rename, so it is never incomplete. Every user may read it, as a job may run as another.
     """
     links = _links(home)
     hashed = hashlib.blake2b(repr(links).encode(), digest_size=12).hexdigest()
-    directory = directory.absolute()  # a job works elsewhere
+    directory = directory.absolute()  # a job has another working directory
     there = directory / f"{hashed}.home"
     if there.is_dir():
         return there
@@ -58,7 +58,7 @@ def linked(directory: Path, home: Path) -> Path:
             link.symlink_to(target)
         for path in (beside, *(path for path in beside.rglob("*") if not path.is_symlink())):
             path.chmod(0o755)
-        with suppress(OSError):  # another launcher was first: it made the same
+        with suppress(OSError):  # another launcher has made the same before
             beside.rename(there)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -66,7 +66,7 @@ def linked(directory: Path, home: Path) -> Path:
 
 
 def _links(home: Path) -> list[tuple[str, str]]:
-    """Each link's name and what it stands for."""
+    """Returns the name and the target of each link."""
     found = [(str(_ZIP / "pyspark"), str(home))]
     for depth, name in enumerate(_ZIP.parts):
         beside = Path(*_ZIP.parts[:depth])
@@ -75,7 +75,7 @@ def _links(home: Path) -> list[tuple[str, str]]:
 
 
 def _remove_stale(directory: Path) -> None:
-    """Removes what leads to no Spark any more."""
+    """Removes directories whose Spark is gone."""
     for there in directory.glob("*.home"):
         if not (there / _ZIP / "pyspark" / "__init__.py").exists():
             shutil.rmtree(there, ignore_errors=True)

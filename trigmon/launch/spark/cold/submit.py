@@ -1,4 +1,4 @@
-"""SPKSTART(SUBMIT): a job is started cold, by spark-submit, and what that needs on this machine."""
+"""SPKSTART(SUBMIT): plans a cold start, by spark-submit or its java command, and finds what that needs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ log = logger()
 
 _FIRST_BYTES = 1 << 18
 _SPECIAL = re.compile(r"[*?{\[%#]")
-"""What is more in a URL, or in Spark's names of many files, than in a file's name."""
+"""Characters with a meaning in a URL or in a pattern of files."""
 
 
 def spark_home(environ: Mapping[str, str]) -> Path:
-    """SPARK_HOME when it has a spark-submit, else the pyspark of this Python. Raises LaunchError."""
+    """Returns SPARK_HOME when it has a spark-submit, else the pyspark of this Python. Raises LaunchError."""
     given = environ.get("SPARK_HOME")
     if given and (Path(given) / "bin" / "spark-submit").is_file():
         return Path(given)
@@ -48,14 +48,14 @@ def spark_home(environ: Mapping[str, str]) -> Path:
 
 
 class SparkSubmitLauncher:
-    """Plans what is started cold: by the java command itself, and by spark-submit where that has more to do.
+    """Plans cold starts: by the java command itself, and by spark-submit where that has more to do.
 
-    ``data_directory`` holds what launching writes once below ``java``: the bundled Java's launcher, and the archives
-    of classes. ``makes_archives`` says whether one is made where none fits. ``grants`` is what the administrator lets
-    a definition ask for. ``maker`` is the process that makes one, while it is remembered.
+    ``data_directory`` holds below ``java`` files that are written once: the bundled Java's script, and the archives of
+    classes. ``makes_archives`` says whether an archive is made where none fits. ``grants`` are the administrator's
+    permissions for definitions. ``maker`` is the process that makes an archive, until its end was seen.
     """
 
-    # SparkSubmit copies both streams of the Python it runs to its own stdout, so a traceback stands there.
+    # SparkSubmit copies both streams of the Python it runs to its own stdout, so a traceback is there.
     errors = (STDERR, STDOUT)
 
     def __init__(
@@ -71,7 +71,7 @@ class SparkSubmitLauncher:
         self._grants = grants
         self._makes_archives = makes_archives
         self._wanted: tuple[Path, Java] | None = None
-        self._told_open: set[tuple[str, str]] = set()
+        self._warned_of: set[tuple[str, str]] = set()
         self.maker: subprocess.Popen[bytes] | None = None
 
     def plan(self, order: Order) -> LaunchPlan:
@@ -83,18 +83,18 @@ class SparkSubmitLauncher:
         home = spark_home(environ)
         master = _master(process, home, environ)
         is_local = process.spark_deploy_mode != SparkDeployMode.CLUSTER and spark_ports.is_local(master)
-        said = command.submitted(_with_jars_in_place(order) if is_local else order, process.spark_keytab)
+        submitted = command.submitted(_with_jars_in_place(order) if is_local else order, process.spark_keytab)
         java = find_java(self.archives.directory, environ)
-        if is_of_another(process):
+        if is_of_other_user(process):
             java = replace(java, home=java.image_home, image=Path())
         spark = {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             spark[name] = environ.get(name, sys.executable)
         program, more = self._program(home, java, order, environ | spark)
         closing, local = _closing(process, master) if is_local else ([], {})
-        self._tell_what_is_open(process)
+        self._warn_of_open_settings(process)
         closing += self._private_sockets(process) if is_local else []
-        argv = [*program, *closing, *self._closed_page(process, home, environ), *said]
+        argv = [*program, *closing, *self._closed_page(process, home, environ), *submitted]
         if process.spark_keytab:
             argv = [sys.executable, "-I", with_keytab.__file__, *argv]
         plan = LaunchPlan(
@@ -107,12 +107,12 @@ class SparkSubmitLauncher:
     def _program(
         self, home: Path, java: Java, order: Order, environ: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
-        """What is executed before the words that spark-submit is told, and the variables that go with it."""
+        """Returns the command before spark-submit's arguments, and its variables."""
         process = order.process
         settings = command.settings(process)
-        given = {**environ, **self._grants.variables()}  # the administrator has every program given those
+        given = {**environ, **self._grants.variables()}  # the administrator gives these to every program
         if java_command.why_not(home, process, settings, given):
-            if is_of_another(process) and not java.has_vector_module:
+            if is_of_other_user(process) and not java.has_vector_module:
                 raise LaunchError(
                     f"RUNAS({process.run_as}): spark-submit itself needs a Java with jdk.incubator.vector, which "
                     f"{java.home} lacks; install one, or name it as JAVA_HOME in SPKENV"
@@ -122,8 +122,8 @@ class SparkSubmitLauncher:
                 settings, given
             ) if is_short else {}
         key = class_archive.key(home, java)
-        file = None if is_of_another(process) else self.archives.usable(key)
-        if file is None and self._makes_archives and not is_of_another(process):
+        file = None if is_of_other_user(process) else self.archives.usable(key)
+        if file is None and self._makes_archives and not is_of_other_user(process):
             self._wanted = home, java
         using = class_archive.using(file, java) if file else ()
         argv = [*java_command.command(home, java, process, settings, using), *java_command.ports(settings)]
@@ -132,12 +132,12 @@ class SparkSubmitLauncher:
     def _compiled(
         self, home: Path, order: Order, settings: Mapping[str, str], given: Mapping[str, str]
     ) -> dict[str, str]:
-        """Another SPARK_HOME for a PySpark job, where its Pythons find PySpark compiled; nothing where that cannot be.
+        """Returns another SPARK_HOME for a PySpark job, with PySpark compiled; nothing where that is not possible.
 
-        YARN is sent the zip itself.
+        To YARN the zip itself is sent.
         """
         is_python = command.program(order).endswith(".py") and not order.process.spark_master.startswith("yarn")
-        if not is_python or is_of_another(order.process) or not compiled.is_of_use(home, settings, given):
+        if not is_python or is_of_other_user(order.process) or not compiled.is_of_use(home, settings, given):
             return {}
         try:
             return {"SPARK_HOME": str(compiled.linked(self.archives.directory, home))}
@@ -146,17 +146,18 @@ class SparkSubmitLauncher:
             return {}
 
     def _closed_page(self, process: Process, home: Path, environ: Mapping[str, str]) -> list[str]:
-        """The words that close the driver's page, where it is here and its definition names no filter of its own.
+        """Returns options that protect the page of a driver on this machine, unless its definition names a filter.
 
-        The file is the monitor's user's: a job of another user (RUNAS) has no page, unless its definition wants one.
+        Only the monitor's user can read the file. So a job of another user (RUNAS) has no page, unless its definition
+        enables it.
         """
         settings = command.settings(process)
         is_elsewhere = process.spark_deploy_mode == SparkDeployMode.CLUSTER or process.spark_master.startswith("yarn")
-        said = settings.get("spark.ui.enabled", "").lower()
-        if is_elsewhere or said == "false" or "spark.ui.filters" in settings:
+        enabled = settings.get("spark.ui.enabled", "").lower()
+        if is_elsewhere or enabled == "false" or "spark.ui.filters" in settings:
             return []
-        if is_of_another(process):
-            return [] if said else ["--conf", "spark.ui.enabled=false"]
+        if is_of_other_user(process):
+            return [] if enabled else ["--conf", "spark.ui.enabled=false"]
         try:
             web_page.kept(self._page)
         except OSError as error:
@@ -164,23 +165,23 @@ class SparkSubmitLauncher:
         return web_page.options(self._page, home, environ)
 
     def _private_sockets(self, process: Process) -> list[str]:
-        """The words that keep the driver's Pythons off the ports; not for another user (RUNAS), as the page's."""
-        if is_of_another(process):
+        """Returns options by which the driver's Pythons use private sockets; none for another user (RUNAS)."""
+        if is_of_other_user(process):
             return []
         try:
             return sockets.options(self._sockets, command.settings(process))
         except OSError as error:
             raise LaunchError(f"no directory for the sockets of Python can be made: {error}") from None
 
-    def _tell_what_is_open(self, process: Process) -> None:
-        """A definition may open its driver to others, but not unseen: each is told once."""
-        said = process.name, " ".join(spark_ports.open_to_others(process))
-        if said[1] and said not in self._told_open:
-            self._told_open.add(said)
-            log.warning("strangers may speak to a Spark driver", process=said[0], by=said[1])
+    def _warn_of_open_settings(self, process: Process) -> None:
+        """Logs a warning, once, for a definition whose settings open its driver to other users."""
+        opened = process.name, " ".join(spark_ports.open_to_others(process))
+        if opened[1] and opened not in self._warned_of:
+            self._warned_of.add(opened)
+            log.warning("strangers may speak to a Spark driver", process=opened[0], by=opened[1])
 
     def tend(self) -> None:
-        """Begins to make the archive that a run would have liked, once that run has ended; one at a time.
+        """Starts to make the archive that an ended run did not find, one at a time.
 
         Also removes the sockets that killed runs left behind.
         """
@@ -196,64 +197,65 @@ class SparkSubmitLauncher:
         except OSError as error:
             log.warning("no archive of classes can be made", directory=str(self.archives.directory), error=str(error))
 
-    def told(self, order: Order, directory: Path) -> dict[str, str]:
-        """The id of the Spark application, where the cluster gave it one and Spark's log says it."""
+    def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
+        """Returns the id of the Spark application, where the cluster gave it one and Spark's log has it."""
         found = log_lines.application_in(_log(directory))
         return {"application_id": found} if found else {}
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.launch_plan.Launcher`. In client mode the driver is the run's own process."""
-        said = _log(directory)
-        key = "" if is_of_another(order.process) else web_page.key_in(self._page)
-        return Lead(log_lines.application_in(said), driver_status.of_local_driver(said, pid), page_key=key)
+        text = _log(directory)
+        key = "" if is_of_other_user(order.process) else web_page.key_in(self._page)
+        return Lead(log_lines.application_in(text), driver_status.of_local_driver(text, pid), page_key=key)
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
-        """A driver ends with its process, and spark-submit of a driver elsewhere knows nothing to go on with."""
+        """Returns None: a local driver ends with its process, and spark-submit cannot follow another one again."""
         return None
 
 
-def is_of_another(process: Process) -> bool:
-    """Whether a job runs as another user than the monitor's. Raises LaunchError.
+def is_of_other_user(process: Process) -> bool:
+    """Returns whether a job runs as another user than the monitor's. Raises LaunchError.
 
-    What lies in the monitor's directory it does not execute or load: every program of the monitor's user may change it.
+    Such a job must not execute or load files of the monitor's directory: programs of the monitor's user can change
+    them.
     """
     return bool(process.run_as) and account(process.run_as).uid != os.geteuid()
 
 
 def _master(process: Process, home: Path, environ: Mapping[str, str]) -> str:
-    """The master of this job, "" where nothing says one. A local one is nobody's to reach but this machine's."""
+    """Returns the master of this job, "" where none is set."""
     return process.spark_master or command.settings(process).get("spark.master") or _default_master(home, environ)
 
 
 def _closing(process: Process, master: str) -> tuple[list[str], dict[str, str]]:
-    """What SparkSubmit is told so that nobody else speaks to a local driver, and the variables that go with it."""
+    """Returns options of SparkSubmit by which other users cannot connect to a local driver, and its variables."""
     settings = command.settings(process)
     options = [
-        word for key, said in spark_ports.closing(master, settings).items() for word in ("--conf", f"{key}={said}")
+        word for key, value in spark_ports.closing(master, settings).items() for word in ("--conf", f"{key}={value}")
     ]
     more, variables = secret.made(master, settings)
     return [*options, *more], {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK, **variables}
 
 
 def _with_jars_in_place(order: Order) -> Order:
-    """The order with jars that Spark reads where they lie: any other it hands to whoever asks its port for the name."""
+    """Returns the order with local: jars: Spark would serve any other file to every client of its port."""
     found = command.files(order.process, "spark_jars")
     there = [name if command.is_elsewhere(name) or _SPECIAL.search(name) else f"local:{name}" for name in found]
     return replace(order, process=replace(order.process, spark_jars=",".join(there)))
 
 
 def _default_master(home: Path, environ: Mapping[str, str]) -> str:
-    """The master that Spark's own conf directory says, "" where it says none."""
+    """Returns the master in Spark's own conf directory, "" where it has none."""
     file = Path(environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
     try:
-        said = re.findall(r"^\s*spark\.master[\s=:]+(\S+)", file.read_text(errors="replace"), re.M)
+        found = re.findall(r"^\s*spark\.master[\s=:]+(\S+)", file.read_text(errors="replace"), re.M)
     except OSError:
         return ""
-    return str(said[-1]) if said else ""
+    return str(found[-1]) if found else ""
 
 
 def _log(directory: Path) -> str:
-    """The beginning of Spark's log."""
+    """Returns the beginning of Spark's log."""
     try:
         with (directory / STDERR).open("rb") as file:
             return file.read(_FIRST_BYTES).decode(errors="replace")
@@ -262,7 +264,7 @@ def _log(directory: Path) -> str:
 
 
 def check_program(order: Order) -> None:
-    """Raises LaunchError when the program is to lie on this machine and does not."""
+    """Raises LaunchError when the program is a file of this machine and is missing."""
     program = command.program(order)
     if not command.is_elsewhere(program) and not Path(program).is_file():
         kind = "jar" if order.process.spark_class or program.endswith(".jar") else "PySpark file"
@@ -270,6 +272,6 @@ def check_program(order: Order) -> None:
 
 
 def _with_keytab(process: Process) -> Process:
-    """The keytab is a secret like the others."""
-    said = [text for text in (process.secrets.strip(), process.spark_keytab) if text]
-    return replace(process, secrets=",".join(said)) if process.spark_keytab else process
+    """Returns the process with the keytab among its secrets."""
+    names = [text for text in (process.secrets.strip(), process.spark_keytab) if text]
+    return replace(process, secrets=",".join(names)) if process.spark_keytab else process

@@ -1,8 +1,8 @@
-"""The page of a Spark driver, closed to everybody who does not show a token.
+"""Authentication of a Spark driver's web page by a token.
 
-It tells environment, plans and thread dumps to whoever reaches it, and every user of this machine does. Spark's own
-JWSFilter asks for a JSON web signature (RFC 7515) by a key; the key reaches Spark in a file of properties that only its
-user may read, for everybody may read a command's words.
+The page shows environment, plans and thread dumps to every client, and every user of this machine can connect to it.
+Spark's JWSFilter asks for a JSON web signature (RFC 7515) by a key. Spark gets the key in a file of properties that
+only its user may read, since every user may read a command line.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _KEY_SETTING = f"spark.{FILTER}.param.secretKey"
 
 
 def new_key() -> str:
-    """A key for one driver's page."""
+    """Returns a key for one driver's page."""
     return _encoded(secrets.token_bytes(32))
 
 
 def properties(key: str) -> str:
-    """The file that closes a page with this key."""
+    """Returns the content of the file of properties for this key."""
     return f"spark.ui.filters={FILTER}\n{_KEY_SETTING}={key}\n"
 
 
 def headers(key: str) -> Mapping[str, str]:
-    """What is shown to a page with this key; nothing for a page that has none."""
+    """Returns the HTTP headers for a page with this key; none for a page without a key."""
     if not key:
         return {}
     signed = f"{_encoded(_HEADER)}.{_encoded(b'{}')}"
@@ -40,7 +40,7 @@ def headers(key: str) -> Mapping[str, str]:
 
 
 def write(path: Path, key: str) -> None:
-    """Writes the file of properties for its owner's eyes alone. Raises OSError."""
+    """Writes the file of properties, readable for its owner only. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -50,7 +50,7 @@ def write(path: Path, key: str) -> None:
 
 
 def kept(path: Path) -> str:
-    """The key in the file of properties there, which is made where there is none. Raises OSError."""
+    """Returns the key in the file of properties; makes the file where there is none. Raises OSError."""
     if not (key := key_in(path)):
         key = new_key()
         write(path, key)
@@ -58,7 +58,7 @@ def kept(path: Path) -> str:
 
 
 def key_in(path: Path) -> str:
-    """The key in a file of properties; "" where there is none."""
+    """Returns the key in a file of properties; "" where there is none."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
@@ -67,9 +67,9 @@ def key_in(path: Path) -> str:
 
 
 def options(path: Path, home: Path, environ: Mapping[str, str]) -> list[str]:
-    """The words by which SparkSubmit reads the file, beside the settings of a conf directory where it has some.
+    """Returns the options by which SparkSubmit reads the file, and the settings of a conf directory if there are some.
 
-    None where this Spark, of before 4.0, has no such filter: then the page is open to the users of this machine.
+    None for a Spark before 4.0, which has no such filter: then the page is open to the users of this machine.
     """
     if not any((home / "jars").glob("jjwt-impl-*.jar")):
         return []

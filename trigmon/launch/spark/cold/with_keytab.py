@@ -1,7 +1,7 @@
-"""``with_keytab.py PROGRAM ...``: becomes PROGRAM, the name behind ``--keytab`` replaced by the run's own copy of it.
+"""``with_keytab.py PROGRAM ...``: executes PROGRAM with the name behind ``--keytab`` as a path of the run's secrets.
 
-Where a run's secrets lie is known when it runs: the keeper and systemd each have their own place, and say it in
-CREDENTIALS_DIRECTORY. Executed by its path, with nothing but the standard library.
+The directory of a run's secrets is known only when it runs: the keeper and systemd each have their own, and pass it as
+CREDENTIALS_DIRECTORY. Executed by its path, with only the standard library.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 
 def main(argv: list[str], directory: str) -> list[str]:
-    """The words to execute; the first ``--keytab`` is Spark's, for its options stand before the program's own."""
+    """Returns the words to execute; the first ``--keytab`` is Spark's, as its options precede the program's own."""
     at = argv.index("--keytab") + 1
     return [*argv[:at], f"{directory}/{argv[at]}", *argv[at + 1 :]]
 

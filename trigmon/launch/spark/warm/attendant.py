@@ -1,7 +1,7 @@
-"""A monitor's end of its attendant, the process that speaks to Spark Connect servers for it.
+"""The monitor's client of its attendant, the process that sends requests to Spark Connect servers.
 
-It is started at the first question and again when it has ended. An answer that does not come in time counts as one
-that says so. One thread uses it.
+The process is started at the first request and again when it has ended. A request without an answer in time gets an
+error as its answer. One thread uses this module.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from trigmon.keeper import protocol
 
 ATTENDING = "trigmon.spark.warm.attendant_process"
-Answered = Callable[[protocol.Said], None]
+Answered = Callable[[dict[str, Any]], None]
 GONE = "the attendant has ended"
 
 
 class Attendant:
-    """One process; what it has to say of its own troubles goes to the file ``said``."""
+    """One process; its standard error goes to the file ``log``."""
 
-    def __init__(self, said: Path, environment: Mapping[str, str]) -> None:
-        self._said = said
+    def __init__(self, log: Path, environment: Mapping[str, str]) -> None:
+        self._log = log
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = protocol.Lines()
@@ -34,7 +35,7 @@ class Attendant:
         self._asked: dict[int, tuple[float, Answered]] = {}
 
     def fileno(self) -> int:
-        """For polling; -1 when there is no process."""
+        """Returns the descriptor of the answers, for polling; -1 when there is no process."""
         return self._process.stdout.fileno() if self._process is not None and self._process.stdout else -1
 
     @property
@@ -48,7 +49,7 @@ class Attendant:
         return min((by for by, _ in self._asked.values()), default=0.0)
 
     def ask(self, do: str, answered: Answered, deadline_s: float, **fields: object) -> None:
-        """Asks; ``answered`` is called by :meth:`hear` or :meth:`keep_time`, with ``error`` where it failed."""
+        """Sends a request. :meth:`hear` or :meth:`keep_time` calls ``answered``, with ``error`` where it failed."""
         number = next(self._numbers)
         self._asked[number] = time.monotonic() + deadline_s, answered
         try:
@@ -60,7 +61,7 @@ class Attendant:
             self._lose()
 
     def hear(self) -> None:
-        """Takes in what it has answered."""
+        """Reads the answers that have come and calls their functions."""
         data = b""
         if self._process is not None:
             with suppress(OSError):
@@ -68,32 +69,32 @@ class Attendant:
         if not data:
             self._lose()
             return
-        for said in self._lines.feed(data):
-            if asked := self._asked.pop(said["id"], None):
-                asked[1](said)
+        for answer in self._lines.feed(data):
+            if asked := self._asked.pop(answer["id"], None):
+                asked[1](answer)
 
     def keep_time(self, now: float) -> None:
-        """Answers for itself what it has not answered in time."""
+        """Answers the requests whose time is over with an error."""
         for number, (by, answered) in list(self._asked.items()):
-            # Whoever is answered may ask, and find the process gone: then the others have been answered.
+            # ``answered`` may send a request and find the process gone: then the others have been answered.
             if now >= by and number in self._asked:
                 del self._asked[number]
                 answered({"error": "there was no answer in time"})
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the process."""
         self._asked.clear()
         self._lose()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        with self._said.open("ab") as said:
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", ATTENDING],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=log,
                 env=self._environment,
-                start_new_session=True,  # a terminal's Ctrl-C is the monitor's to hear
+                start_new_session=True,  # a terminal's Ctrl-C ends the monitor only
             )
         self._lines = protocol.Lines()
         return self._process

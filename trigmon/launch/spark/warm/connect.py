@@ -1,12 +1,12 @@
-"""SPKSTART(CONNECT): a job in a session of a warm Spark Connect server, its own process a copy of a fork server.
+"""SPKSTART(CONNECT): plans a job in a session of a warm Spark Connect server, its process forked by a fork server.
 
-What is planned here names the session; which server it is in, and with that ``SPARK_REMOTE``, is added when the run may
-start (:mod:`trigmon.monitor.spark_servers.session_admission`). Where there is no fork server the same job is a Python
-of its own, which takes half a second longer to begin.
+The plan names the session. The server, and with it ``SPARK_REMOTE``, is added when the run may start
+(:mod:`trigmon.monitor.spark_servers.session_admission`). Where there is no fork server the same job is a Python process
+of its own, which takes half a second longer to start.
 
-A session on a server that the monitor keeps works with the rights of the monitor's user, whoever's process it belongs
-to: the server reads the files and runs the functions. So a job that is to run as another user (RUNAS) is started cold
-there. On a server elsewhere that is the server's business, and the job's own process is that user's.
+A session on a server that the monitor keeps has the rights of the monitor's user, also for the process of another user:
+the server reads the files and runs the functions. So a job with RUNAS of another user is started cold there. An
+external server decides about rights itself, and the job's own process runs as that user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNNING = "trigmon.spark.warm.job_process"
 
 
 class SparkConnectLauncher:
-    """Plans what is started warm; ``cold`` plans what cannot be. ``shelf`` knows which run has which session."""
+    """Plans warm starts; ``cold`` plans the jobs that cannot start warm. ``shelf`` has the records of sessions."""
 
     errors = (STDERR,)
 
@@ -62,9 +62,9 @@ class SparkConnectLauncher:
         plan = self._grants.completed(plan, process)
         return plan if session.remote or not plan.user else self._cold.plan(order)
 
-    def told(self, order: Order, directory: Path) -> dict[str, str]:
+    def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
         """See :class:`~trigmon.launch.launch_plan.Launcher`. A session is no application of its own."""
-        return {} if self._shelf.session(order.run_id) is not None else self._cold.told(order, directory)
+        return {} if self._shelf.session(order.run_id) is not None else self._cold.record_fields(order, directory)
 
     def lead(self, order: Order, directory: Path, pid: int) -> Lead | None:
         """See :class:`~trigmon.launch.launch_plan.Launcher`. Its jobs are among a server's, by their session."""
@@ -77,15 +77,15 @@ class SparkConnectLauncher:
         return Lead(url=server.ui, tag=given.session_id, page_key=server.page_key) if server is not None else Lead()
 
     def again(self, order: Order, directory: Path, *, ends: bool) -> LaunchPlan | None:
-        """What it has left is a session, which the monitor releases."""
+        """Returns None: the only thing that is left is a session, which the monitor releases."""
         return None
 
     def tend(self) -> None:
-        """Servers are seen to by the monitor, all the time."""
+        """Returns at once: the monitor maintains the servers all the time."""
 
 
 def session_of(order: Order, serving: Serving) -> Session:
-    """The session that an order's definition asks for. Raises LaunchError."""
+    """Returns the session that an order's definition asks for. Raises LaunchError."""
     process = order.process
     is_remote = is_elsewhere(process.spark_master)
     name = words.filled([process.spark_name], order)[0] if process.spark_name else ""

@@ -1,10 +1,10 @@
-"""The Spark Connect servers that monitors keep: what one is told, what is written down of it, whether it is there.
+"""The Spark Connect servers that monitors keep: their command line, their files, and whether they run.
 
-``spark/servers/ID.json`` in the data directory says what a server is (for its owner's eyes: the token is in it),
-``spark/servers/ID.properties`` is what Spark alone may read of it, and ``spark/servers/ID`` is its directory as a
-keeper's helper (:mod:`trigmon.keeper.run_directory`), with what it wrote.
-``spark/sessions/RUN.json`` says which session a run was given; it is there until that session has been released, so
-that whichever monitor comes next releases those of runs that ended meanwhile.
+In the data directory, ``spark/servers/ID.json`` describes a server (readable for its owner only: it holds the token).
+``spark/servers/ID.properties`` are settings that only Spark may read, and ``spark/servers/ID`` is its directory as a
+keeper's helper (:mod:`trigmon.keeper.run_directory`), with its output.
+``spark/sessions/RUN.json`` is the session of a run. The file stays until the session has been released, so that the
+next monitor releases the sessions of runs that ended meanwhile.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 FAIR = """<?xml version="1.0"?>
 <allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
 """
-"""How jobs share a server's cores: without it, the pool that all are in takes them one after the other."""
+"""The scheduler pool of all jobs: without it, Spark runs a server's jobs one after the other."""
 _PROPERTIES = ".properties"
 _ENDS_AUTHORITY = re.compile("[/;?#]")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[\w.-]*)(:[0-9]+$)?")
 _SEPARATORS = re.compile("[/;?#@&:=]")
 _OPEN_WORDS = ("token", "user_id", "session_id", "user_agent", "use_ssl", "true", "false")
 _SHORTEST_SECRET = 4
-"""A shorter word stands in other words too, which nobody could read without it."""
+"""A shorter word is part of other words too, which would become unreadable without it."""
 _T = TypeVar("_T")
 _NAMESPACE = uuid.UUID("6b0f1c5e-2f5b-4b0f-9a43-31a2c6c2d9f4")
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings ``connect``: how many warm runs at a time, and of what kind the servers are.
+    """The settings ``connect``: how many warm runs at a time, and the settings of the servers.
 
     ``memory`` is a server's heap in Spark's words, ``rss_limit`` bytes, ``max_age_s`` and ``deadline_s`` seconds; 0: no
     limit.
@@ -67,9 +67,9 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One server: whose (a monitor's name), where it listens on the loopback interface, and what it was made of.
+    """One server: its monitor's name, its ports on the loopback interface, and the settings it was started with.
 
-    ``page_key`` is what its page asks for ("": it asks nobody).
+    ``page_key`` is the key of its page ("": the page asks for none).
     """
 
     server_id: str
@@ -85,21 +85,21 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """What a client connects to. Not the number of the interface: only by this name gRPC needs no certificate."""
+        """The address for clients. By name, not by number: only with localhost gRPC needs no certificate."""
         return f"sc://localhost:{self.port}/;token={self.token}"
 
     @property
     def ui(self) -> str:
-        """Its web server, for its progress."""
+        """The address of its web server, for its progress."""
         return f"http://127.0.0.1:{self.ui_port}"
 
     def is_as(self, serving: Serving) -> bool:
-        """Whether it would be made the same today."""
+        """Returns whether the server has the settings of ``serving``."""
         return (self.memory, self.conf) == (serving.memory, serving.conf)
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """The session a run was given: of which monitor, on which server ("": ``remote`` is somebody else's)."""
+    """The session of a run: of which monitor, on which server ("": on the external server ``remote``)."""
 
     run_id: str
     monitor: str
@@ -110,34 +110,34 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def session_of(q_mgr_name: str, run_id: str) -> str:
-    """The session id of a run: the same whoever asks, so that nothing has to be known to release it."""
+    """Returns the session id of a run. It is computed from the run, so that it can be released without a record."""
     return str(uuid.uuid5(_NAMESPACE, f"{q_mgr_name}/{run_id}"))
 
 
 def remote_of(url: str, user_id: str, session_id: str) -> str:
-    """SPARK_REMOTE of a run: the server's address with its session; who it says it is stays, where it does."""
+    """Returns SPARK_REMOTE of a run: the server's address with its session, and ``user_id`` where it names none."""
     address, _, parameters = url.partition("/;")
-    said = [text for text in parameters.rstrip("/").split(";") if text and not text.startswith("session_id=")]
-    if not any(text.startswith("user_id=") for text in said):
-        said.append(f"user_id={user_id}")
-    return f"{address.rstrip('/')}/;{';'.join([*said, f'session_id={session_id}'])}"
+    kept = [text for text in parameters.rstrip("/").split(";") if text and not text.startswith("session_id=")]
+    if not any(text.startswith("user_id=") for text in kept):
+        kept.append(f"user_id={user_id}")
+    return f"{address.rstrip('/')}/;{';'.join([*kept, f'session_id={session_id}'])}"
 
 
 def user_of(url: str, user_id: str) -> str:
-    """Whose session it is: the address may say so itself."""
+    """Returns the user of a session: the one in the address, else ``user_id``."""
     named = [text for text in url.partition("/;")[2].split(";") if text.startswith("user_id=")]
     return named[0].partition("=")[2] if named else user_id
 
 
 def is_elsewhere(master: str) -> bool:
-    """Whether this is the address of somebody else's server."""
+    """Returns whether this is the address of an external server."""
     return master.startswith("sc://")
 
 
 def shown(url: str) -> str:
-    """A server elsewhere as it is told of: its host and port alone, for all else may be a secret.
+    """Returns the host and port of an external server, for logs: everything else in its address may be a secret.
 
-    That holds for an address too that Spark cannot read: such a one is told of most.
+    That holds too for an address that Spark cannot read, which is the one that errors quote most.
     """
     scheme, mark, rest = url.partition("://")
     authority = _ENDS_AUTHORITY.split(rest, maxsplit=1)[0].rpartition("@")[2]
@@ -145,8 +145,8 @@ def shown(url: str) -> str:
     return scheme + mark + (server[0] if server else "")
 
 
-def told(why: str, url: str) -> str:
-    """What a client says of a server elsewhere, as it is told of: it quotes what it cannot read of an address."""
+def redacted(why: str, url: str) -> str:
+    """Returns a client's error about an external server without the secrets that it quotes from the address."""
     open_words = {*_SEPARATORS.split(shown(url)), *_OPEN_WORDS}
     secrets_of = {word for word in _SEPARATORS.split(url) if len(word) >= _SHORTEST_SECRET and word not in open_words}
     for word in sorted(secrets_of, key=len, reverse=True):
@@ -155,19 +155,20 @@ def told(why: str, url: str) -> str:
 
 
 def completed(plan: LaunchPlan, remote: str) -> LaunchPlan:
-    """The plan of a run whose session is known."""
+    """Returns the plan with the variables of its session on the server ``remote``."""
     session = plan.session
     assert session is not None
     names = ("name", "conf", "py_files", "files", "archives", "jars")
-    said = msgspec.json.encode({name: value for name in names if (value := getattr(session, name))}).decode()
-    return msgspec.structs.replace(plan, environment=plan.environment | {"SPARK_REMOTE": remote, "TRIGMON_SPARK": said})
+    content = msgspec.json.encode({name: value for name in names if (value := getattr(session, name))}).decode()
+    variables = {"SPARK_REMOTE": remote, "TRIGMON_SPARK": content}
+    return msgspec.structs.replace(plan, environment=plan.environment | variables)
 
 
-# -- a server of our own ------------------------------------------------------------------------------------
+# -- servers of the monitor ---------------------------------------------------------------------------------
 
 
 def made(monitor: str, session: Session, serving: Serving) -> Server:
-    """A new server, not yet started; its ports are free now."""
+    """Returns a new server, not yet started; its ports are free now."""
     with socket.socket() as one, socket.socket() as other:
         for each in (one, other):
             each.bind(("127.0.0.1", 0))
@@ -186,26 +187,26 @@ def made(monitor: str, session: Session, serving: Serving) -> Server:
 
 
 def command(server: Server, spark_submit: str, fair: Path, more: Sequence[str] = ()) -> list[str]:
-    """The words that start a server; ``fair`` is the file of :data:`FAIR`, ``more`` are further options.
+    """Returns the words that start a server; ``fair`` is the file of :data:`FAIR`, ``more`` are further options.
 
-    Its secrets are not among them: everybody on this machine may read these.
+    No secret is among them: every user of this machine may read a command line.
     """
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(server.port),
         "spark.ui.port": str(server.ui_port),
         **spark_ports.closing(server.master, {}),
-        "spark.port.maxRetries": "0",  # another port than the one that was said would be nobody's
+        "spark.port.maxRetries": "0",  # the monitor knows only this port
         "spark.log.level": "WARN",
         "spark.ui.showConsoleProgress": "false",
-        # Python's packages and files of one run are not another's.
+        # A run does not see the Python packages and files of another run.
         "spark.sql.artifact.isolation.enabled": "true",
-        # A query whose client has gone without a word, where no monitor is there to see it.
+        # Ends a query whose client has vanished, also where no monitor runs that would notice.
         "spark.connect.execute.manager.detachedTimeout": "60s",
-        # One run's long query keeps no other's waiting: cores are shared by turns.
+        # A long query of one run does not delay another run's: cores are shared in turns.
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": fair.absolute().as_uri(),
-        # Whoever may look at it ends nobody's jobs.
+        # A user who may read the page must not end jobs.
         "spark.ui.killEnabled": "false",
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",
@@ -220,9 +221,9 @@ def command(server: Server, spark_submit: str, fair: Path, more: Sequence[str] =
 
 
 def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
-    """What is executed for a server. ``address`` is the queue manager's, for reads of queues.
+    """Returns the plan of a server and writes its files. ``address`` is the queue manager's, for reads of queues.
 
-    Raises LaunchError, and OSError when what it is to read cannot be written.
+    Raises LaunchError, and OSError when a file cannot be written.
     """
     conf = dict(setting.split("=", 1) for setting in server.conf)
     if opened := spark_ports.opened(conf):
@@ -236,7 +237,7 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
         spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK,
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
-        "PYTHONPATH": os.pathsep.join(path for path in (os.environ.get("PYTHONPATH", ""), _finds_the_source()) if path),
+        "PYTHONPATH": os.pathsep.join(path for path in (os.environ.get("PYTHONPATH", ""), _source_directory()) if path),
         "TRIGMON_QMGR": address,
         "TRIGMON_RUN": "",
     }
@@ -253,13 +254,13 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
     return LaunchPlan(argv=argv, environment=environment | variables, working_directory=str(data_directory))
 
 
-def _finds_the_source() -> str:
-    """Where Spark finds the data source in a checkout; an installed trigmon has it at the top."""
-    found = Path(__file__).parents[2] / "spark" / "found"
+def _source_directory() -> str:
+    """Returns the directory of the module by which Spark finds the data source; "" where trigmon is installed."""
+    found = Path(__file__).parents[3] / "spark" / "found"
     return str(found) if found.is_dir() else ""
 
 
-# -- what is written down -----------------------------------------------------------------------------------
+# -- files of servers ---------------------------------------------------------------------------------------
 
 
 class Shelf:
@@ -270,57 +271,57 @@ class Shelf:
         self.sessions = data_directory / "spark" / "sessions"
 
     def directory(self, server_id: str) -> Path:
-        """A server's directory."""
+        """Returns a server's directory."""
         return self.servers / server_id
 
     def put_server(self, server: Server) -> None:
-        """Writes down a server that is about to be started. Raises OSError."""
+        """Records a server that is about to be started. Raises OSError."""
         _write(self.servers / f"{server.server_id}.json", msgspec.json.encode(server))
 
     def put_session(self, given: Given) -> None:
-        """Writes down a session that is about to be used. Raises OSError."""
+        """Records a session that is about to be used. Raises OSError."""
         _write(self.sessions / f"{given.run_id}.json", msgspec.json.encode(given))
 
     def drop_session(self, run_id: str) -> None:
-        """It has been released."""
+        """Removes the record of a session that has been released."""
         (self.sessions / f"{run_id}.json").unlink(missing_ok=True)
 
     def drop_server(self, server_id: str) -> None:
-        """It has ended."""
+        """Removes the record and the directory of a server that has ended."""
         for suffix in (".json", _PROPERTIES):
             (self.servers / f"{server_id}{suffix}").unlink(missing_ok=True)
         shutil.rmtree(self.directory(server_id), ignore_errors=True)
 
     def session(self, run_id: str) -> Given | None:
-        """The session of a run, None when it has none."""
+        """Returns the session of a run, None when it has none."""
         return _read(self.sessions / f"{run_id}.json", Given)
 
     def server(self, server_id: str) -> Server | None:
-        """A server by its id."""
+        """Returns a server by its id."""
         return _read(self.servers / f"{server_id}.json", Server)
 
     def all_sessions(self) -> Iterator[Given]:
-        """Every session that is written down."""
+        """Yields every recorded session."""
         yield from (found for path in _files(self.sessions) if (found := _read(path, Given)))
 
     def all_servers(self) -> Iterator[Server]:
-        """Every server that is written down."""
+        """Yields every recorded server."""
         yield from (found for path in _files(self.servers) if (found := _read(path, Server)))
 
 
 def process_of(directory: Path) -> tuple[int, int] | None:
-    """Process id and pidfd of the server of this directory; None when it does not run, or not yet."""
+    """Returns process id and pidfd of the server of this directory; None when it does not run, or not yet."""
     claim = run_directory.read(directory)
     return run_directory.open_program(claim, "") if claim and claim.get("pid") else None
 
 
 def has_ended(directory: Path) -> bool:
-    """Whether its keeper saw it end, or fail to start."""
+    """Returns whether the server's keeper has recorded its end, or that it did not start."""
     return run_directory.read_exit(directory) is not None
 
 
 def rss_of_session(session: int) -> int:
-    """Bytes of memory in use by the processes of a session: a server's Java, and the Pythons it has."""
+    """Returns bytes of memory in use by the processes of a session: a server's Java, and the Pythons it has."""
     total = 0
     for pid in run_directory.all_processes():
         with suppress(OSError, ValueError, IndexError):
@@ -331,7 +332,7 @@ def rss_of_session(session: int) -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody takes connections there."""
+    """Returns whether a process accepts connections at the port of the loopback interface."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
         return True
     return False
