@@ -77,7 +77,7 @@ class TestItsSchema:
             PostgresGroup(group.place, "QSG2").members()
 
     def test_where_what_was_answered_may_be_lost_it_names_the_setting_of_the_group(self, group):
-        with pytest.raises(StoreBroken, match=r"fsync is off.*; with group\.accept_loss that is put up with"):
+        with pytest.raises(StoreBroken, match=r"fsync is off.*; set group\.accept_loss to accept that"):
             PostgresGroup(group.place._replace(accept_loss=False), "QSG1").join("QM1")
 
     def test_what_was_acknowledged_must_be_there_unless_its_loss_is_put_up_with(self, group):

@@ -1,8 +1,9 @@
-"""One member's way into its group on PostgreSQL: the shared half of its turns, each one transaction.
+"""A member's access to its group on PostgreSQL: the shared half of its turns, each one transaction.
 
-A turn holds the group's one row from when it enters to its end, so members in the group follow one another; what a
-member knows of the group is exact meanwhile, and otherwise as old as its last look. Turns that do nothing there hold
-nothing. Units of work are numbers in rows, and a member that stops in the middle of a turn loses its session with it.
+A turn locks the group's one row when it enters, until its end, so turns of members in the group follow one another.
+The member's snapshot of the group is exact during that time, and otherwise as old as its last look. Turns without work
+in the group lock nothing. Units of work are numbers in rows. A member that stops in the middle of a turn loses its
+session, and the turn is rolled back.
 """
 
 from __future__ import annotations
@@ -38,24 +39,24 @@ from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.select import Look
 
 PEEK_S = 0.05
-"""A member that has looked so lately, and heard no bell since, begins a turn without asking what moved."""
+"""A member that looked so recently, without a notification since, begins a turn without looking for changes."""
 MOST_KEPT = 1000
-"""So many units of work that need not last are kept for a next life; then the member's own ends of them must last."""
+"""After so many recorded decisions on units that need not be durable, the member's own half must be made durable."""
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 
 
 def member_of(row: Row) -> Member:
-    """A member, by its row of MEMBERS."""
+    """Returns a member, by its row of MEMBERS."""
     values = (*row[:7], tuple(row[7].split()), *row[8:])
     return Member(*values)
 
 
 class PostgresMembership:
-    """See :class:`trigmon.qmgr.two_stores.SharedHalf`; and what a daemon does beside its turns.
+    """See :class:`trigmon.qmgr.two_stores.SharedHalf`; also heartbeats and recovery, which a daemon does between turns.
 
-    ``reached`` is what it was told to last, in this life or before: a server that has less is no group to go on with.
-    One session, used by one thread at a time. Every method may raise StoreBroken, and Fenced where another process
-    took this member's name, or another member recovered it: then it must end, and start again.
+    ``reached``: the state known to be durable, in this process or a previous one; a server with less is refused. One
+    session, used by one thread at a time. Every method may raise StoreBroken, and Fenced if another process took this
+    member's name or another member recovered it: then this process must end and start again.
     """
 
     def __init__(
@@ -65,8 +66,8 @@ class PostgresMembership:
         self.reached = reached
         self._peek_s = peek_s
         self._looked_s = 0.0
-        self._has_rung = False
-        self._was_busy = False  # the last turn did something here: so will this one
+        self._is_notified = False
+        self._was_busy = False  # the last turn worked in the group: this one probably will
         self._group_name = group_name
         self._session = Session(place, group_name, name, reached)
         self._own = self._session.number * OWN_NUMBERS
@@ -78,8 +79,9 @@ class PostgresMembership:
         self._units: dict[int, Unit] = {}
         self._settles: dict[str, int] = {}
         self._must_last = False
-        # Of what was decided here the member's own half is told at its next life, until its end lasts there: how many
-        # are kept for that, whether those of the turn are sure to last with its own end, and whether all of them do.
+        # Committed units stay recorded in the group until the member's own half of them is durable, since its next
+        # start commits that half by the record. The number of these records; whether those of the turn become durable
+        # with the turn's own half; whether all of them are.
         self._kept = 0
         self._ends_last = False
         self._is_settled = False
@@ -94,15 +96,15 @@ class PostgresMembership:
 
     @property
     def version(self) -> int:
-        """The group's, as this member last saw it: one more with every turn that members must look at."""
+        """The group's version, as this member last saw it: one more with every turn that changes something shared."""
         return self._picture.version
 
     # -- beside the turns -------------------------------------------------------------------------------
 
     def take(self) -> bool:
-        """Makes this process the one that is this member, with a new epoch; False while another process is.
+        """Makes this process serve this member, with a new epoch; returns False while another process does.
 
-        :meth:`open` takes by itself, and waits for a lease to be over; raises DirectoryInUse.
+        :meth:`open` calls it and waits for a lease to expire; it raises DirectoryInUse.
         """
         if not self._session.take():
             return False
@@ -112,7 +114,7 @@ class PostgresMembership:
 
     @property
     def waits_for(self) -> str:
-        """What its session waits for in the database, for a person; empty where it does not. For any thread."""
+        """What its session waits for in the database, as text; empty if it does not wait. Thread-safe."""
         awaited = self._turn.link.awaited
         if not awaited:
             return ""
@@ -120,7 +122,7 @@ class PostgresMembership:
         return "the commit is not confirmed" if is_commit else "the turn does not come"
 
     def holder(self) -> str:
-        """The process that is this member now, for a person."""
+        """Returns the process that serves this member now, as text."""
         return self._session.holder()
 
     @property
@@ -129,23 +131,23 @@ class PostgresMembership:
         return self.lease_s / BEATS
 
     def beat(self) -> None:
-        """Says that this member lives, by the database's clock. Not within a turn. Raises Fenced."""
+        """Sends a heartbeat, by the database's clock. Does nothing within a turn. Raises Fenced."""
         if not self._turn.is_open:
             self._session.beat()
 
     def kept_alive(self) -> AbstractContextManager[None]:
-        """Within the block it is said that this member lives, whatever it does: its own store may open slowly."""
+        """Sends heartbeats during the block: the member's own store may open slowly."""
         return self._session.kept_alive()
 
     def dead(self) -> list[str]:
-        """Members that serve no more and were not recovered: their lease is over, or their session is gone."""
+        """Returns members that need recovery: their lease has expired, or their session is gone."""
         return [name for (name,) in self._turn.ask(lease.DEAD, (self.member,))]
 
     def recover(self, name: str) -> bool:
-        """Recovers a member that is dead by the database's clock; False where it lives, or nothing was left of it.
+        """Recovers a member that is dead by the database's clock; returns False if it lives or was recovered before.
 
-        Uncommitted puts are gone, uncommitted gets are back with their backout counts raised, what it had open is
-        closed, its roles and locks are free. Not within a turn.
+        Removes its uncommitted puts, returns its uncommitted gets with their backout counts raised, closes its handles,
+        and frees its roles and locks. Not within a turn.
         """
         self.enter()
         was_dead = bool(self._turn.ask(lease.DISMISS, (name,)))
@@ -161,26 +163,26 @@ class PostgresMembership:
 
     @property
     def lease_s(self) -> float:
-        """How long a member is believed to live that says nothing."""
+        """The lease in seconds: a member without a heartbeat for so long counts as dead."""
         return self._place.lease_ms / 1000
 
     def end_stuck(self) -> None:
-        """Ends what keeps the turn from all others: a dead member that takes nothing of an answer. For any thread."""
+        """Ends sessions of dead members that no longer read an answer and block all turns. Thread-safe."""
         self._session.end_stuck()
 
     def fileno(self) -> int:
-        """The session's socket: readable when a bell may have come, for an event loop that is not in a turn."""
+        """Returns the session's socket, readable when a notification may have come; for an event loop between turns."""
         return self._turn.link.fileno()
 
     def rang(self) -> bool:
-        """Whether another member has changed something shared since the last turn; then one is due. No trip."""
-        self._has_rung = self._has_rung or self._turn.link.was_notified()
-        return self._has_rung
+        """Returns whether another member has changed something shared since the last turn. Makes no round trip."""
+        self._is_notified = self._is_notified or self._turn.link.was_notified()
+        return self._is_notified
 
     # -- life -------------------------------------------------------------------------------------------
 
     def open(self) -> Sequence[Decided]:
-        """The member is active. Returns its units of work that its own half may not know to be committed."""
+        """Makes the member active; returns its committed units of work whose own half may not be committed yet."""
         lease.wait_to_take(self.take, self._place, self.holder)
         try:
             self.enter()
@@ -188,7 +190,7 @@ class PostgresMembership:
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
-            self._is_settled = bool(decided)  # who has a turn has taken in what its last lives had decided
+            self._is_settled = bool(decided)  # before its first turn the member has committed its half
             self._session.listen()
         except BaseException:
             self.abandon()
@@ -196,7 +198,7 @@ class PostgresMembership:
         return decided
 
     def close(self) -> None:
-        """The orderly end: nothing of it is left for others to recover."""
+        """Recovers the member's work and ends its lease, so that nothing is left for others to recover."""
         self.enter()
         recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
         self._turn.execute(lease.LEAVE, self._session.who)
@@ -205,17 +207,17 @@ class PostgresMembership:
         self.abandon()
 
     def abandon(self) -> None:
-        """The member is gone, and others find that out."""
+        """Ends the session at once; other members detect that and recover this one."""
         self._session.close()
 
     # -- a turn -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A turn begins. What others did may be looked at later, but it is asked for at least so often."""
+        """Begins a turn. Looks for others' changes after a notification, and at least every ``peek_s`` seconds."""
         if self._turn.is_open:
             return
         if self.rang() or self._was_busy:
-            self._has_rung = False
+            self._is_notified = False
             self.enter()
         elif time.monotonic() - self._looked_s >= self._peek_s:
             self._looked_s = time.monotonic()
@@ -225,17 +227,17 @@ class PostgresMembership:
 
     @property
     def is_entered(self) -> bool:
-        """Whether the turn is in the group: nothing moves but by this member's own calls."""
+        """Whether the turn has entered the group: only this member's own calls change shared objects."""
         return self._turn.is_open
 
     def enter(self) -> None:
-        """The turn is in the group, until its end: nobody else's is. Raises Fenced."""
+        """Enters the group until the end of the turn; other members' turns wait. Raises Fenced."""
         if self._turn.is_open:
             return
         self._session.beat_if_due()
         version = self._picture.version
         self._turn.begin()
-        if self._is_settled:  # the turns before this one have ended here and there
+        if self._is_settled:  # earlier turns have ended in both stores
             self._turn.execute(group_sql.FORGET_DECIDED, (self.member,))
             self._kept, self._is_settled = 0, False
         rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version))
@@ -244,20 +246,20 @@ class PostgresMembership:
             self._ahead.forget(q_name)
 
     def mark(self) -> None:
-        """A call begins: :meth:`undo` goes back to here."""
+        """Begins a call: :meth:`undo` returns to this point."""
         self._turn.release()
         self._picture.mark()
         self._ahead.mark()
 
     def undo(self) -> None:
-        """The call is taken back."""
+        """Undoes the call."""
         self._turn.undo()
         self._picture.undo()
         self._ahead.undo(self._units)
         self._ends_last = False
 
     def end(self) -> None:
-        """What was done in the turn is durable when this returns, and the others are told of it."""
+        """Commits the turn and notifies the other members."""
         self.is_full = self._was_busy = False
         if not self._turn.is_open:
             return
@@ -266,7 +268,7 @@ class PostgresMembership:
         self._was_busy = bool(writes)
         for statement, values in writes:
             self._turn.execute(statement, values)
-        self._turn.commit(lasts=self._must_last, then=self._session.bell if writes else "")
+        self._turn.commit(lasts=self._must_last, then=self._session.notify if writes else "")
         if self._must_last:
             self.reached = Reached(self._session.timeline, self._picture.version)
         self._must_last = False
@@ -275,30 +277,30 @@ class PostgresMembership:
         self._ends_last = False
 
     def changed(self) -> Moved:
-        """What moved since this was last asked, whoever moved it."""
+        """Returns what changed since the last call of this method, by any member."""
         return self._picture.changed()
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
-        """A definition that each member has a copy of, as it stands."""
+        """Returns a definition that every member copies, in its present state."""
         return self._picture.definitions.get((object_type, name))
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """Whether the role is this member's: it was already, or the one who had it ended or let it lapse."""
+        """Returns whether this member holds the role: it did already, or the previous holder ended or let it expire."""
         self._turn.link.send(lease.FENCE, self._session.who)
         return bool(self._turn.link.ask(group_sql.TAKE_ROLE, (role, self.member, until_ms, now)))
 
     def members(self) -> list[Member]:
-        """All members that ever were, by name."""
+        """Returns all members that ever joined, by name."""
         return [member_of(row) for row in self._turn.link.ask(group_sql.MEMBERS)]
 
     def queue(self, name: str) -> SharedQueue | None:
-        """A shared queue as it stands."""
+        """Returns a shared queue in its present state."""
         return self._picture.queues.get(name)
 
     # -- looking ----------------------------------------------------------------------------------------
 
     def find(self, selection: Selection) -> Found:
-        """The messages of a shared queue that a call looks for, in get order."""
+        """Returns the messages of a shared queue that a call looks for, in get order."""
         number = self._picture.numbers.get(selection.q_name)
         if number is None:
             return Found()
@@ -339,9 +341,9 @@ class PostgresMembership:
             _WRITE[type(change)](self, change)
 
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
-        """Settles what a unit of work did on these shared queues, all at once, when the turn ends.
+        """Commits or backs out a unit's work on these shared queues; durable at the turn's end.
 
-        That this is done decides for the whole unit, the member's own half as well.
+        This decides the outcome of the whole unit, including the member's own half.
         """
         self._turn.save()
         self._must_last = self._must_last or change.unit.is_durable
@@ -364,7 +366,7 @@ class PostgresMembership:
             self._ends_last = self._ends_last or must_last([change])
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:
-        """Runs a statement; of what it must change as many rows as are believed to be there is made sure."""
+        """Runs a statement; it fails unless it changes as many rows as expected, if that is known."""
         rows = 1 if statement in _ONE_ROW else self._settles.get(statement)
         return self._turn.execute(statement, values, rows)
 

@@ -1,4 +1,4 @@
-"""What a member leaves in its group is settled, in a turn of whoever does it: itself, or another for a dead one."""
+"""Recovery of a member's work in the group: by the member itself at its start and end, or by another when it died."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from trigmon.store.sql.group_progress import Groups
 
 
 class Left(NamedTuple):
-    """What was found: the queues it was at work on, and how many puts, gets, open handles and locks there were."""
+    """What was recovered: the queues concerned, and the numbers of puts, gets, open handles and locks."""
 
     q_names: tuple[str, ...]
     counts: tuple[int, int, int, int]
 
 
 def recover(turn: Turn, picture: Picture, groups: Groups, name: str, number: int) -> Left:
-    """Backs out what the member had uncommitted and closes what it had open. A second time there is nothing left."""
+    """Backs out the member's uncommitted work and closes its open handles. A repetition finds nothing."""
     between = number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS
     with_holes = turn.ask(sql.GROUPS_GOT, between)
     puts = turn.ask(sql.DROP_PUTS, between)
