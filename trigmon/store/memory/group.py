@@ -344,7 +344,7 @@ class Membership:
         self.group.write(name, queue)
 
     def _note(self, table: dict[Any, Any], key: object) -> None:
-        """Remembers how a table stood at a key. The version is not taken back: it only makes others look once more."""
+        """Remembers a table's value at a key for undo. The version is not undone: it costs others one more look."""
         self._notes.append((table, key, table.get(key)))
 
 

@@ -83,5 +83,5 @@ def holder(connection: psycopg.Connection[Any], name: str) -> str:
     try:
         row = connection.execute(HOLDER, (name,)).fetchone()
     except psycopg.Error as error:
-        raise Unreachable(f"who serves {name}: {error}") from error
+        raise Unreachable(f"the process that serves {name} cannot be read: {error}") from error
     return f"process {row[1]} on {row[0]}" if row else "nobody"

@@ -13,7 +13,7 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.select import Look, message_of
 
 
-class Known:
+class QueueHeads:
     """The cached first messages of a store's queues."""
 
     def __init__(self, ahead: Ahead, turn: Turn) -> None:

@@ -19,7 +19,7 @@ from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.connection import Place, connect
 from trigmon.store.postgres.pipeline import Failed, Link, Row
-from trigmon.store.postgres.queue_heads import Known
+from trigmon.store.postgres.queue_heads import QueueHeads
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
@@ -44,7 +44,7 @@ class PostgresStore(RowStore):
         self._connection = connect(place)
         super().__init__(self._execute_one, str(place))
         self._turn: Turn
-        self._known: Known
+        self._heads: QueueHeads
         self._who: tuple[str, int] = ("", 0)
         self._ahead = Ahead()
         self._must_sync = False
@@ -66,7 +66,7 @@ class PostgresStore(RowStore):
         self._who = q_mgr_name, epoch
         self._beaten_s = before_s
         self._turn = Turn(Link(self._connection), (("BEGIN", ()), (lease.FENCE, self._who)), (lease.CHECK, self._who))
-        self._known = Known(self._ahead, self._turn)
+        self._heads = QueueHeads(self._ahead, self._turn)
         return True
 
     def holder(self, q_mgr_name: str) -> str:
@@ -192,7 +192,7 @@ class PostgresStore(RowStore):
         number = self._numbers.get(selection.q_name)
         if number is None or self._messages.groups.has_groups(number) or number in self._leftovers.available:
             return super().find(selection)
-        found = self._known.found(selection, number, partial(self._look, selection, number))
+        found = self._heads.found(selection, number, partial(self._look, selection, number))
         return super().find(selection) if found is None else found
 
     # -- writing ----------------------------------------------------------------------------------------

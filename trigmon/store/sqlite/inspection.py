@@ -23,7 +23,7 @@ from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_right, is_
 Tell = Callable[[str], None]
 MOST_ERRORS = 20
 _LOST_LEFTOVERS = (
-    "which units of work had ended whose rows were still to go is lost: messages that a committed one had got may lie "
+    "the record of ended units of work with deferred rows is lost: messages that a committed one had got may lie "
     "on their queues again"
 )
 LOST_DEFINITION = "its definition was damaged: define it again, then allow gets and puts"
@@ -55,11 +55,11 @@ _TOUCHED = {
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
     """Repairs what it can, and reports the damage. Raises apsw.CorruptError if the file has to be salvaged."""
     if not _agree(db) or (everything and _errors(db)):
-        tell("the indexes do not say what the messages say: they are made anew")
+        tell("the indexes do not agree with the messages: they are rebuilt")
         with db:
             db.execute("REINDEX")
         if not _agree(db) or _errors(db):
-            raise apsw.CorruptError("the indexes made anew do not agree either")
+            raise apsw.CorruptError("the rebuilt indexes do not agree either")
     unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
     if everything or unknown:
         put_right(db, tell)
@@ -106,7 +106,7 @@ def put_right(db: apsw.Connection, tell: Tell) -> bool:
     for number, queue in list(db.execute(f"SELECT id, queue FROM message NOT INDEXED WHERE NOT {IS_RIGHT}")):
         if isinstance(queue, int) and queue < 0:
             continue
-        tell(f"message {number} of queue number {queue} is not what was written: it is set aside")
+        tell(f"message {number} of queue number {queue} is damaged: it is set aside")
         _put_aside(db, number)
         is_all_right = False
     return is_all_right
@@ -143,7 +143,7 @@ def drop_damaged(db: apsw.Connection, tell: Tell, table: str) -> bool:
     rows = list(db.execute(f"SELECT *, {is_whole(table)} FROM {table}"))
     bad = [row for row in rows if not row[-1]]
     for row in bad:
-        tell(f"a row of the table {table} is not what was written and is dropped: {short(row[:-2])}")
+        tell(f"a row of the table {table} is damaged and is dropped: {short(row[:-2])}")
         if table == "meta" and row[0] == "leftovers":
             tell(_LOST_LEFTOVERS)
     if not bad:

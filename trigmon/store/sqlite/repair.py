@@ -82,8 +82,8 @@ def mend(db: apsw.Connection, tell: Tell, *, from_nothing: bool) -> None:
             sets = ", ".join(f"{column} = :{column}" for column in columns)
             db.execute(f"UPDATE message SET {sets} WHERE id = :id", {**columns, "id": number})
         is_right = db.execute(_ROW, (number,)).fetchall()[0][-1]
-        tell(f"message {number} was damaged and is " + ("right again" if is_right else "to be set aside"))
-    tell("the indexes of the messages did not say what the messages say: they were made anew")
+        tell(f"message {number} was damaged and is " + ("repaired" if is_right else "to be set aside"))
+    tell("the indexes did not agree with the messages: they were rebuilt")
 
 
 def _index_anew(db: apsw.Connection) -> None:

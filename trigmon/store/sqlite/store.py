@@ -303,7 +303,7 @@ class SqliteStore(RowStore):
         found = self._find(selection)
         if found is None and self._in_call:
             self._is_to_mend = True
-            raise ObjectDamaged(f"{selection.q_name}: damage was met; it is looked at now, so try again")
+            raise ObjectDamaged(f"{selection.q_name}: damage was found and is being repaired: try again")
         if found is None:
             self._mend()
             found = self._find(selection)
@@ -331,7 +331,7 @@ class SqliteStore(RowStore):
                 raise
             self._last.set_damaged(True)
             if self._in_turn and is_damage(error):
-                raise StoreBroken(f"damage in the middle of a turn: {error}") from error
+                raise StoreBroken(f"damage was found in the middle of a turn: {error}") from error
         return None
 
     def _mend(self) -> None:
@@ -349,7 +349,7 @@ class SqliteStore(RowStore):
                     self._db.execute("ROLLBACK")
                 if not isinstance(error, DAMAGE):
                     raise StoreBroken(str(error)) from error
-                self._tell(f"the indexes of the messages cannot be made anew like this: {error}")
+                self._tell(f"the indexes of the messages cannot be rebuilt in this way: {error}")
             else:
                 return
 
@@ -389,7 +389,7 @@ class SqliteStore(RowStore):
                 self.standing.follow(change)
         except Exception as error:
             if self._in_call and not isinstance(error, apsw.Error):
-                raise  # what was written of this call is taken back
+                raise  # the writes of this call are undone
             self._note_damage(error)
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 

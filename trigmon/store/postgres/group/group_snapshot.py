@@ -19,7 +19,7 @@ Key = tuple[ObjectType, str]
 _OF_GROUPS = "queue of groups"
 
 
-class Picture:
+class GroupSnapshot:
     """Shared queues, copied definitions and locks, and the turn's own changes to them.
 
     ``version`` is the group's, ``next_number`` the number of its next message. ``numbers``: the queues' numbers, also

@@ -26,12 +26,12 @@ from trigmon.store.base import must_last
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
-from trigmon.store.postgres.group.group_snapshot import Picture
+from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.member_session import BEATS, NOTHING_REACHED, Reached, Session
 from trigmon.store.postgres.group.recovery import recover
 from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected, only
 from trigmon.store.postgres.pipeline import Row
-from trigmon.store.postgres.queue_heads import Known
+from trigmon.store.postgres.queue_heads import QueueHeads
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql import statements as sql
@@ -72,10 +72,10 @@ class PostgresMembership:
         self._session = Session(place, group_name, name, reached)
         self._own = self._session.number * OWN_NUMBERS
         self._place = place
-        self._picture = Picture()
+        self._snapshot = GroupSnapshot()
         self._ahead = Ahead()
         self._messages = Messages(self._execute)
-        self._picture.with_groups = self._messages.groups.queues
+        self._snapshot.with_groups = self._messages.groups.queues
         self._units: dict[int, Unit] = {}
         self._settles: dict[str, int] = {}
         self._must_last = False
@@ -86,7 +86,7 @@ class PostgresMembership:
         self._ends_last = False
         self._is_settled = False
         self.is_full = False
-        self._known: Known
+        self._heads: QueueHeads
         self._turn: Turn
 
     @property
@@ -97,7 +97,7 @@ class PostgresMembership:
     @property
     def version(self) -> int:
         """The group's version, as this member last saw it: one more with every turn that changes something shared."""
-        return self._picture.version
+        return self._snapshot.version
 
     # -- beside the turns -------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class PostgresMembership:
         if not self._session.take():
             return False
         self._turn = self._session.turn
-        self._known = Known(self._ahead, self._turn)
+        self._heads = QueueHeads(self._ahead, self._turn)
         return True
 
     @property
@@ -153,7 +153,7 @@ class PostgresMembership:
         was_dead = bool(self._turn.ask(lease.DISMISS, (name,)))
         if was_dead:
             ((number,),) = self._turn.ask(group_sql.NUMBER, (name,))
-            left = recover(self._turn, self._picture, self._messages.groups, name, number)
+            left = recover(self._turn, self._snapshot, self._messages.groups, name, number)
             for q_name in left.q_names:
                 self._ahead.forget(q_name)
             self._turn.execute(group_sql.NOTE_RECOVERY, (self.member, *left.counts, name))
@@ -174,7 +174,7 @@ class PostgresMembership:
         """Returns the session's socket, readable when a notification may have come; for an event loop between turns."""
         return self._turn.link.fileno()
 
-    def rang(self) -> bool:
+    def was_notified(self) -> bool:
         """Returns whether another member has changed something shared since the last turn. Makes no round trip."""
         self._is_notified = self._is_notified or self._turn.link.was_notified()
         return self._is_notified
@@ -186,7 +186,7 @@ class PostgresMembership:
         lease.wait_to_take(self.take, self._place, self.holder)
         try:
             self.enter()
-            recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
+            recover(self._turn, self._snapshot, self._messages.groups, self.member, self._session.number)
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
@@ -200,7 +200,7 @@ class PostgresMembership:
     def close(self) -> None:
         """Recovers the member's work and ends its lease, so that nothing is left for others to recover."""
         self.enter()
-        recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
+        recover(self._turn, self._snapshot, self._messages.groups, self.member, self._session.number)
         self._turn.execute(lease.LEAVE, self._session.who)
         self._must_last = True
         self.end()
@@ -216,13 +216,13 @@ class PostgresMembership:
         """Begins a turn. Looks for others' changes after a notification, and at least every ``peek_s`` seconds."""
         if self._turn.is_open:
             return
-        if self.rang() or self._was_busy:
+        if self.was_notified() or self._was_busy:
             self._is_notified = False
             self.enter()
         elif time.monotonic() - self._looked_s >= self._peek_s:
             self._looked_s = time.monotonic()
             ((version,),) = self._turn.ask(group_sql.PEEK, ())
-            if version != self._picture.version:
+            if version != self._snapshot.version:
                 self.enter()
 
     @property
@@ -235,26 +235,26 @@ class PostgresMembership:
         if self._turn.is_open:
             return
         self._session.beat_if_due()
-        version = self._picture.version
+        version = self._snapshot.version
         self._turn.begin()
         if self._is_settled:  # earlier turns have ended in both stores
             self._turn.execute(group_sql.FORGET_DECIDED, (self.member,))
             self._kept, self._is_settled = 0, False
         rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version))
         self._looked_s = time.monotonic()
-        for q_name in self._picture.take(rows):
+        for q_name in self._snapshot.take(rows):
             self._ahead.forget(q_name)
 
     def mark(self) -> None:
         """Begins a call: :meth:`undo` returns to this point."""
         self._turn.release()
-        self._picture.mark()
+        self._snapshot.mark()
         self._ahead.mark()
 
     def undo(self) -> None:
         """Undoes the call."""
         self._turn.undo()
-        self._picture.undo()
+        self._snapshot.undo()
         self._ahead.undo(self._units)
         self._ends_last = False
 
@@ -264,13 +264,13 @@ class PostgresMembership:
         if not self._turn.is_open:
             return
         self.mark()
-        writes = self._picture.writes()
+        writes = self._snapshot.writes()
         self._was_busy = bool(writes)
         for statement, values in writes:
             self._turn.execute(statement, values)
         self._turn.commit(lasts=self._must_last, then=self._session.notify if writes else "")
         if self._must_last:
-            self.reached = Reached(self._session.timeline, self._picture.version)
+            self.reached = Reached(self._session.timeline, self._snapshot.version)
         self._must_last = False
         self.is_full = self._kept >= MOST_KEPT and not self._ends_last
         self._is_settled = self._is_settled or self._ends_last or self.is_full
@@ -278,11 +278,11 @@ class PostgresMembership:
 
     def changed(self) -> Moved:
         """Returns what changed since the last call of this method, by any member."""
-        return self._picture.changed()
+        return self._snapshot.changed()
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
         """Returns a definition that every member copies, in its present state."""
-        return self._picture.definitions.get((object_type, name))
+        return self._snapshot.definitions.get((object_type, name))
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Returns whether this member holds the role: it did already, or the previous holder ended or let it expire."""
@@ -295,13 +295,13 @@ class PostgresMembership:
 
     def queue(self, name: str) -> SharedQueue | None:
         """Returns a shared queue in its present state."""
-        return self._picture.queues.get(name)
+        return self._snapshot.queues.get(name)
 
     # -- looking ----------------------------------------------------------------------------------------
 
     def find(self, selection: Selection) -> Found:
         """Returns the messages of a shared queue that a call looks for, in get order."""
-        number = self._picture.numbers.get(selection.q_name)
+        number = self._snapshot.numbers.get(selection.q_name)
         if number is None:
             return Found()
         has_own = selection.q_name in self._units.get(selection.unit_id, NO_UNIT).put_to
@@ -310,7 +310,7 @@ class PostgresMembership:
         look = partial(self._look, selection, number, has_own)
         found = None
         if not self._messages.groups.has_groups(number):
-            found = self._known.found(selection, number, look)
+            found = self._heads.found(selection, number, look)
         return look(None).found() if found is None else found
 
     def _look(
@@ -321,7 +321,7 @@ class PostgresMembership:
             self._turn.open_rows,
             selection,
             number,
-            self._picture.locks,
+            self._snapshot.locks,
             has_groups=has_groups,
             has_own=has_own,
             ahead=ahead,
@@ -358,7 +358,7 @@ class PostgresMembership:
             uncommitted = [sum(n for (q_name, _), n in of.items() if q_name == name) for of in (unit.puts, unit.gets)]
             queue = at_work(self._queue(name), self.member, puts=-uncommitted[0], gets=-uncommitted[1])
             self._write(came(lies(queue, back), put))
-        self._picture.set(self._units, unit.unit_id, None)
+        self._snapshot.set(self._units, unit.unit_id, None)
         if is_commit:
             epoch = self._session.who[1]
             self._turn.execute(group_sql.DECIDE, (self.member, unit.client_id, unit.number, unit.unit_id, epoch))
@@ -373,24 +373,24 @@ class PostgresMembership:
     # -- the changes ------------------------------------------------------------------------------------
 
     def _add(self, change: c.AddMessage) -> None:
-        picture = self._picture
-        number, picture.next_number = picture.next_number, picture.next_number + 1
+        snapshot = self._snapshot
+        number, snapshot.next_number = snapshot.next_number, snapshot.next_number + 1
         change = replace(change, number=number)
         unit_id, name = change.unit_id, change.q_name
-        self._messages.add(change, picture.numbers[name], number, self._of_group(unit_id))
+        self._messages.add(change, snapshot.numbers[name], number, self._of_group(unit_id))
         self._ahead.follow(change)
         queue = self._queue(name)
         counts = counts_of([change.priority])
         if unit_id:
             unit = self._units.get(unit_id, NO_UNIT)
-            picture.set(self._units, unit_id, replace(unit, put_to=unit.put_to | {name}))
+            snapshot.set(self._units, unit_id, replace(unit, put_to=unit.put_to | {name}))
             self._write(at_work(queue, self.member, puts=1))
         else:
             self._write(came(queue, counts) if change.trigger is None else lies(queue, counts))
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
-        self._messages.take(message, self._picture.numbers[message.q_name], self._of_group(change.unit_id))
+        self._messages.take(message, self._snapshot.numbers[message.q_name], self._of_group(change.unit_id))
         self._ahead.follow(change)
         unit = self._units.get(change.unit_id, NO_UNIT)
         queue = at_work(self._queue(message.q_name), self.member, gets=1)
@@ -399,21 +399,21 @@ class PostgresMembership:
             unit = replace(unit, own_gets={**unit.own_gets, key: unit.own_gets.get(key, 0) + 1})
         else:
             queue = _without(queue, message)
-        self._picture.set(self._units, change.unit_id, unit)
+        self._snapshot.set(self._units, change.unit_id, unit)
         self._write(queue)
         self._unlock(message.number)
 
     def _carry_over(self, change: c.CarryOver) -> None:
         self._messages.carry_over(change.message.number, self._of_group(change.unit_id))
         self._ahead.follow(change)
-        self._picture.set(self._units, change.unit_id, self._units.get(change.unit_id, NO_UNIT))
+        self._snapshot.set(self._units, change.unit_id, self._units.get(change.unit_id, NO_UNIT))
 
     def _remove(self, change: c.RemoveMessage) -> None:
-        self._messages.remove(change.message, self._picture.numbers[change.message.q_name])
+        self._messages.remove(change.message, self._snapshot.numbers[change.message.q_name])
         self._gone(change)
 
     def _set_aside(self, change: c.SetAside) -> None:
-        self._messages.set_aside(change.message, self._picture.numbers[change.message.q_name])
+        self._messages.set_aside(change.message, self._snapshot.numbers[change.message.q_name])
         self._gone(change)
 
     def _gone(self, change: c.RemoveMessage | c.SetAside) -> None:
@@ -424,41 +424,41 @@ class PostgresMembership:
     def _lock(self, change: c.LockMessage) -> None:
         handle = self._own + change.handle
         for number in change.numbers:
-            self._picture.lock(number, handle)
+            self._snapshot.lock(number, handle)
             self._turn.execute(group_sql.SET_LOCK, (number, handle))
 
     def _unlock_all(self, change: c.UnlockMessage) -> None:
         handle = self._own + change.handle
-        for number in [number for number, holder in self._picture.locks.items() if holder == handle]:
+        for number in [number for number, holder in self._snapshot.locks.items() if holder == handle]:
             self._unlock(number)
         self._write(self._queue(change.q_name))  # others' gets may go on
 
     def _unlock(self, number: int) -> None:
-        if number in self._picture.locks:
-            self._picture.lock(number, None)
+        if number in self._snapshot.locks:
+            self._snapshot.lock(number, None)
             self._turn.execute(group_sql.DROP_LOCK, (number,))
 
     def _define(self, change: c.SetDefinition) -> None:
         definition = change.definition
         assert isinstance(definition, LocalQueue)
         name = definition.name
-        there = self._picture.queues.get(name)
-        if name not in self._picture.numbers:
+        there = self._snapshot.queues.get(name)
+        if name not in self._snapshot.numbers:
             ((number,),) = self._turn.execute(sql.ADD_QUEUE, (name,))
-            self._picture.set(self._picture.numbers, name, number)
+            self._snapshot.set(self._snapshot.numbers, name, number)
         self._write(SharedQueue(definition) if there is None else replace(there, definition=definition))
 
     def _drop(self, change: c.DropDefinition) -> None:
         assert change.object_type is ObjectType.QLOCAL
-        self._turn.execute(sql.CLEAR_QUEUE, (self._picture.numbers[change.name],))
+        self._turn.execute(sql.CLEAR_QUEUE, (self._snapshot.numbers[change.name],))
         self._ahead.follow(change)
-        self._picture.write(change.name, None)
+        self._snapshot.write(change.name, None)
 
     def _define_for_all(self, change: c.SetGroupDefinition) -> None:
-        self._picture.define((change.object_type, change.definition.name), change.definition)
+        self._snapshot.define((change.object_type, change.definition.name), change.definition)
 
     def _drop_for_all(self, change: c.DropGroupDefinition) -> None:
-        self._picture.define((change.object_type, change.name), None)
+        self._snapshot.define((change.object_type, change.name), None)
 
     def _fired(self, change: c.NoteTriggered) -> None:
         queue = self._queue(change.q_name)
@@ -472,10 +472,10 @@ class PostgresMembership:
         return self._own + unit_id if unit_id else 0
 
     def _queue(self, name: str) -> SharedQueue:
-        return self._picture.queues[name]
+        return self._snapshot.queues[name]
 
     def _write(self, queue: SharedQueue) -> None:
-        self._picture.write(queue.definition.name, queue)
+        self._snapshot.write(queue.definition.name, queue)
 
 
 def _without(queue: SharedQueue, message: StoredMessage) -> SharedQueue:
