@@ -145,7 +145,7 @@ class Store(Protocol):
         """Removes or rewrites, within a turn, one slice of these rows."""
 
     def idle(self) -> None:
-        """Does maintenance; called when no call waits."""
+        """Performs maintenance; called when no call waits."""
 
     def close(self) -> None:
         """Writes what is outstanding and closes the store."""

@@ -134,7 +134,7 @@ class Membership:
     """Every turn enters the group at its begin."""
 
     def enter(self) -> None:
-        """Does nothing: every turn enters the group at its begin."""
+        """Changes nothing: every turn enters the group at its begin."""
 
     is_full = False
     """Records of decided units are not limited in memory."""

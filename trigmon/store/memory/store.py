@@ -96,7 +96,7 @@ class MemoryStore(BaseStore):
         self._next = max(self._next, number + 1)
 
     def prepare(self) -> None:
-        """Does nothing: everything written is kept, units of work in flight included."""
+        """Changes nothing: everything written is kept, units of work in flight included."""
 
     def begin(self) -> None:
         """See the port."""

@@ -57,7 +57,7 @@ class Leftovers:
         return bool(self._queues or self._units)
 
     def recover(self) -> None:
-        """Does the rest of the work at a start, before anything else is done to rows.
+        """Finishes the deferred work at a start, before anything else is done to rows.
 
         Writes the record even if it is empty, so that its loss can be detected.
         """
@@ -101,7 +101,7 @@ class Leftovers:
             self._execute(_ONE[what], (number, unit))
 
     def remove(self) -> None:
-        """Does the next slice; rows that look-ups find come first."""
+        """Processes the next slice; rows that look-ups find come first."""
         if self._queues and not self.available:
             number = next(iter(self._queues))
             if self._is_last(sql.CLEAR_SLICE, number):
