@@ -139,7 +139,7 @@ def can_wait(change: AnyChange) -> bool:
 
 
 def is_of_temporary_queue(change: AnyChange) -> bool:
-    """Returns whether it creates, changes or deletes a temporary dynamic queue, which does not survive a restart."""
+    """Whether it makes, changes or deletes a temporary dynamic queue, which no restart brings back."""
     if isinstance(change, c.SetDefinition):
         definition = change.definition
         return isinstance(definition, LocalQueue) and definition.definition_type is _TEMPORARY
