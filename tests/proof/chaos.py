@@ -31,7 +31,7 @@ from tests.waiting import until
 from trigmon.rules.model.shared_queue import counts_of, lies
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql
-from trigmon.store.postgres.group.group_snapshot import Picture
+from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.pipeline import Link
 
 NAMES = ("QM1", "QM2", "QM3")
@@ -200,20 +200,20 @@ class House:
             until(lambda: len(self.refused()) > before, 3.0)
 
     def _given_back(self, name: str) -> bool:
-        picture = Picture()
+        snapshot = GroupSnapshot()
         with psycopg.connect(self.server.dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(self._schema)))
             link = Link(connection)
             for statement in ("BEGIN", group_sql.LOCK):
                 link.send(statement)
-            picture.take(link.ask(group_sql.LOOK, (0, 0, 0)))
+            snapshot.take(link.ask(group_sql.LOOK, (0, 0, 0)))
             ((number,),) = link.ask(group_sql.NUMBER, (name,))
             back = link.ask(GIVE_BACK, (number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS))
-            for q_name, q_number in picture.numbers.items():
+            for q_name, q_number in snapshot.numbers.items():
                 counts = counts_of([priority for queue, priority in back if queue == q_number])
                 if any(counts):
-                    picture.write(q_name, lies(picture.queues[q_name], counts))
-            for statement, values in picture.writes():
+                    snapshot.write(q_name, lies(snapshot.queues[q_name], counts))
+            for statement, values in snapshot.writes():
                 link.send(statement, values)
             link.commit()
         return bool(back)

@@ -80,7 +80,7 @@ class TestTheStart:
         assert one.wait() == 2
         why = one.events("the queue manager cannot start")[0]["why"]
         assert "synchronous_standby_names is empty" in why
-        assert "with group.accept_loss that is put up with" in why
+        assert "set group.accept_loss to accept that" in why
         server.end()
 
     def test_a_standby_that_is_away_is_waited_for_and_whoever_is_told_to_stop_meanwhile_does(self, daemon, pair):

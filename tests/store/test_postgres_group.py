@@ -77,7 +77,7 @@ class TestItsSchema:
             PostgresGroup(group.place, "QSG2").members()
 
     def test_where_what_was_answered_may_be_lost_it_names_the_setting_of_the_group(self, group):
-        with pytest.raises(StoreBroken, match=r"fsync is off.*; with group\.accept_loss that is put up with"):
+        with pytest.raises(StoreBroken, match=r"fsync is off.*; set group\.accept_loss to accept that"):
             PostgresGroup(group.place._replace(accept_loss=False), "QSG1").join("QM1")
 
     def test_what_was_acknowledged_must_be_there_unless_its_loss_is_put_up_with(self, group):
@@ -535,22 +535,22 @@ class TestTurnsBesideEachOther:
 
     def test_the_bell_tells_the_others_and_not_who_rang_it(self, group, join):
         one, two = defined(join(group)), join(group, "QM2")
-        two.shared.rang()
+        two.shared.was_notified()
         two.qm.turn([])
         one.put("Q", b"m", unit=0)
-        until(two.shared.rang)
-        assert not one.shared.rang()
+        until(two.shared.was_notified)
+        assert not one.shared.was_notified()
         two.qm.turn([])
-        assert not two.shared.rang()
+        assert not two.shared.was_notified()
 
     def test_what_changes_nothing_rings_nothing(self, group, join):
         one, two = defined(join(group)), join(group, "QM2")
         handle = one.did(Open(object_name="Q", options=IN)).handle
-        until(two.shared.rang)
+        until(two.shared.was_notified)
         two.qm.turn([])
         assert isinstance(one.do(Get(handle=handle)), Refused)
         one.put("Q", b"m", unit=0)
         version = one.shared.version
-        until(two.shared.rang)
+        until(two.shared.was_notified)
         two.qm.turn([])
         assert two.shared.version == version

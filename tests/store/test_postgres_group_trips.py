@@ -32,7 +32,7 @@ def trips(member, calls, of=1):
     """How often a turn went there, of calls from so many connections each; and the replies."""
     sessions = [member.qm.connect(Identity(client_id=f"c{n}", administrator=True)) for n in range(of)]
     link = member.shared._turn.link
-    member.shared.rang()
+    member.shared.was_notified()
     member.qm.turn([])
     before = link.trips
     answers = member.qm.turn([(session, n, call) for n, call in enumerate(calls, 1) for session in sessions])

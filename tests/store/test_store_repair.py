@@ -163,7 +163,7 @@ def test_damage_met_while_serving_is_mended_and_the_process_goes_on(world):
     world.store._db.execute("PRAGMA shrink_memory").fetchall()
     bodies, _ = got(world, "Q")
     assert bodies == [b"4", b"3", b"2", b"1", b"0"]
-    assert any("made anew" in text for text in said)
+    assert any("rebuilt" in text for text in said)
 
 
 def test_a_page_of_messages_that_cannot_be_read_costs_its_messages_and_each_is_named(world):

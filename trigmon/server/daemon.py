@@ -224,7 +224,7 @@ class Daemon:
     def _make_worker(self) -> Worker:
         half = self._setup.half
         if half is not None:
-            return InAThread(half.fileno(), half.rang, lambda: self._turns.look())
+            return InAThread(half.fileno(), half.was_notified, lambda: self._turns.look())
         return InAThread() if self._setup.remote is not None else OnTheLoop()
 
     def _sockets(self) -> list[socket.socket]:

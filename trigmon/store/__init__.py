@@ -1,1 +1,1 @@
-"""The cellar: where messages, definitions and runs lie, behind one port."""
+"""The stores of messages, definitions and run records, behind one interface."""

@@ -1,4 +1,4 @@
-"""What every store shares: the standing facts, and the wider questions that rows answer."""
+"""The base class of all stores: the facts in memory, and the facts for commands that are read from rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from trigmon.store.port import NotEntered
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
 KEPT_RESERVATIONS = 8
-"""So many reservations of a consumer are remembered when they are over: a repeated settling is told so."""
+"""So many ended reservations of a consumer are remembered, so that a repeated settlement gets the same answer."""
 
 
 class BaseStore(ABC):
-    """The half of a store that is the same for all: facts from what stands, changes followed by what stands."""
+    """The part that all stores share: reads facts from memory, and keeps them in step with changes."""
 
     is_in_group = False
 
@@ -35,15 +35,15 @@ class BaseStore(ABC):
         self.decided: Sequence[Decided] = ()
 
     def enter(self) -> None:
-        """See the port. Without a group nothing asks for it."""
+        """See the port. Without a group it is never called."""
         raise NotEntered
 
     def changed(self) -> Moved:
-        """See the port. What is one queue manager's own moves by its own calls alone."""
+        """See the port. Without a group only own calls change objects."""
         return NOTHING_MOVED
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """See the port. Who is in no group does everything himself."""
+        """See the port. Without a group, this queue manager always holds the role."""
         return True
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
@@ -81,7 +81,7 @@ class BaseStore(ABC):
         return tuple(self.standing.running.values())
 
     def _lines(self, initiation_q: str, limit: int) -> Iterator[Line]:
-        """The lines of an initiation queue, each with its first runs."""
+        """Yields the lines of an initiation queue, each with its first runs."""
         for key in [key for key in self.standing.held if key[0] == initiation_q]:
             yield self.standing.line(*key, self._held(key, limit))
 
@@ -91,12 +91,12 @@ class BaseStore(ABC):
             if connection.client_id != client_id or unit in recorded:
                 continue
             if unit > connection.unit_number or (unit == connection.unit_number and connection.unit_id):
-                return UnitOutcome.OPEN  # it may still come: its client is there
+                return UnitOutcome.OPEN  # its end may still come: the client is connected
         return outcome_of(recorded, unit)
 
     @abstractmethod
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
-        """The outcomes on record of a client's last units of work, by number."""
+        """Returns the recorded outcomes of a client's last units of work, by number."""
 
     @abstractmethod
     def _run(self, run_id: str) -> Run | None:
@@ -112,7 +112,7 @@ class BaseStore(ABC):
 
     @abstractmethod
     def _ended(self, reservation: int) -> Reservation | None:
-        """A reservation that is over, as long as it is remembered."""
+        """Returns an ended reservation, as long as it is remembered."""
 
     @abstractmethod
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:

@@ -1,8 +1,8 @@
-"""What the manager asks of a store: a turn, and in it facts, find and apply.
+"""The store's interface: a queue manager reads facts and messages from a store and writes changes, in turns.
 
-A turn is a batch of calls from many clients that becomes durable at once, at :meth:`Store.end`. Each call begins
-with :meth:`Store.mark`; :meth:`Store.undo` takes that call back whole. What facts become after changes is the
-arithmetic of :mod:`trigmon.rules.model.state`, one copy for all stores; a store only keeps the rows.
+A turn is a batch of calls from many clients. It becomes durable at once, at :meth:`Store.end`. Each call begins with
+:meth:`Store.mark`; :meth:`Store.undo` undoes that call. :mod:`trigmon.rules.model.state` computes how changes alter the
+facts, one copy for all stores; a store only keeps the rows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from trigmon.rules.model.stored_messages import Found, Selection
 
 
 class StoreBroken(Exception):
-    """The store failed in the middle of something: the outcome is unknown, so nothing may be answered any more.
+    """The store failed during an operation. The outcome is unknown, so the queue manager must not answer any call.
 
-    It is told in one line: a database says why in several, for a terminal.
+    Its text is one line; databases report errors in several.
     """
 
     def __str__(self) -> str:
@@ -27,17 +27,17 @@ class StoreBroken(Exception):
 
 
 class Lost(StoreBroken):
-    """The session with a store on another machine is over. What it had not committed is not, and another may go on."""
+    """The session with a remote store has ended. Its uncommitted work is undone; another process may take over."""
 
 
 class Fenced(Lost):
-    """Another process has taken the data over: nothing of this one's turn was written, and nothing will be."""
+    """Another process has taken over the data. This process's turn was not written and no later one will be."""
 
 
 class NotEntered(Exception):
-    """A call needs the group's store, which the turn has not entered, or has to leave and enter anew.
+    """A call needs the group's store, but its turn has not entered it, or must leave it and enter again.
 
-    The call is taken back; after :meth:`Store.enter`, and what others did there, it begins again.
+    The call is undone. After :meth:`Store.enter`, and once the changes of other members are known, it is repeated.
     """
 
 
@@ -46,23 +46,23 @@ class DirectoryInUse(Exception):
 
 
 class Unreachable(Lost):
-    """The store is on another machine, and nothing of it is to be had now."""
+    """The remote store cannot be reached, or its session was lost."""
 
 
 class Unfit(Lost):
-    """The store is on another machine, which answers and will not do as it is now; the text says why."""
+    """The remote store answers but cannot be used in its present state; the text gives the reason."""
 
 
 class MayLose(Unfit):
-    """What the store answers may not last, and its owner has not said that he puts up with that."""
+    """The database is not durable on failover (no synchronous standby, or fsync off) and accept_loss is not set."""
 
 
 class AnothersStore(Exception):
-    """The data is another queue manager's."""
+    """The data belongs to another queue manager, another group or another program."""
 
 
 class StoreLost(Exception):
-    """Something that was acknowledged is gone. A person has to say whether to go on without it."""
+    """Acknowledged data is missing. An operator must decide whether to start without it (``--accept-loss``)."""
 
 
 class StoreTooNew(Exception):
@@ -73,16 +73,17 @@ class Store(Protocol):
     """One queue manager's store. Every method may raise StoreBroken."""
 
     def open(self, q_mgr_name: str, now: int) -> int:
-        """Takes the data up again and returns the first free number for messages, units and handles.
+        """Opens the data, recovers it, and returns the first free number for messages, units and handles.
 
-        Definitions and persistent messages are there; messages that are not persistent are gone, units in flight
-        are backed out with the backout count raised. Raises AnothersStore, DirectoryInUse, StoreTooNew.
+        Definitions and persistent messages are kept; nonpersistent messages are removed. Units of work in flight are
+        backed out, and the backout counts of the messages they got are raised. Raises AnothersStore, DirectoryInUse,
+        StoreTooNew.
         """
 
-    def keep_time(self, said: str, *, must: bool = False) -> bool:
-        """Keeps what the clock needs to go on after a restart, in a write that happens anyway; says whether it did.
+    def keep_time(self, text: str, *, must: bool = False) -> bool:
+        """Writes the clock's state for the next start, together with another write; returns whether it was written.
 
-        ``must``: also where nothing else is written.
+        ``must``: also when nothing else is written.
         """
 
     @property
@@ -90,62 +91,70 @@ class Store(Protocol):
         """Whether the queue manager is a member of a group; otherwise :meth:`changed` need not be asked."""
 
     def begin(self) -> None:
-        """A turn begins."""
+        """Begins a turn."""
 
     def enter(self) -> None:
-        """From here to its end nothing moves in the group but by the turn's own calls; asked for by NotEntered.
+        """Enters the group's store: until the turn ends only the turn's own calls change shared objects.
 
-        What was done before in the turn may be durable when this returns.
+        Called after NotEntered. What the turn did before may be durable when this returns.
         """
 
     def changed(self) -> Moved:
-        """What moved in the group since this was last asked, by others before the turn or by its own calls.
+        """Returns the shared objects that changed since the last call of this method.
 
-        NOTHING_MOVED itself where nothing did.
+        Other members changed them before the turn, or the turn's own calls did. The object NOTHING_MOVED if none did.
         """
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """Whether this queue manager does from now on, until then, what one member of its group does for all."""
+        """Returns whether this queue manager holds the role of its queue-sharing group until ``until_ms``.
+
+        One member at a time holds a role, and works for all of them. Without a group, this queue manager always holds
+        the role.
+        """
 
     def mark(self) -> None:
-        """A call begins: :meth:`undo` goes back to here."""
+        """Begins a call: :meth:`undo` returns to this point."""
 
     def undo(self) -> None:
-        """The call is taken back, rows and facts."""
+        """Undoes the call: its rows and its facts."""
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
-        """The neighbourhood of a call, the same cost at any depth; ``is_wide`` adds what commands ask for."""
+        """Returns the facts that a call needs, at a cost that does not depend on queue depth.
+
+        ``is_wide`` adds the facts for commands.
+        """
 
     def find(self, selection: Selection) -> Found:
-        """The messages a call looks for, in get order, by an indexed look-up."""
+        """Returns the messages that match the selection, in get order, by an indexed look-up."""
 
     def apply(self, changes: Sequence[AnyChange], can_be_undone: bool) -> None:
-        """Writes the changes of one decision; ``can_be_undone`` says that more may follow within the same call.
+        """Writes the changes of one decision.
 
-        Without it nothing follows, and :meth:`undo` is not called for this call any more.
+        ``can_be_undone``: more changes of the same call may follow. Otherwise none follow and :meth:`undo` is not
+        called for this call.
         """
 
     def end(self) -> None:
-        """The turn is durable when this returns."""
+        """Ends the turn: it is durable when this returns."""
 
     def forget_outcomes(self, before_ms: int) -> None:
-        """In a turn: forgets outcomes of clients that are gone and had no unit of work since; a slice of them.
+        """Deletes, within a turn, outcomes of disconnected clients without a unit of work since ``before_ms``.
 
-        The next time it goes on behind that, and from the start again when it has been through.
+        Deletes one slice. The next call continues behind it, and begins again after the last client.
         """
 
     @property
     def has_leftovers(self) -> bool:
-        """Whether rows are still to be removed that no call can meet, or rewritten that a unit's end made available."""
+        """Whether rows remain of deleted queues or of ended units of work, to be removed or rewritten."""
 
     def remove_leftovers(self) -> None:
-        """In a turn: removes, or rewrites, a slice of them."""
+        """Removes or rewrites, within a turn, one slice of these rows."""
 
     def idle(self) -> None:
-        """Nothing is going on: time for upkeep."""
+        """Performs maintenance; called when no call waits."""
 
     def close(self) -> None:
-        """The orderly end."""
+        """Writes what is outstanding and closes the store."""
 
     def abandon(self) -> None:
-        """Lets go at once, as a killed process would."""
+        """Closes the store at once without writing, as if the process had been killed."""

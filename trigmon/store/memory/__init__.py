@@ -1,1 +1,1 @@
-"""The reference store: messages, definitions and runs in memory."""
+"""The reference store: messages, definitions and run records in memory."""

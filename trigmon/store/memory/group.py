@@ -1,8 +1,8 @@
-"""The shared half of several queue managers' stores, in memory: one group, its shared queues, one lock.
+"""A queue-sharing group in memory: its shared queues, and one lock for the members' turns.
 
-It serves rehearsals and tests, and is the reference for the group's store: the same methods, whatever keeps the rows.
-A member works through :class:`Membership`: ``begin`` to ``end`` is a turn, during which no other member has one. It
-outlives every member, as the group's store outlives the machines they run on.
+It serves simulations and tests, and is the reference for the group's store on PostgreSQL, with the same methods. A
+member works through :class:`Membership`: from ``begin`` to ``end`` it has a turn, and no other member has one. The
+group outlives its members, as a group's database outlives their machines.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.memory.rows import Row, Rows, once_more
 
 FIRST_NUMBER = 1 << 60
-"""Where the numbers of a group's messages begin: no message of a member's own has such a number."""
+"""The numbers of a group's messages begin here, above all numbers of members' own messages."""
 
 OWN_NUMBERS = 1 << 48
-"""Handles and units of work are numbered by each member for itself, below this."""
+"""Each member numbers its handles and units of work by itself, below this."""
 
 
 class MemoryGroup:
@@ -51,14 +51,14 @@ class MemoryGroup:
         self.next_number = FIRST_NUMBER
 
     def join(self, member: str) -> Membership:
-        """A queue manager's way into the group; it is active from its :meth:`Membership.open` on."""
+        """Returns a membership for a queue manager; it is active once :meth:`Membership.open` has returned."""
         self.members.setdefault(member, len(self.members) + 1)
         return Membership(self, member)
 
     def recover(self, member: str) -> None:
-        """A member is gone, in order or not: what it had uncommitted is backed out, what it had open is closed.
+        """Recovers a member that has ended or died: backs out its uncommitted work and closes its open handles.
 
-        Any other member may do it, again and again: what was recovered is not found a second time.
+        Any member may call it, repeatedly: a repetition finds nothing.
         """
         with self.lock:
             self.active.discard(member)
@@ -82,7 +82,7 @@ class MemoryGroup:
         return queue
 
     def write(self, name: str, queue: SharedQueue | None) -> None:
-        """A queue stands otherwise than before; None: it is gone."""
+        """Changes a queue; None deletes it."""
         self.version += 1
         self.versions[name] = self.version
         if queue is None:
@@ -92,7 +92,7 @@ class MemoryGroup:
 
 
 class Membership:
-    """One member's half of a turn in the group. Its numbers of handles and units of work are its own."""
+    """A member's access to the group. Its numbers of handles and units of work are its own."""
 
     def __init__(self, group: MemoryGroup, member: str) -> None:
         self.group = group
@@ -110,55 +110,55 @@ class Membership:
     # -- life -------------------------------------------------------------------------------------------
 
     def open(self) -> Sequence[Decided]:
-        """The member is active. Returns its units of work whose shared half was committed, the last of each client."""
-        self.group.recover(self.member)  # what an earlier life left that nobody has recovered yet
+        """Makes the member active; returns its units whose shared half is committed, the last of each client."""
+        self.group.recover(self.member)  # work of an earlier process that nobody has recovered yet
         self.group.active.add(self.member)
         self._seen = 0
         return [each for of_client in self.group.decided.get(self.member, {}).values() for each in of_client]
 
     def close(self) -> None:
-        """The orderly end."""
+        """Ends the membership."""
         self.abandon()
 
     def abandon(self) -> None:
-        """The member is gone, and others find that out."""
-        self._let_go()
+        """Ends the member's turn, and recovers its work."""
+        self._release_turn()
         self.group.recover(self.member)
 
     # -- a turn -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The member's turn: nothing moves but by its own calls."""
+        """Begins a turn: only its own calls change shared objects."""
         if not self._is_in_turn:
             self.group.lock.acquire()
             self._is_in_turn = True
 
     is_entered = True
-    """From the begin of a turn on."""
+    """Every turn enters the group at its begin."""
 
     def enter(self) -> None:
-        """A turn is in the group from its begin."""
+        """Changes nothing: every turn enters the group at its begin."""
 
     is_full = False
-    """Its owner outlives nothing here."""
+    """Records of decided units are not limited in memory."""
 
     def end(self) -> None:
-        """What was done in the turn stands."""
+        """Ends the turn; its changes can no longer be undone."""
         self.mark()
-        self._let_go()
+        self._release_turn()
 
-    def _let_go(self) -> None:
+    def _release_turn(self) -> None:
         if self._is_in_turn:
             self._is_in_turn = False
             self.group.lock.release()
 
     def mark(self) -> None:
-        """A call begins: :meth:`undo` goes back to here."""
+        """Begins a call: :meth:`undo` returns to this point."""
         self._notes.clear()
         self.group.rows.notes.clear()
 
     def undo(self) -> None:
-        """The call is taken back."""
+        """Undoes the call."""
         self.group.rows.undo()
         for table, key, before in reversed(self._notes):
             if before is None:
@@ -168,7 +168,7 @@ class Membership:
         self._notes.clear()
 
     def changed(self) -> Moved:
-        """What moved since this was last asked, whoever moved it."""
+        """Returns what changed since the last call of this method, by any member."""
         if self._seen == self.group.version:
             return NOTHING_MOVED
         names = tuple(name for name, version in self.group.versions.items() if version > self._seen)
@@ -177,11 +177,11 @@ class Membership:
         return Moved(names, copied)
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
-        """A definition that each member has a copy of, as it stands."""
+        """Returns a definition that every member copies, in its present state."""
         return self.group.definitions.get((object_type, name))
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """Whether the role is this member's: it was already, or the one who had it ended or let it lapse."""
+        """Returns whether this member holds the role: it did already, or the previous holder ended or let it expire."""
         with self.group.lock:
             holder, until = self.group.roles.get(role, ("", 0))
             if holder not in ("", self.member) and holder in self.group.active and until > now:
@@ -190,7 +190,7 @@ class Membership:
             return True
 
     def members(self) -> list[Member]:
-        """All members that ever were, by name. In memory nobody dies unnoticed, and none has a process of its own."""
+        """Returns all members that ever joined, by name. In memory they have no lease and no process."""
         group = self.group
         return [
             Member(
@@ -207,11 +207,11 @@ class Membership:
         ]
 
     def queue(self, name: str) -> SharedQueue | None:
-        """A shared queue as it stands."""
+        """Returns a shared queue in its present state."""
         return self.group.queues.get(name)
 
     def find(self, selection: Selection) -> Found:
-        """The messages of a shared queue that a call looks for, in get order."""
+        """Returns the messages of a shared queue that a call looks for, in get order."""
         return self.group.rows.find(
             replace(selection, unit_id=self._of_group(selection.unit_id), handle=self._own + selection.handle)
         )
@@ -226,9 +226,9 @@ class Membership:
             _WRITE[type(change)](self, change)
 
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
-        """Settles what a unit of work did on these shared queues, all at once.
+        """Commits or backs out a unit's work on these shared queues.
 
-        That this is done decides for the whole unit, the member's own half as well.
+        This decides the outcome of the whole unit, including the member's own half.
         """
         unit, rows = change.unit, self.group.rows
         of_group = self._of_group(unit.unit_id)
@@ -347,7 +347,7 @@ class Membership:
         self.group.write(name, queue)
 
     def _note(self, table: dict[Any, Any], key: object) -> None:
-        """Remembers how a table stood at a key. The version is not taken back: it only makes others look once more."""
+        """Remembers a table's value at a key for undo. The version is not undone: it costs others one more look."""
         self._notes.append((table, key, table.get(key)))
 
 

@@ -1,6 +1,6 @@
-"""Messages in memory, by queue in get order, found as a selection says; whose units of work hold them is a number.
+"""Message rows in memory, by queue in get order. Units of work that put or got a message are given by number.
 
-Dictionaries and sorted lists, no cleverness: the reference for every store, and what a group in memory keeps.
+Plain dictionaries and sorted lists: the reference for every store, also used by the group in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = tuple[int, int]
 
 
 class Row(msgspec.Struct):
-    """A message as it lies here: ``put_by`` and ``taken_by`` are units of work, 0 for none."""
+    """A stored message: ``put_by`` and ``taken_by`` are uncommitted units of work, 0 for none."""
 
     message: StoredMessage
     put_by: int = 0
@@ -33,12 +33,12 @@ class Row(msgspec.Struct):
 
     @property
     def key(self) -> Key:
-        """Get order: highest priority first, then arrival."""
+        """The place in get order: highest priority first, then arrival."""
         return -self.message.priority, self.message.number
 
 
 class Rows:
-    """All messages, by queue in get order. ``locks`` says which handle has locked which of them."""
+    """All messages, by queue in get order. ``locks``: message numbers and the handles that locked them."""
 
     def __init__(self, locks: Mapping[int, int]) -> None:
         self.locks = locks
@@ -64,7 +64,7 @@ class Rows:
         del order[bisect_right(order, row.key) - 1]
 
     def undo(self) -> None:
-        """Back to the last time the notes were cleared."""
+        """Undoes all changes since the notes were last cleared."""
         for q_name, row, before in reversed(self.notes):
             rows = self.of.setdefault(q_name, {})
             was_there = row.key in rows
@@ -78,12 +78,12 @@ class Rows:
         self.notes.clear()
 
     def all(self) -> Iterator[Row]:
-        """Every row of every queue."""
+        """Yields every row of every queue."""
         for rows in self.of.values():
             yield from rows.values()
 
     def find(self, selection: Selection) -> Found:
-        """See the store's port."""
+        """See the port."""
         if selection.oldest_from is not None or selection.counts_expired:
             return Found(self._oldest(selection), expired_count=self._count_expired(selection))
         if selection.is_expired:
@@ -109,7 +109,7 @@ class Rows:
         return Found(tuple(messages), tuple(expired))
 
     def _chosen(self, selection: Selection) -> Iterator[Row]:
-        """What the selection names, in get order, expired or not."""
+        """Yields the rows that match the selection, in get order, including expired ones."""
         rows = self.of.get(selection.q_name, {})
         keys = self.order.get(selection.q_name, [])
         if selection.at is not None:
@@ -127,7 +127,7 @@ class Rows:
         return self.locks.get(number, selection.handle) != selection.handle
 
     def _group(self, message: StoredMessage, selection: Selection, now: int) -> list[StoredMessage]:
-        """What is there of a message's group, in the order of the places."""
+        """Returns the visible items of a message's group, in the order of their places."""
         rows = self.of.get(selection.q_name, {}).values()
         group = [
             row.message
@@ -140,7 +140,10 @@ class Rows:
         return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
 
     def _is_whole(self, message: StoredMessage, selection: Selection) -> bool:
-        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        """Returns whether its group is complete enough.
+
+        For an expired message the expired items of its group count, too: it is found and discarded.
+        """
         if selection.whole is Whole.NOTHING or message.descriptor.group_id == NO_ID:
             return True
         has_expired = 0 < message.expires_ms <= selection.now
@@ -150,7 +153,7 @@ class Rows:
         return has_message(items, message.descriptor.msg_seq_number)
 
     def _segments(self, first: StoredMessage, selection: Selection) -> list[StoredMessage]:
-        """The segments of a logical message in their order, from this one on."""
+        """Returns the segments of a logical message in their order, from this one on."""
         if not first.descriptor.msg_flags & SEGMENT:
             return [first]
         segments = [first]
@@ -198,30 +201,30 @@ class Rows:
         return len(self._expired(replace(selection, limit=selection.counts_expired)))
 
     def add(self, change: c.AddMessage) -> None:
-        """A message arrives."""
+        """Adds a message."""
         self.set(Row(change.message, change.unit_id, 0, change.is_held, change.on_backout))
 
     def take(self, message: StoredMessage, unit_id: int) -> None:
-        """A message is got under a unit of work."""
+        """Marks a message as got under a unit of work."""
         row = self.row(message)
         self.set(Row(row.message, row.put_by, unit_id, row.is_held, row.on_backout))
 
     def carry_over(self, marked: Marked, unit_id: int) -> None:
-        """A marked message belongs to another unit of work now."""
+        """Moves a marked message (skip backout) to another unit of work."""
         row = self.row(marked)
         self.set(Row(row.message, row.put_by, unit_id))
 
     def row(self, message: StoredMessage | Marked) -> Row:
-        """The row of a message."""
+        """Returns the row of a message."""
         return self.of[message.q_name][-message.priority, message.number]
 
     def of_unit(self, unit_id: int, q_names: Iterable[str]) -> Iterator[Row]:
-        """The rows on these queues that a unit of work put or got."""
+        """Yields the rows on these queues that a unit of work put or got."""
         for q_name in q_names:
             yield from [row for row in self.of.get(q_name, {}).values() if unit_id in (row.put_by, row.taken_by)]
 
     def settle(self, row: Row, unit_id: int, outcome: UnitOutcome) -> Row | None:
-        """What a row is when its unit of work has ended; None: it is gone."""
+        """Writes a row's state after the end of its unit of work and returns it; None: the row is removed."""
         committed = outcome is UnitOutcome.COMMITTED
         left: Row | None = None
         if committed and row.taken_by == unit_id:
@@ -238,7 +241,7 @@ class Rows:
         return left
 
     def drop_all(self, q_name: str) -> None:
-        """Everything on a queue goes."""
+        """Removes all rows of a queue."""
         for row in list(self.of.get(q_name, {}).values()):
             self.drop(row)
 
@@ -259,6 +262,6 @@ def _item(message: StoredMessage) -> Item:
 
 
 def once_more(message: StoredMessage, by: int = 1) -> StoredMessage:
-    """The message backed out: its place as before, its backout count so much higher."""
+    """Returns the message with its backout count raised ``by`` so much."""
     descriptor = message.descriptor
     return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + by))

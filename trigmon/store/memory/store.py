@@ -1,6 +1,6 @@
-"""The reference store: dictionaries and sorted lists, no cleverness. What it holds outlives :meth:`close`.
+"""The reference store in memory: plain dictionaries and sorted lists. Its contents outlive :meth:`close`.
 
-It serves rehearsals and tests; a restart treats it as a disk would be treated, so both stores keep one suite.
+It serves simulations and tests. A restart recovers it like a database, so one test suite covers all stores.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MemoryStore(BaseStore):
         self._next = 1
 
     def open(self, q_mgr_name: str, now: int) -> int:
-        """See the port. Ids go on from a round number above the last, as on disk."""
+        """See the port. Ids continue at the next block, as in a database."""
         before = self.standing
         self.standing = Standing(q_mgr_name)
         self._rows.locks = self.standing.locks
@@ -53,7 +53,7 @@ class MemoryStore(BaseStore):
         self._recover(now)
         for name, queue in before.queues.items():
             if queue.shared is not None:
-                continue  # the group's, of which there was but a picture here
+                continue  # it belongs to the group; this was a copy
             if queue.is_deleted or queue.definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
                 self._rows.drop_all(name)
                 self.standing.pauses.pop(("queue", name), None)
@@ -87,16 +87,16 @@ class MemoryStore(BaseStore):
                 self._rows.set(Row(once_more(row.message)))
         self._rows.notes.clear()
 
-    def keep_time(self, said: str, *, must: bool = False) -> bool:
-        """See the port. Nothing here outlives the clock."""
+    def keep_time(self, text: str, *, must: bool = False) -> bool:
+        """See the port. Nothing is written: the store does not outlive the clock."""
         return True
 
     def use_number(self, number: int) -> None:
-        """A number is in use that nothing here holds."""
+        """Records that a number is in use that no row here has."""
         self._next = max(self._next, number + 1)
 
     def prepare(self) -> None:
-        """What was written lasts, units of work in flight as such: here it always does."""
+        """Changes nothing: everything written is kept, units of work in flight included."""
 
     def begin(self) -> None:
         """See the port."""
@@ -138,7 +138,7 @@ class MemoryStore(BaseStore):
 
     @property
     def has_leftovers(self) -> bool:
-        """See the port. What goes is gone at once here."""
+        """See the port. Rows are removed at once here."""
         return False
 
     def remove_leftovers(self) -> None:

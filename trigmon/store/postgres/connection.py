@@ -1,4 +1,4 @@
-"""One session of PostgreSQL as trigmon wants it: the primary, every setting read back, a schema of this version."""
+"""Opens a PostgreSQL session: on the primary, with every setting read back and a schema of this version."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from trigmon.store.postgres.schemas import GROUP, OWN, Schema, migrate
 
 LOWEST_SERVER = 150000
 LEASE_MS = 5000
-"""So long a queue manager is believed to live that says nothing; it says so five times as often."""
+"""The lease: a queue manager without a heartbeat for so long counts as dead. It sends five heartbeats in this time."""
 
-# A dead link shows within seconds, not hours. What the connection string says itself is left as it is.
+# A dead connection is noticed within seconds, not hours. Settings in the connection string take precedence.
 _LINK = {
     "connect_timeout": "3",
     "keepalives": "1",
@@ -26,8 +26,8 @@ _LINK = {
     "keepalives_count": "3",
     "target_session_attrs": "read-write",
 }
-# Plans are pinned: a plan made when a queue was empty must not be a scan when it is full. And no timeout of a role or a
-# database cuts a turn in the middle; only one that does not go on is ended, since it keeps others from taking over.
+# Plans are pinned: a plan made when a queue was empty must not be a scan when it is full. No timeout of a role or a
+# database may interrupt a turn; only an idle transaction is ended, since it keeps others from taking over.
 _SESSION = (
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
@@ -44,19 +44,19 @@ _SESSION = (
 LONGEST_IDLE_MS = 5000
 LONGEST_SILENCE_MS = 10_000
 _LASTING = ("on", "remote_apply")
-# Whoever may not see how far a standby is sees that there is one.
+# A role that may not see a standby's state sees at least that it exists.
 _CONFIRMING = "SELECT FROM pg_stat_replication WHERE coalesce(sync_state IN ('sync', 'quorum'), true)"
 _SAFETY = ("fsync", "full_page_writes", "synchronous_standby_names")
 _ASKED = ("server_encoding", "synchronous_commit", *_SAFETY)
 SAFETY = "SELECT " + ", ".join(f"current_setting('{name}')" for name in _SAFETY)
-"""How safe what is committed is now: these settings of a server can change while it runs."""
+"""Reads the settings that decide whether commits are durable; they can change while the server runs."""
 
 
 class Place(NamedTuple):
-    """Where a queue manager's data lies: a connection string, a schema, and what its owner puts up with.
+    """Where a queue manager's data lies: a connection string, a schema, and the accepted risk.
 
-    ``accept_loss``: a server without a synchronous standby will do, whose loss loses messages. ``lease_ms`` as
-    LEASE_MS.
+    ``accept_loss``: a server without a synchronous standby is accepted, although messages are lost with it.
+    ``lease_ms`` as LEASE_MS.
     """
 
     dsn: str
@@ -65,23 +65,23 @@ class Place(NamedTuple):
     lease_ms: int = LEASE_MS
 
     def __str__(self) -> str:
-        """Without what opens it."""
-        said = conninfo_to_dict(self.dsn)
-        shown = {key: str(said[key]) for key in ("service", "host", "port", "dbname") if said.get(key)}
+        """Returns the place without user and password."""
+        settings = conninfo_to_dict(self.dsn)
+        shown = {key: str(settings[key]) for key in ("service", "host", "port", "dbname") if settings.get(key)}
         return f"schema {self.schema} of PostgreSQL ({make_conninfo(**shown)})"
 
 
 def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
-    """A session whose search path is the schema, which is made if it is not there.
+    """Opens a session whose search path is the schema, and creates or migrates the schema.
 
-    Raises Unreachable; Unfit while no commit would be confirmed; MayLose; StoreBroken for all else, and StoreTooNew.
+    Raises Unreachable; Unfit while no standby confirms commits; MayLose; StoreTooNew; StoreBroken for all else.
     """
     try:
-        said = conninfo_to_dict(place.dsn)
-        # Whom the database has not heard for a lease it gives up anyway.
+        settings = conninfo_to_dict(place.dsn)
+        # A silence longer than the lease loses the role anyway.
         patience_ms = max(1000, min(LONGEST_SILENCE_MS, place.lease_ms))
         link = _LINK | {"tcp_user_timeout": str(patience_ms)}
-        conninfo = make_conninfo(place.dsn, **{key: value for key, value in link.items() if key not in said})
+        conninfo = make_conninfo(place.dsn, **{key: value for key, value in link.items() if key not in settings})
         connection = psycopg.connect(conninfo, autocommit=True, application_name=f"trigmon {place.schema}")
     except psycopg.Error as error:
         raise translated(error, str(place)) from error
@@ -93,7 +93,10 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
 
 @contextmanager
 def closed_when_it_fails(connection: psycopg.Connection[Any], place: Place) -> Iterator[None]:
-    """The first words of a session. Where they fail it is closed; raises Unreachable, StoreBroken for the driver's."""
+    """Closes the session if its first statements, in the block, fail.
+
+    Raises Unreachable or StoreBroken for errors of the driver.
+    """
     try:
         yield
     except psycopg.Error as error:
@@ -105,23 +108,23 @@ def closed_when_it_fails(connection: psycopg.Connection[Any], place: Place) -> I
 
 
 def translated(error: psycopg.Error, what: str) -> StoreBroken:
-    """Returns Unreachable where the session was lost, which another attempt may mend; StoreBroken for all else.
+    """Returns Unreachable if the session was lost, so that a retry may help; StoreBroken for all else.
 
-    PostgreSQL ends a session with severity FATAL, and the driver's class does not always say so: the end of a session
-    that was idle in a transaction is an InternalError to it.
+    PostgreSQL ends a session with severity FATAL, and the driver's class does not always show that: the end of a
+    session that was idle in a transaction is an InternalError.
     """
     is_lost = isinstance(error, psycopg.OperationalError) or error.diag.severity_nonlocalized == "FATAL"
     return (Unreachable if is_lost else StoreBroken)(f"{what}: {error}")
 
 
 def _prepare(connection: psycopg.Connection[Any], place: Place, section: str) -> None:
-    """``section`` is that of the settings which said where this is."""
+    """Sets and checks the session's settings. ``section``: the settings section that names this place."""
     version = connection.info.server_version
     if version < LOWEST_SERVER:
         raise StoreBroken(f"{place}: PostgreSQL 15 or later is needed, this is {version // 10000}")
     shown = _shown(connection, _ASKED)
-    # Who stands still in the middle of a turn holds up all who wait for theirs: they must be free before their own
-    # leases are over, or one that is stopped takes the others with it.
+    # A process that stops in the middle of a turn blocks all others. They must be free before their own leases expire,
+    # or one stopped process fences them, too.
     idle_ms = min(LONGEST_IDLE_MS, place.lease_ms // 2)
     wanted = dict(_SESSION) | {
         "search_path": f'"{place.schema}"',
@@ -138,23 +141,23 @@ def _prepare(connection: psycopg.Connection[Any], place: Place, section: str) ->
         raise StoreBroken(f"{place}: the database's encoding is {shown['server_encoding']} instead of UTF8")
     check_safety(place, [shown[name] for name in _SAFETY], section)
     if shown["synchronous_standby_names"] and connection.execute(_CONFIRMING).fetchone() is None:
-        # The first commit would wait for it, and this queue manager could not even say so.
+        # The first commit would wait for a standby, and this queue manager could not even report that.
         raise Unfit(f"{place}: no synchronous standby is connected, and no commit is confirmed without")
 
 
 def check_safety(place: Place, found: Sequence[str], section: str) -> None:
-    """``found`` is the row of SAFETY, ``section`` that of the settings which said where this is. Raises MayLose."""
+    """Checks that commits are durable, by a row of SAFETY. ``section`` as in the error's remedy. Raises MayLose."""
     if not place.accept_loss and (why := _what_may_be_lost(dict(zip(_SAFETY, found, strict=True)))):
-        raise MayLose(f"{place}: {why}; with {section}.accept_loss that is put up with")
+        raise MayLose(f"{place}: {why}; set {section}.accept_loss to accept that")
 
 
 def _what_may_be_lost(shown: dict[str, str]) -> str:
-    """Why what was committed here may not last, empty when it does."""
+    """Returns why commits may not be durable; empty if they are."""
     for name in ("fsync", "full_page_writes"):
         if shown[name] != "on":
-            return f"{name} is off, so a power cut takes what was answered"
+            return f"{name} is off, so a power cut loses acknowledged messages"
     if not shown["synchronous_standby_names"]:
-        return "synchronous_standby_names is empty, so whoever loses this server loses what was answered"
+        return "synchronous_standby_names is empty, so the loss of this server loses acknowledged messages"
     return ""
 
 
@@ -167,7 +170,7 @@ def _shown(connection: psycopg.Connection[Any], names: Iterable[str]) -> dict[st
 
 
 def empty(place: Place, schema: Schema = OWN) -> None:
-    """Nothing of a queue manager, or of a group, is in the schema any more; nobody serves it now."""
+    """Deletes all data of a queue manager, or of a group, from the schema; no process may be using it."""
     with psycopg.connect(place.dsn, autocommit=True) as connection:
         name = sql.Identifier(place.schema)
         deletes = [sql.SQL("DELETE FROM {}.{}").format(name, sql.Identifier(table)) for table in schema.data]
@@ -176,6 +179,6 @@ def empty(place: Place, schema: Schema = OWN) -> None:
 
 
 def drop(place: Place) -> None:
-    """The schema and all that lies in it is gone."""
+    """Drops the schema with all its contents."""
     with psycopg.connect(place.dsn, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(place.schema)))

@@ -1,18 +1,18 @@
--- Version 1 of the schema of a queue-sharing group, which is nobody's own. Messages and members lie in it as in a queue
--- manager's own, in the tables of message.sql and member.sql. Units of work and handles are a member's own numbers
--- above its number times 2^48, so that each says whose it is.
+-- Version 1 of the schema of a queue-sharing group, shared by all members. Messages and members are in the same tables
+-- as in a queue manager's own schema, those of message.sql and member.sql. The numbers of units of work and handles
+-- begin at the member's number times 2^48, so each shows its member.
 
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text);
 
-CREATE TABLE turn (                   -- one row: who does anything in the group holds it until his transaction ends
+CREATE TABLE turn (                   -- one row: a member that works in the group locks it until its transaction ends
     one boolean PRIMARY KEY CHECK (one),
     version bigint NOT NULL,          -- one more with every turn that others must look at
     locks_version bigint NOT NULL,    -- when the locks last changed
-    next_number bigint NOT NULL       -- of the next message: no message of a member's own has so high a number
+    next_number bigint NOT NULL       -- of the next message, above all numbers of members' own messages
 ) WITH (fillfactor = 10);
 INSERT INTO turn VALUES (true, 0, 0, 1152921504606846976);
 
-CREATE TABLE joined (                 -- who has ever been a member
+CREATE TABLE joined (                 -- all members that ever joined
     name text COLLATE "C" PRIMARY KEY,
     number bigint NOT NULL UNIQUE,    -- from 1
     recovered timestamptz,            -- when it was last recovered by another member, and what was found
@@ -42,7 +42,7 @@ CREATE TABLE definition (             -- of which each member has a copy
 );
 CREATE INDEX definition_version ON definition (version);
 
-CREATE TABLE lock (                   -- browsed messages that nobody else gets
+CREATE TABLE lock (                   -- messages locked by a browse
     message bigint PRIMARY KEY,
     handle bigint NOT NULL
 );
@@ -60,11 +60,11 @@ CREATE TABLE decided (                -- units of work that are committed here, 
     client_id text COLLATE "C" NOT NULL,
     number bigint NOT NULL,
     unit_id bigint NOT NULL,
-    epoch bigint NOT NULL,            -- of the member that decided it, for a person
+    epoch bigint NOT NULL,            -- of the member that committed it, for operators
     PRIMARY KEY (member, client_id, number)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
--- What a member believes of rows must be so, or nothing of its turn stands.
+-- If a write changes other rows than the member expects, its whole turn is rolled back.
 CREATE FUNCTION expect(changed bigint, wanted bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF changed <> wanted THEN

@@ -1,7 +1,7 @@
-"""Every SQL statement of a group's own tables, by name; those of its messages are the stores' own."""
+"""Every SQL statement of a group's own tables, by name; its messages use the statements of the SQL store."""
 
-# Held until the transaction ends, so turns of members in the group follow one another. What is asked behind it is as
-# the last of them left it: each statement of a transaction sees what was committed before the statement.
+# The lock is held until the transaction ends, so members' turns in the group follow one another. Later queries see the
+# result of the last turn: each statement of a transaction sees what was committed before the statement.
 LOCK = "SELECT version FROM turn WHERE one FOR UPDATE"
 PEEK = "SELECT version FROM turn WHERE one"
 LOOK = """
@@ -11,10 +11,10 @@ UNION ALL SELECT CASE WHEN has_groups THEN 'queue of groups' ELSE 'queue' END, n
 UNION ALL SELECT kind, name, 0, definition FROM definition WHERE version > ?
 UNION ALL SELECT 'lock', '', message, handle::text FROM lock
           WHERE message > 0 AND ? < (SELECT locks_version FROM turn WHERE one)"""
-"""What stands otherwise than at a version: rows of kind, name, number, and what stands."""
+"""What has changed since a version: rows of kind, name, number, and the new state."""
 REACHED = """
 SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer, version FROM turn WHERE one"""
-"""Which history of the server this is, one more each time a standby is promoted, and the group's version in it."""
+"""The server's timeline, one more after each promotion of a standby, and the group's version."""
 SET_TURN = "UPDATE turn SET version = ?, locks_version = ?, next_number = ? WHERE one"
 SET_QUEUE = "UPDATE queue SET version = ?, has_groups = ?, stands = ? WHERE number = ?"
 SET_COPIED = """
@@ -34,7 +34,7 @@ ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id
 FORGET_DECIDED = "DELETE FROM decided WHERE member = ?"
 DECIDED = "SELECT client_id, number, unit_id FROM decided WHERE member = ?"
 
-# Of a member's units of work, or handles: their numbers are between these.
+# The two values are the bounds of a member's numbers of units of work, or of handles.
 DROP_PUTS = "DELETE FROM message WHERE put_by >= ? AND put_by < ? RETURNING queue"
 GROUPS_GOT = """
 SELECT DISTINCT queue, group_id FROM message WHERE taken_by >= ? AND taken_by < ? AND group_id IS NOT NULL"""

@@ -1,7 +1,7 @@
-"""Who serves a queue manager: one process at a time, by a row with an epoch and a lease.
+"""Leases: one process at a time serves a queue manager, by a row with an epoch and a heartbeat.
 
-The lease is judged by the database's clock and decides when another may take over. Safety is the epoch's: every turn's
-transaction begins with the fence, which a process that was taken over from does not pass.
+The lease is measured by the database's clock and decides when another process may take over. The epoch gives safety:
+every turn's transaction begins with the fence, which fails for a process whose data was taken over.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import psycopg
 from trigmon.store.port import DirectoryInUse, Unreachable
 from trigmon.store.postgres.connection import Place, translated
 
-# Whoever says nothing for as long as his lease may be taken over from; whose session is gone at once, since a process
-# that has lost it stops. For whom the database is at work (he waits for a lock, for the standby, or for its next step
-# behind that) cannot say anything, and has a lease from the end of that; it is not where it waits for him. A session of
-# another role shows none of this but that it is there.
+# A process without a heartbeat for its lease may be taken over from; one whose session is gone at once, since a process
+# that has lost its session stops. While the database works for a process (it waits for a lock, for the standby, or for
+# the next step after these), the process cannot send heartbeats, and its lease begins at the end of that work. A
+# session that waits for its client gets no such extension. Of another role's session only its existence is visible.
 GONE = """
     NOT EXISTS (
         SELECT FROM pg_stat_activity a
@@ -39,11 +39,11 @@ RETURNING epoch"""
 DEAD = f"SELECT m.name FROM member m WHERE m.serving AND m.name <> ? AND ({GONE}) ORDER BY m.name"
 DISMISS = f"""
 UPDATE member m SET serving = false, epoch = epoch + 1 WHERE m.name = ? AND m.serving AND ({GONE}) RETURNING m.epoch"""
-"""Nobody passes the fence any more with the epoch that a dead one had."""
+"""Raises the epoch of a dead member, so that its process fails the fence."""
 END_STUCK = f"""
 SELECT pg_terminate_backend(a.pid) FROM member m JOIN pg_stat_activity a ON a.pid = m.backend
 WHERE m.serving AND a.wait_event = 'ClientWrite' AND ({GONE})"""
-"""A dead one that takes nothing of a long answer is not idle, so no timeout ends it and what it holds."""
+"""Ends sessions of dead members that read nothing of a long answer: no idle timeout ends them and their locks."""
 HOLDER = "SELECT host, pid FROM member WHERE name = %s"
 BEAT = "UPDATE member SET beat = clock_timestamp() WHERE name = ? AND epoch = ?"
 LEAVE = "UPDATE member SET serving = false WHERE name = ? AND epoch = ?"
@@ -52,11 +52,11 @@ CHECK = "SELECT fence(?, ?, false)"
 
 _AGAIN_S = 0.02
 _LOCK_MS = "1000"
-"""A holder that was stopped in the middle of a turn keeps its row; whoever waits for it asks again."""
+"""A process stopped in the middle of a turn keeps its row locked; a process that waits for the row tries again."""
 
 
 def take(connection: psycopg.Connection[Any], name: str, lease_ms: int) -> int | None:
-    """Makes this process the one that serves; its epoch, or None while another does."""
+    """Makes this process the one that serves; returns its epoch, or None while another process serves."""
     values = {"name": name, "lease_ms": lease_ms, "host": socket.gethostname(), "pid": os.getpid()}
     try:
         with connection.transaction():
@@ -70,7 +70,7 @@ def take(connection: psycopg.Connection[Any], name: str, lease_ms: int) -> int |
 
 
 def wait_to_take(take: Callable[[], bool], place: Place, who: Callable[[], str]) -> None:
-    """Takes as soon as whoever served before is gone, or says nothing for his lease. Raises DirectoryInUse."""
+    """Takes over as soon as the previous process is gone or its lease has expired. Raises DirectoryInUse."""
     until = time.monotonic() + 2 * place.lease_ms / 1000
     while not take():
         if time.monotonic() > until:
@@ -79,9 +79,9 @@ def wait_to_take(take: Callable[[], bool], place: Place, who: Callable[[], str])
 
 
 def holder(connection: psycopg.Connection[Any], name: str) -> str:
-    """The process that serves, for a person."""
+    """Returns the process that serves, as text."""
     try:
         row = connection.execute(HOLDER, (name,)).fetchone()
     except psycopg.Error as error:
-        raise Unreachable(f"who serves {name}: {error}") from error
+        raise Unreachable(f"the process that serves {name} cannot be read: {error}") from error
     return f"process {row[1]} on {row[0]}" if row else "nobody"

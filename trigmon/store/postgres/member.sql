@@ -1,18 +1,18 @@
--- In a queue manager's own schema and in its group's.
+-- Used in a queue manager's own schema and in its group's.
 
-CREATE TABLE member (                 -- who serves, and until when others believe it
+CREATE TABLE member (                 -- the process that serves, and its lease
     name text COLLATE "C" PRIMARY KEY,
-    epoch bigint NOT NULL,            -- one more each time somebody takes over: who has an older one is fenced
-    beat timestamptz NOT NULL,        -- when it last said that it lives, by this database's clock
-    lease_ms bigint NOT NULL,         -- who has not said so for this long may be taken over from
+    epoch bigint NOT NULL,            -- one more with each takeover: a process with an older one is fenced
+    beat timestamptz NOT NULL,        -- time of the last heartbeat, by this database's clock
+    lease_ms bigint NOT NULL,         -- without a heartbeat for this long another process may take over
     serving boolean NOT NULL,         -- false after an orderly end
-    backend integer NOT NULL,         -- its session here: when that is gone, nobody need wait for the lease
+    backend integer NOT NULL,         -- its session: when it is gone, others need not wait for the lease
     backend_start timestamptz,
-    host text NOT NULL,               -- for a person
+    host text NOT NULL,               -- for operators
     pid bigint NOT NULL
-) WITH (fillfactor = 10);             -- each beat is written in place
+) WITH (fillfactor = 10);             -- each heartbeat is written in place
 
--- A turn's transaction begins with it: nobody can take over before that has ended.
+-- A turn's transaction begins with it: no process can take over before the transaction has ended.
 CREATE FUNCTION fence(who text, its_epoch bigint, locks boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF locks THEN

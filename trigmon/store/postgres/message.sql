@@ -1,4 +1,4 @@
--- In a queue manager's own schema and in its group's.
+-- Used in a queue manager's own schema and in its group's.
 
 CREATE TABLE message (
     id bigint PRIMARY KEY,            -- arrival number, ascending, never used again
@@ -24,13 +24,13 @@ CREATE TABLE message (
     checksum bigint NOT NULL,         -- CRC-32 of descriptor and data
     ordinal integer                   -- its place in the reservation that has it
 ) WITH (
-    -- A queue is emptied as often as it is filled: dead rows go soon, whatever the size, and without pauses.
+    -- Queues are emptied as often as they are filled: vacuum dead rows early, at any table size, without pauses.
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0
 );
--- Bodies are not looked into and often compressed already.
+-- Message data is never searched and often compressed already.
 ALTER TABLE message ALTER data SET STORAGE EXTERNAL;
--- Each index ends in get order. Messages outside groups, first items of groups, and the rest of the groups each have
--- their own, so that nobody walks over what he does not look for, and a message outside groups pays for one.
+-- Each index ends in get order. Messages outside groups, first items of groups, and other items each have their own
+-- index: a look-up skips no rows of another kind, and a message outside groups is written to one index only.
 CREATE INDEX message_ready ON message (queue, priority DESC, id)
     WHERE put_by IS NULL AND taken_by IS NULL AND head IS NULL;
 CREATE INDEX message_heads ON message (queue, head, priority DESC, id)

@@ -1,6 +1,7 @@
-"""One session of PostgreSQL, spoken to in batches: what is sent waits until something is asked, and goes in one trip.
+"""A PostgreSQL session in pipeline mode: statements wait until a result is needed, and go in one round trip.
 
-It speaks libpq's pipeline mode: cursors cost more than the statements they run, and a turn is many small statements.
+It uses libpq's pipeline mode directly: cursors cost more than the statements they run, and a turn is many small
+statements.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Row = tuple[Any, ...]
 
 
 class Failed(Lost):
-    """A statement was refused or the session is lost; ``state`` is the SQLSTATE, empty for the latter."""
+    """A statement failed or the session is lost; ``state`` is the SQLSTATE, empty if the session is lost."""
 
     def __init__(self, why: str, state: str = "") -> None:
         super().__init__(why)
@@ -40,9 +41,9 @@ class Array(NamedTuple):
 
 
 class Link:
-    """A session from its first statement to its last. ``connection`` is of nobody else any more.
+    """A session in pipeline mode. It owns ``connection``.
 
-    ``awaited`` are the statements whose answer it waits for; another thread may look at them.
+    ``awaited``: the statements whose results it waits for; other threads may read it.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -61,7 +62,7 @@ class Link:
         self.trips = 0
 
     def send(self, statement: str, values: Sequence[object] = ()) -> None:
-        """Lets a statement go with the next :meth:`receive`; its parameters are marked by ``?``."""
+        """Queues a statement for the next :meth:`receive`; its parameters are marked by ``?``."""
         try:
             name = self._names.get(statement)
             if name is None:
@@ -76,7 +77,7 @@ class Link:
         self._sent.append(statement)
 
     def receive(self) -> list[Row]:
-        """Waits until all that was sent is done; the rows of the last. Raises Failed, Fenced."""
+        """Waits until all statements sent are done; returns the rows of the last. Raises Failed, Fenced."""
         self.trips += 1
         sent, self._sent, self._warning = self._sent, [], ""
         self.awaited = sent
@@ -101,44 +102,44 @@ class Link:
         return rows
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """The rows of a statement, behind all that was sent."""
+        """Sends a statement behind the earlier ones and returns its rows."""
         self.send(statement, values)
         return self.receive()
 
     def commit(self, then: str = "") -> None:
-        """Ends the transaction, durably as its settings say. Raises Failed also where that is not known.
+        """Commits the transaction, as durably as its settings demand. Raises Failed also if the outcome is unknown.
 
-        ``then`` is a statement behind its end, in the same trip.
+        ``then`` is a statement after the commit, in the same round trip.
         """
         self.send("COMMIT")
         if then:
             self.send(then)
         self.receive()
         if self._warning:
-            # A wait for the standby that was broken off: it is committed here, and may be so nowhere else.
+            # The wait for the standby was interrupted: the commit is on this server, and perhaps on no other.
             raise Failed(f"the commit was not confirmed: {self._warning}")
 
     def fileno(self) -> int:
-        """The session's socket."""
+        """Returns the session's socket."""
         return self._pg.socket
 
     def was_notified(self) -> bool:
-        """Whether another session has notified this one since this was asked. Raises Failed where it is lost."""
+        """Returns whether another session sent a NOTIFY since the last call. Raises Failed if the session is lost."""
         found = False
         try:
             self._pg.consume_input()
-            while (told := self._pg.notifies()) is not None:
-                found = found or told.be_pid != self._pg.backend_pid
+            while (notification := self._pg.notifies()) is not None:
+                found = found or notification.be_pid != self._pg.backend_pid
         except psycopg.Error as error:
             raise Failed(str(error)) from error
         return found
 
     def close(self) -> None:
-        """Ends the session at once; a transaction that is open is undone."""
+        """Ends the session at once; an open transaction is rolled back."""
         self._connection.close()
 
     def _result(self) -> PGresult | None:
-        """The next result. libpq would wait without letting other threads run."""
+        """Returns the next result; waits here, since libpq would wait without letting other threads run."""
         while self._pg.is_busy():
             self._readable.poll()
             self._pg.consume_input()
@@ -163,14 +164,14 @@ class Link:
 
 def _failure(result: PGresult) -> Failed | Fenced | None:
     if result.status == ExecStatus.PIPELINE_ABORTED:
-        return None  # what failed before it says why
+        return None  # an earlier statement has the cause
     state = (result.error_field(DiagnosticField.SQLSTATE) or b"").decode()
     why = result.get_error_message()
     return Fenced(why) if state == FENCED else Failed(f"{why} ({state})", state)
 
 
 def _numbered(statement: str) -> str:
-    """PostgreSQL's own words: its parameters have numbers, and which index it takes is its own choice."""
+    """Returns a statement in PostgreSQL's dialect: with numbered parameters and without index hints."""
     numbers = iter(range(1, 1000))
     return re.sub(r"\?", lambda _: f"${next(numbers)}", re.sub(r"INDEXED BY \w+", "", statement))
 
@@ -188,7 +189,7 @@ def _encoded(value: object) -> bytes | None:
 
 
 def _text(value: str) -> bytes:
-    """Text in PostgreSQL holds no NUL; no name that anybody means holds one either."""
+    """Returns encoded text. PostgreSQL's text has no NUL, so it is replaced; no real name has one."""
     return value.replace("\0", "\u2400").encode()
 
 
@@ -200,7 +201,7 @@ _ELEMENTS: dict[str, tuple[int, Callable[[Any], bytes]]] = {
 
 
 def _array(array: Array) -> bytes:
-    """PostgreSQL's binary form of an array of one dimension."""
+    """Returns PostgreSQL's binary form of a one-dimensional array."""
     oid, encode = _ELEMENTS[array.element]
     parts = [struct.pack("!iiiii", 1, None in array.values, oid, len(array.values), 1)]
     for value in array.values:
@@ -225,4 +226,4 @@ _READERS: dict[int, Callable[[bytes], Any]] = {
     25: bytes.decode,
     2278: lambda _: None,
 }
-"""By PostgreSQL's numbers of types: bool, bytea, int8, int2, int4, text, void."""
+"""By type OID of PostgreSQL: bool, bytea, int8, int2, int4, text, void."""

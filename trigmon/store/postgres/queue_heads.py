@@ -1,4 +1,4 @@
-"""What lies first on a queue, read through a turn a few hundred at a time and kept as :mod:`.ahead` says."""
+"""The first messages of queues, read a few hundred at a time and cached by :mod:`.read_ahead`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.select import Look, message_of
 
 
-class Known:
-    """The first messages of the queues of a store."""
+class QueueHeads:
+    """The cached first messages of a store's queues."""
 
     def __init__(self, ahead: Ahead, turn: Turn) -> None:
         self._ahead = ahead
@@ -24,7 +24,7 @@ class Known:
     def found(
         self, selection: Selection, number: int, look: Callable[[Generator[StoredMessage, None, None]], Look]
     ) -> Found | None:
-        """What a look at the first of a queue finds; None where only a look at the rows themselves will tell."""
+        """Returns the result of a look-up of a queue's first messages; None if the look-up must read the rows."""
         if not _is_first(selection):
             return None
         try:
@@ -41,7 +41,7 @@ class Known:
         yield from self._ahead.messages(q_name, read)
 
     def _read(self, q_name: str, number: int, after: Cursor | None) -> tuple[list[StoredMessage], bool]:
-        """The next messages outside groups behind a place; fewer where the last were large."""
+        """Returns the next messages outside groups, fewer if the last were large, and whether none follow."""
         first_rows = self._turn.first_rows
         limit = CHUNKS[0 if self._sizes.get(q_name, LARGE_CHUNK) * CHUNKS[1] > LARGE_CHUNK else 1]
         if after is None:
@@ -63,11 +63,11 @@ class Known:
 
 
 class _Unreadable(Exception):  # noqa: N818
-    """A row is not what was written, so what lies ahead cannot be known; a look at the rows themselves finds it."""
+    """A row is damaged, so the cache cannot be filled; a look-up of the rows finds the damage."""
 
 
 def _is_first(selection: Selection) -> bool:
-    """Whether it asks for the first messages of a queue, whatever they are."""
+    """Returns whether it asks for the first messages of a queue without further conditions."""
     return (
         selection.is_anything
         and selection.oldest_from is None

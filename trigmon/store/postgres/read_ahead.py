@@ -1,8 +1,8 @@
-"""What lies first on a queue, kept in memory: the next messages in get order, read a few hundred at a time.
+"""Read-ahead cache of a queue's first messages: the next ones in get order, read a few hundred at a time.
 
-It holds as long as nobody else writes the queue's rows, which the fence promises. All that is available up to the
-window's end is in it, so a get that takes any message asks the database once for many of them, and never walks over
-the dead rows of those that were got before. Only messages outside groups are kept, and of large ones few.
+It is valid as long as no other process writes the queue's rows, which the fence guarantees. A window has every
+available message up to its end. So gets of any message read the database once for many of them, and never walk over
+dead rows of messages got before. Only messages outside groups are cached, and few large ones.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from trigmon.rules.model.stored_messages import Cursor, StoredMessage
 
 MOST_ROWS = 512
 MOST_BYTES = 1 << 20
-"""Of one window. What a read brings may be more, and is dropped again from its end."""
+"""Of one window. A read may bring more; the surplus at its end is dropped."""
 MOST_WINDOWS = 64
 MOST_OF_A_UNIT = 32
 MOST_OF_UNITS = 8192
 LARGE = 4096
-"""Bytes of a message that no unit of work is remembered with."""
+"""Bytes: a unit of work with a larger message is not remembered."""
 
 Key = tuple[int, int]
 _Noted = c.AddMessage | c.TakeMessage
 Read = Callable[[Cursor | None], tuple[list[StoredMessage], bool]]
-"""Reads the next messages behind a place, or from the start; whether these are all."""
+"""Reads the next messages behind a place, or from the start; returns them and whether none follow."""
 
 
 class Entry(NamedTuple):
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class Window:
-    """The first messages of a queue. ``end`` is the place up to which all are here; ``is_all``: there are no others."""
+    """The first messages of a queue: all up to the place ``end``; ``is_all``: no others follow."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -51,7 +51,7 @@ class Window:
         self._bytes = 0
 
     def add(self, message: StoredMessage) -> None:
-        """A message became available."""
+        """Adds a message that became available."""
         entry = Entry((-message.priority, message.number), message)
         if not self.is_all and (self.end is None or entry.key > self.end):
             return
@@ -60,7 +60,7 @@ class Window:
         self.trim()
 
     def extend(self, messages: list[StoredMessage], *, is_all: bool) -> None:
-        """What was read behind the end."""
+        """Adds messages read behind the end."""
         self.entries += [Entry((-message.priority, message.number), message) for message in messages]
         self._bytes += sum(len(message.data) for message in messages)
         self.is_all = is_all
@@ -68,14 +68,14 @@ class Window:
             self.end = self.entries[-1].key
 
     def remove(self, message: StoredMessage) -> None:
-        """A message is no longer available."""
+        """Removes a message that is no longer available."""
         key = -message.priority, message.number
         place = bisect_left(self.entries, key, key=_key)
         if place < len(self.entries) and self.entries[place].key == key:
             self._bytes -= len(self.entries.pop(place).message.data)
 
     def trim(self) -> None:
-        """Lets go of the last when they have become too many."""
+        """Drops the last messages when there are too many."""
         if len(self.entries) <= MOST_ROWS and self._bytes <= MOST_BYTES:
             return
         while len(self.entries) > MOST_ROWS // 2 or (self._bytes > MOST_BYTES // 2 and len(self.entries) > 1):
@@ -88,19 +88,19 @@ class Ahead:
 
     def __init__(self) -> None:
         self._windows: dict[str, Window] = {}
-        # What units of work have put and got, as long as it is little: then nothing is read again when they end.
+        # The puts and gets of small units of work: then nothing is read again when they end.
         self._units: dict[int, list[_Noted] | None] = {}
         self._noted = 0
         self._is_changed = False
         self._of_call: set[int] = set()
 
     def mark(self) -> None:
-        """A call begins: :meth:`undo` is about what follows."""
+        """Begins a call: :meth:`undo` returns to this point."""
         self._is_changed = False
         self._of_call.clear()
 
     def undo(self, units: Container[int]) -> None:
-        """What was followed since is not so; ``units`` are those that are still open."""
+        """Undoes the changes followed since; ``units`` are the units of work still open."""
         if self._is_changed:
             self._windows.clear()
         for unit_id in self._of_call:
@@ -109,7 +109,7 @@ class Ahead:
                 del self._units[unit_id]
 
     def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
-        """What is available on a queue in get order."""
+        """Yields a queue's available messages in get order."""
         window = self._windows.pop(q_name, None) or Window()
         window.trim()
         self._windows[q_name] = window
@@ -126,13 +126,13 @@ class Ahead:
             window.extend(messages, is_all=is_all)
 
     def forget(self, q_name: str) -> None:
-        """What is known of a queue may not be so."""
+        """Discards the window of a queue."""
         self._windows.pop(q_name, None)
 
     # -- what changes -------------------------------------------------------------------------------------
 
     def follow(self, change: c.AnyChange) -> None:
-        """Keeps what is known in step with a change."""
+        """Updates the windows after a change."""
         follow = _FOLLOW.get(type(change))
         if follow is not None:
             self._is_changed = True
@@ -149,7 +149,7 @@ class Ahead:
         self._note(change.unit_id, change)
 
     def _carry_over(self, change: c.CarryOver) -> None:
-        """Neither of the two units says any more what its end makes available."""
+        """Forgets both units: their notes no longer show what their ends make available."""
         number = change.message.number
         had_it = [unit for unit, noted in self._units.items() if any(n.message.number == number for n in noted or ())]
         for unit_id in (*had_it, change.unit_id):
@@ -167,7 +167,7 @@ class Ahead:
             noted.append(change)
 
     def _forget_unit(self, unit_id: int) -> None:
-        """What this unit has put and got is not remembered: its end is read from the rows."""
+        """Forgets a unit's puts and gets: at its end the rows are read."""
         self._noted -= len(self._units.get(unit_id) or ())
         self._units[unit_id] = None
 
@@ -184,7 +184,7 @@ class Ahead:
 
     def _end_unit(self, change: c.EndUnit) -> None:
         unit = change.unit
-        self._of_call.add(unit.unit_id)  # should this be taken back, what is noted next is not all of it
+        self._of_call.add(unit.unit_id)  # if this is undone, later notes are incomplete
         noted = self._units.pop(unit.unit_id, None)
         self._noted -= len(noted or ())
         is_commit = change.outcome is UnitOutcome.COMMITTED
@@ -198,8 +198,8 @@ class Ahead:
             if isinstance(each, c.AddMessage) and is_commit:
                 self._came(each.message)
             elif isinstance(each, c.TakeMessage) and not is_commit:
-                said = each.message.descriptor
-                back = replace(said, backout_count=said.backout_count + 1)
+                descriptor = each.message.descriptor
+                back = replace(descriptor, backout_count=descriptor.backout_count + 1)
                 self._came(replace(each.message, descriptor=back))
 
     def _drop(self, change: c.DropDefinition) -> None:
@@ -221,7 +221,7 @@ def _key(entry: Entry) -> Key:
 
 
 def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:
-    """Whether what was noted of a unit is all that its end makes available."""
+    """Returns whether a unit's notes show all that its end makes available."""
     if unit.held or unit.marked is not None or any(each.message.descriptor.group_id != NO_ID for each in noted):
         return False
     puts = {each.number for each in noted if isinstance(each, c.AddMessage)}

@@ -1,5 +1,5 @@
--- Version 2 of a queue manager's own schema. Its tables, and message, are those of the store in SQLite, row for row.
--- Every statement of the session finds them by its search path.
+-- Version 2 of a queue manager's own schema. Its tables, and the table message, have the same rows as in SQLite. The
+-- session's search path names this schema.
 
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text);
 

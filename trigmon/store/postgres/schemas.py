@@ -1,4 +1,4 @@
-"""What lies in a schema of ours: a queue manager's own tables, or a group's, in which version, and how that rises."""
+"""The two kinds of schemas, a queue manager's and a group's: their files, versions and migrations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from trigmon.store.port import StoreBroken, StoreTooNew
 
 
 class Schema(NamedTuple):
-    """A kind of schema: the files that make it, in order, and the key of ``meta`` under which its version is kept.
+    """A kind of schema: the files that create it, in order, and the key of its version in the table ``meta``.
 
-    ``data`` are the tables whose rows are somebody's. ``migrations`` lead from each version to the next; a new schema
-    begins with the last.
+    ``data``: the tables with data of a queue manager or group. ``migrations`` lead from each version to the next; a new
+    schema begins with the last version.
     """
 
     what: str
@@ -26,7 +26,7 @@ class Schema(NamedTuple):
 
     @property
     def version(self) -> int:
-        """What this trigmon makes of it."""
+        """The version that this trigmon creates."""
         return 1 + len(self.migrations)
 
 
@@ -49,8 +49,8 @@ GROUP = Schema(
 
 
 def version_of(connection: psycopg.Connection[Any], name: str, schema: Schema) -> int:
-    """The version of what lies in the schema of this name; 0 where there is nothing yet. Raises StoreBroken."""
-    # A query and no look-up by name: that may still know from before that there is nothing.
+    """Returns the version of the schema of this name; 0 if it is empty. Raises StoreBroken."""
+    # A query instead of a look-up by name, which may have cached that the table is missing.
     found = connection.execute("SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'meta'", (name,))
     if found.fetchone() is None:
         return 0
@@ -61,9 +61,9 @@ def version_of(connection: psycopg.Connection[Any], name: str, schema: Schema) -
 
 
 def migrate(connection: psycopg.Connection[Any], name: str, schema: Schema, where: str) -> None:
-    """Brings the schema up to this version. Two that start at once do so one after the other.
+    """Migrates the schema to this version. Processes that start at once do so one after the other.
 
-    ``where`` is the place, for a person. Raises StoreTooNew, StoreBroken.
+    ``where`` is the place, for error texts. Raises StoreTooNew, StoreBroken.
     """
     version = version_of(connection, name, schema)
     if version > schema.version:

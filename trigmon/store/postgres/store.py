@@ -1,9 +1,9 @@
-"""The store of a queue manager that keeps nothing on its own machine: every turn is one transaction of PostgreSQL.
+"""The store in PostgreSQL: every turn is one transaction, and nothing is kept on the queue manager's machine.
 
-Writes wait in memory and go with the next question or the end of the turn; most turns are one trip to the server. A
-call that may be taken back becomes a savepoint only where it asks in the middle. An error, or a session that is lost,
-means that the outcome is unknown: StoreBroken goes up to the top and the process ends, as on SQLite. What became of its
-last turn its clients ask for when the next one serves: units of work and their outcomes are written in one transaction.
+Writes wait in memory and go with the next query or the end of the turn; most turns are one round trip. A call that may
+be undone needs a savepoint only if it queries after a write. After an error, or when the session is lost, the outcome
+is unknown: StoreBroken is raised and the process ends, as with SQLite. Clients ask the next process for the outcome of
+the last turn: units of work and their outcomes are written in one transaction.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.connection import Place, connect
 from trigmon.store.postgres.pipeline import Failed, Link, Row
-from trigmon.store.postgres.queue_heads import Known
+from trigmon.store.postgres.queue_heads import QueueHeads
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.store import WRITTEN, RowStore
 
 MOST_DEFERRED = 1000
-"""Writes that may wait in memory for a commit, and turns."""
+"""So many writes, or turns, may wait in memory for a commit."""
 DEFERRED_BYTES = 1 << 20
 BEATS = 5
-"""In the time of a lease."""
+"""Heartbeats in the time of a lease."""
 UNSURE = 0.6
-"""The part of a lease behind whose last beat nothing is answered before the fence has been asked."""
+"""So much of the lease after the last heartbeat, a turn checks the fence before it answers anything."""
 
 
 class PostgresStore(RowStore):
-    """One schema, one session. It serves nobody before :meth:`take` succeeded; :meth:`open` takes by itself."""
+    """One schema, one session. The store can be used once :meth:`take` has succeeded; :meth:`open` calls it."""
 
     error = Failed
 
@@ -44,7 +44,7 @@ class PostgresStore(RowStore):
         self._connection = connect(place)
         super().__init__(self._execute_one, str(place))
         self._turn: Turn
-        self._known: Known
+        self._heads: QueueHeads
         self._who: tuple[str, int] = ("", 0)
         self._ahead = Ahead()
         self._must_sync = False
@@ -56,7 +56,7 @@ class PostgresStore(RowStore):
     # -- life -------------------------------------------------------------------------------------------
 
     def take(self, q_mgr_name: str) -> bool:
-        """Makes this process the one that serves this queue manager; False while another does."""
+        """Makes this process the one that serves this queue manager; returns False while another one does."""
         if self._who[1]:
             return True
         before_s = time.monotonic()
@@ -66,15 +66,15 @@ class PostgresStore(RowStore):
         self._who = q_mgr_name, epoch
         self._beaten_s = before_s
         self._turn = Turn(Link(self._connection), (("BEGIN", ()), (lease.FENCE, self._who)), (lease.CHECK, self._who))
-        self._known = Known(self._ahead, self._turn)
+        self._heads = QueueHeads(self._ahead, self._turn)
         return True
 
     def holder(self, q_mgr_name: str) -> str:
-        """Who serves this queue manager, for a person."""
+        """Returns the process that serves this queue manager, as text."""
         return lease.holder(self._connection, q_mgr_name)
 
     def open(self, q_mgr_name: str, now: int) -> int:
-        """See the port. Who served before and is gone, or says nothing, is waited for."""
+        """See the port. Waits until the lease of a previous process has expired."""
         lease.wait_to_take(lambda: self.take(q_mgr_name), self._place, lambda: self.holder(q_mgr_name))
         try:
             first = self._recover(q_mgr_name, now)
@@ -87,14 +87,14 @@ class PostgresStore(RowStore):
         return first
 
     def beat(self) -> None:
-        """Says that this process lives, so that nobody takes over. Raises Fenced when somebody has."""
+        """Sends a heartbeat, so that no other process takes over. Raises Fenced if one has."""
         if self._turn.is_open:
             return
         before_s = time.monotonic()
         for statement, values in (
             ("BEGIN", ()),
             ("SET LOCAL synchronous_commit = off", ()),
-            (lease.BEAT, self._who),  # first: behind it nobody takes over before the commit
+            (lease.BEAT, self._who),  # first: its row lock prevents a takeover before the commit
             (lease.CHECK, self._who),
         ):
             self._turn.link.send(statement, values)
@@ -106,15 +106,15 @@ class PostgresStore(RowStore):
         """How often :meth:`beat` is to be called."""
         return self._place.lease_ms / 1000 / BEATS
 
-    def keep_time(self, said: str, *, must: bool = False) -> bool:
+    def keep_time(self, text: str, *, must: bool = False) -> bool:
         """See the port."""
         goes_anyway = self._turn.is_open or self._turn.writes.count > 0
         if must or goes_anyway:
-            self._turn.writes.add(sql.SET_META, ("own_time", said))
+            self._turn.writes.add(sql.SET_META, ("own_time", text))
         return must or goes_anyway
 
     def begin(self) -> None:
-        """See the port. Who has not said for long that he lives asks first whether he still serves."""
+        """See the port. If the last heartbeat is long ago, checks first that this process still serves."""
         if time.monotonic() - self._beaten_s > UNSURE * self._place.lease_ms / 1000:
             self.beat()
 
@@ -125,10 +125,12 @@ class PostgresStore(RowStore):
         self._ahead.mark()
 
     def prepare(self) -> None:
-        """Commits what was written so far, and waits until it lasts; units of work in flight stay in flight."""
+        """Commits everything written so far, durably; units of work in flight stay in flight."""
         self._turn.release()
         if self._is_unsynced and not self._turn.is_open and not self._turn.writes.count:
-            self._turn.writes.add(sql.SET_META, ("synced", "1"))  # a commit that writes nothing makes nothing last
+            self._turn.writes.add(
+                sql.SET_META, ("synced", "1")
+            )  # a commit without a write makes no earlier one durable
         self._must_sync = True
         self._commit()
 
@@ -141,7 +143,7 @@ class PostgresStore(RowStore):
             self._forget_call()
 
     def end(self) -> None:
-        """See the port. What a crash undoes anyway waits for a later turn's commit, while it is little."""
+        """See the port. A few writes that a crash undoes anyway wait for a later turn's commit."""
         self._turn.release()
         self._deferred += 1
         writes = self._turn.writes
@@ -150,11 +152,11 @@ class PostgresStore(RowStore):
             self._commit()
 
     def idle(self) -> None:
-        """See the port. What waits is written."""
+        """See the port. Commits the waiting writes."""
         self._commit()
 
     def close(self) -> None:
-        """See the port. The next need not wait for the lease."""
+        """See the port. Ends the lease, so that the next process need not wait."""
         self._turn.release()
         self._must_sync = True
         self._commit()
@@ -186,11 +188,11 @@ class PostgresStore(RowStore):
         return self._turn.open_rows(statement, values)
 
     def find(self, selection: Selection) -> Found:
-        """See the port. The first of a queue are known ahead."""
+        """See the port. A queue's first messages come from the read-ahead cache."""
         number = self._numbers.get(selection.q_name)
         if number is None or self._messages.groups.has_groups(number) or number in self._leftovers.available:
             return super().find(selection)
-        found = self._known.found(selection, number, partial(self._look, selection, number))
+        found = self._heads.found(selection, number, partial(self._look, selection, number))
         return super().find(selection) if found is None else found
 
     # -- writing ----------------------------------------------------------------------------------------
@@ -212,7 +214,7 @@ class PostgresStore(RowStore):
             raise
         except Exception as error:
             if self._turn.can_undo:
-                raise  # what was written of this call is taken back
+                raise  # the writes of this call are undone
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
     def _keep_block(self, number: int) -> None:

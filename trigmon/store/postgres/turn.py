@@ -1,6 +1,6 @@
-"""The statements of a turn: writes wait in memory and go with the next question, or with the end of the transaction.
+"""The statements of a turn: writes wait in memory and go with the next query, or with the commit.
 
-A call that may be taken back keeps its writes apart; it becomes a savepoint only where it asks in the middle.
+The writes of a call that may be undone are kept apart; only a query within the call needs a savepoint.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from trigmon.store.sql import statements as sql
 
 Statement = tuple[str, Sequence[object]]
 CHUNKS = (16, 128, 1024)
-"""Rows that are read at a time, by how many were read before; as few again while they are large."""
+"""Rows read at a time: more with each read, unless they are large."""
 LARGE_CHUNK = 1 << 20
 _CHUNKED = frozenset({sql.GROUP_FROM})
 
 
 class Turn:
-    """Transactions on a link, one after the other: ``opening`` begins each.
+    """Transactions on a session, one after the other: the statements ``opening`` begin each.
 
-    ``check`` goes before a question that needs none.
+    ``check`` is sent before a query outside a transaction.
     """
 
     def __init__(self, link: Link, opening: Sequence[Statement], check: Statement) -> None:
@@ -34,7 +34,7 @@ class Turn:
         self._is_saved = False
 
     def execute(self, statement: str, values: tuple[object, ...] = (), expected: int | None = None) -> Iterable[Row]:
-        """The rows of a statement that has rows, now; another waits, and has to change as many rows as expected."""
+        """Runs a query and returns its rows; a write waits, and fails unless it changes as many rows as expected."""
         if statement in _CHUNKED:
             return self.open_rows(statement, values)
         if _has_rows(statement):
@@ -46,7 +46,7 @@ class Turn:
         return ()
 
     def ask(self, statement: str, values: tuple[object, ...]) -> list[Row]:
-        """Rows as they are behind everything that was written so far."""
+        """Returns the rows of a query, after all waiting writes."""
         does_write = "INSERT" in statement
         if self.writes.count or self._of_call or self.is_open or does_write:
             self.begin()
@@ -56,11 +56,11 @@ class Turn:
         return self.link.ask(statement, values)
 
     def open_rows(self, statement: str, values: tuple[object, ...]) -> Rows:
-        """Rows that are read a few at a time."""
+        """Returns the rows of a query, read a few at a time."""
         return Rows(self._chunks(statement, values))
 
     def _chunks(self, statement: str, values: tuple[object, ...]) -> Generator[Row, None, None]:
-        """The rows of a statement, a few at first: most looks end with the first row. Nobody writes meanwhile."""
+        """Yields a query's rows, a few at first: most look-ups end with the first row. No row changes meanwhile."""
         offset, step = 0, 0
         while True:
             limit = CHUNKS[step]
@@ -73,23 +73,23 @@ class Turn:
                 step += 1
 
     def first_rows(self, statement: str, values: tuple[object, ...], limit: int, offset: int = 0) -> list[Row]:
-        """So many rows of a statement."""
+        """Returns at most ``limit`` rows of a query, from this offset."""
         return self.ask(f"{statement} LIMIT {limit} OFFSET ?", (*values, offset))
 
     # -- a call -----------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """What follows is of a call that may be taken back, until :meth:`release`."""
+        """Begins a call that may be undone, until :meth:`release`."""
         if self._of_call is None:
             self._of_call = []
 
     @property
     def can_undo(self) -> bool:
-        """Whether a call is going on that may be taken back."""
+        """Whether a call that may be undone is in progress."""
         return self._of_call is not None
 
     def release(self) -> None:
-        """The call is over, and cannot be undone any more."""
+        """Ends the call: it cannot be undone any more."""
         of_call, self._of_call = self._of_call, None
         for write in of_call or ():
             self.writes.add(*write)
@@ -98,7 +98,7 @@ class Turn:
             self.writes.add("RELEASE SAVEPOINT call", ())
 
     def undo(self) -> bool:
-        """Takes the call back; whether it had written anything."""
+        """Undoes the call; returns whether it had written anything."""
         was_written = bool(self._of_call)
         self._of_call = None
         if self._is_saved:
@@ -111,16 +111,16 @@ class Turn:
     # -- the transaction --------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The transaction begins, if it has not."""
+        """Begins the transaction, if it has not begun."""
         if not self.is_open:
             self.is_open = True
             for statement in self._opening:
                 self.link.send(*statement)
 
     def commit(self, *, lasts: bool, then: str = "") -> None:
-        """Writes what waits and ends the transaction; it ``lasts`` when this returns, whatever happens to the server.
+        """Sends the waiting writes and commits. ``lasts``: the commit is durable when this returns.
 
-        ``then`` is a statement that follows in the same trip.
+        ``then`` is a statement after the commit, in the same round trip.
         """
         self.begin()
         self._send_writes()
@@ -130,7 +130,7 @@ class Turn:
         self.link.commit(then)
 
     def _send_writes(self, *, does_more: bool = False) -> None:
-        """``does_more``: what follows writes, too, and is of the call that may be taken back."""
+        """Sends the waiting writes. ``does_more``: a further write of the call follows."""
         for write in self.writes.drain():
             self._send(*write)
         if self._of_call or (does_more and self._of_call is not None):
@@ -149,7 +149,7 @@ class Turn:
 
 
 class Rows:
-    """Rows that are read as they are iterated over."""
+    """The rows of a query, read during iteration."""
 
     def __init__(self, rows: Generator[Row, None, None]) -> None:
         self._rows = rows
@@ -158,17 +158,17 @@ class Rows:
         return self._rows
 
     def close(self, _force: bool = False) -> None:
-        """No more are read."""
+        """Stops reading."""
         self._rows.close()
 
 
 def counted(statement: str) -> str:
-    """The statement, which fails unless it changes as many rows as its last value says."""
+    """Returns the statement extended so that it fails unless it changes as many rows as its last value says."""
     return f"WITH done AS ({statement} RETURNING 1) SELECT expect((SELECT count(*) FROM done), ?)"
 
 
 def size(rows: list[Row]) -> int:
-    """About how many bytes of messages these rows are; rows of anything else are small."""
+    """Returns about how many bytes of messages these rows hold; other rows are small."""
     return sum(len(value) for row in rows for value in row if isinstance(value, bytes))
 
 

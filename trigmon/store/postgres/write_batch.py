@@ -1,7 +1,7 @@
-"""Writes that wait to be sent together: many of a kind become one statement, in an order that means the same.
+"""Batches of writes: many writes of a kind become one statement, in an order with the same result.
 
-A unit's number and a message's are used once. So within a stretch all messages can be added first, then taken, then
-settled with their units, then removed, whatever the order in which that was asked for. Anything else ends a stretch.
+The numbers of units and messages are used once. So within a stretch all messages can be added first, then marked as
+got, then committed with their units, then removed, whatever the original order. Any other write ends the stretch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from trigmon.store.sql import statements as sql
 
 Values = tuple[object, ...]
 Write = tuple[str, Sequence[object], int | None]
-"""A statement, its values, and how many rows it has to change, where that is known."""
+"""A statement, its values, and how many rows it has to change, if known."""
 
 
 class Bulk(NamedTuple):
-    """How one statement does what a statement of one row does, for many; ``key`` says which values name the row."""
+    """The statement for many rows that replaces one for a single row; ``key``: the places of the row's key values."""
 
     rank: int
     text: str
@@ -90,12 +90,12 @@ ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id
         (1, 2),
     ),
 }
-"""And of a group's own tables, where a member writes of no other."""
+"""The bulk statement of a group's own tables, where a member writes only its own rows."""
 _Stretch = dict[str, dict[Values, Values]]
 
 
 class Writes:
-    """Statements with their values, in the order of their meaning. ``bytes`` is about what they hold."""
+    """Waiting statements with their values, in order. ``bytes``: about the size of their messages."""
 
     def __init__(self) -> None:
         self._stretches: list[_Stretch] = []
@@ -104,7 +104,7 @@ class Writes:
         self.bytes = 0
 
     def add(self, statement: str, values: Sequence[object], expected: int | None = None) -> None:
-        """One more write, which changes so many rows where that is said: then it is of every one of its kind."""
+        """Adds a write. ``expected``: the rows that it must change, given for all writes of a kind or for none."""
         values = tuple(values)
         self.count += 1
         bulk = BULKS.get(statement)
@@ -117,7 +117,7 @@ class Writes:
         stretch = self._stretches[-1]
         key = tuple([values[place] for place in bulk.key])
         if statement == sql.REMOVE_MESSAGE and stretch.get(sql.ADD_MESSAGE, {}).pop(key, None) is not None:
-            return  # nobody will ever know that it was there
+            return  # added and removed in one batch: nothing to write
         if statement == sql.ADD_MESSAGE:
             self.bytes += len(values[11])  # type: ignore[arg-type]
         rows = stretch.setdefault(statement, {})
@@ -134,7 +134,7 @@ class Writes:
             of[statement] = of.get(statement, 0) + expected
 
     def drain(self) -> Iterator[Write]:
-        """Every statement that is to be sent, in order; nothing waits any more."""
+        """Yields the statements to send, in order, and empties the batch."""
         stretches, self._stretches, self.count, self.bytes = self._stretches, [], 0, 0
         expected, self._expected = self._expected, {}
         for number, stretch in enumerate(stretches):

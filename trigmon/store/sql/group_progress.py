@@ -1,7 +1,7 @@
-"""How far each group is there, kept on its first item, so that the next whole group is one look-up away.
+"""Completeness of message groups, kept on each group's first item, so that one look-up finds the next complete group.
 
-Only what is committed and not got counts. A put or a commit goes on from the place that was missing, so a group of
-any length is walked once; whatever leaves a group sets its mark back to the hole.
+Only committed messages that nobody has got count. A put or a commit continues at the first missing place, so a group of
+any length is walked once; a message that leaves a group sets the mark back to its place.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Order = tuple[int, int]
 _PLACES = 1 << 30
 """Offsets are below 1 000 000 000, so a place is one number in the order of places."""
 FEW = 8
-"""So many items at one place are read one by one; the rest of them is stepped over."""
+"""So many items at one place are read one by one; the others at that place are skipped."""
 
 
 def items_from(rows_from: Callable[[Place], Iterable[tuple[Any, ...]]], start: Place) -> Generator[Item, None, None]:
-    """The items of a group in the order of their places, of several at one place the first.
+    """Yields the items of a group in the order of their places, one for each place: the first.
 
-    ``rows_from`` gives the rows of ``statements.GROUP_FROM`` from a place on. Anybody may put any number of messages to
-    one place of a group; who goes through the group does not pay for them.
+    ``rows_from`` returns the rows of ``statements.GROUP_FROM`` from a place on. Programs may put any number of messages
+    to one place of a group; they do not slow down the walk.
     """
     begins: Place | None = start
     while begins is not None:
@@ -47,7 +47,7 @@ def items_from(rows_from: Callable[[Place], Iterable[tuple[Any, ...]]], start: P
 
 
 class AtPlace(NamedTuple):
-    """An item of a group; the marks of one that is not the first of its group mean nothing."""
+    """An item of a group; ``head`` and ``whole`` are valid only in the first item of the group."""
 
     order: Order
     head: int
@@ -55,7 +55,7 @@ class AtPlace(NamedTuple):
 
 
 class Groups:
-    """The groups of all queues. ``execute`` runs a statement and gives its rows."""
+    """The groups of all queues. ``execute`` runs a statement and returns its rows."""
 
     def __init__(self, execute: Callable[..., Iterable[Any]]) -> None:
         self._execute = execute
@@ -63,20 +63,20 @@ class Groups:
         self._units: set[int] = set()
 
     def start(self) -> list[Group]:
-        """Notes which queues have groups; returns the groups that recovery will change."""
+        """Reads which queues have groups; returns the groups that recovery will change."""
         self.queues = {number for (number,) in self._execute(sql.QUEUES_WITH_GROUPS)}
         return list(self._execute(sql.GROUPS_TO_RECOVER)) if self.queues else []
 
     def has_groups(self, queue: int) -> bool:
-        """Whether this queue has, or had since the start, messages of groups or segments."""
+        """Returns whether this queue has, or had since the start, messages of groups or segments."""
         return queue in self.queues
 
     def has_any_of(self, unit_id: int) -> bool:
-        """Whether this unit of work has put or got messages of groups, or may have."""
+        """Returns whether this unit of work has put or got messages of groups, or may have."""
         return unit_id in self._units
 
     def came(self, queue: int, group_id: bytes, order: Order, place: Place, unit_id: int) -> None:
-        """An item was put. In a unit of work nobody sees it before the commit."""
+        """Records that an item was put. In a unit of work it counts from the commit on."""
         self.queues.add(queue)
         if unit_id:
             self._units.add(unit_id)
@@ -92,7 +92,7 @@ class Groups:
             self._execute(sql.SET_WHOLE, (first.head, first.whole, order[1]))
 
     def took(self, queue: int, message: StoredMessage, unit_id: int) -> None:
-        """A message was got or removed."""
+        """Records that a message was got or removed."""
         descriptor = message.descriptor
         if descriptor.group_id == NO_ID or queue not in self.queues:
             return
@@ -102,31 +102,31 @@ class Groups:
         self.changed((queue, descriptor.group_id), place, (-message.priority, message.number))
 
     def _first_at(self, group: Group, place: Place) -> list[AtPlace]:
-        """The item that counts at a place of a group, if there is one, and the one behind it, if there are several."""
+        """Returns the first item at a place of a group, if any, and the second, if there are several."""
         return [
             AtPlace((-priority, number), head, whole)
             for number, priority, head, whole in self._execute(sql.FIRST_AT, (*group, *place))
         ]
 
     def carried(self, unit_id: int) -> None:
-        """A message that was got, perhaps one of a group, belongs to this unit of work from now on."""
+        """Records that a message already got, perhaps one of a group, now belongs to this unit of work."""
         self._units.add(unit_id)
 
     def set_aside(self, queue: int, number: int) -> None:
-        """A message of which no more than its number is known has left its queue."""
+        """Records that a damaged message, of which only the number is known, has left its queue."""
         if queue in self.queues:
             for group_id, msg_seq_number, offset in list(self._execute(sql.GROUP_OF, (number,))):
                 self.changed((queue, group_id), (msg_seq_number, offset))
 
     def returned(self, queue: int, number: int) -> None:
-        """A message is back on its queue."""
+        """Records that a message is back on its queue."""
         if queue in self.queues:
             for group_id, *place in list(self._execute(sql.GROUP_OF, (number,))):
                 found = place[0], place[1]
                 self.changed((queue, group_id), found, has_new_heads=found == START)
 
     def before_end(self, unit_id: int, *, is_commit: bool) -> dict[Group, Place]:
-        """The groups that get new items, or get items back, when this unit of work ends, and the first of those."""
+        """Returns the groups that gain items when this unit of work ends, each with the first place of these items."""
         if unit_id not in self._units:
             return {}
         self._units.discard(unit_id)
@@ -139,10 +139,10 @@ class Groups:
     def changed(
         self, group: Group, place: Place = START, order: Order | None = None, *, has_new_heads: bool = False
     ) -> None:
-        """Something came to this place of a group, or left it: how far the group is there is looked at from there.
+        """Computes a group's completeness again from this place on, where an item was added or removed.
 
-        All its first items have the same mark; ``has_new_heads`` says that some may not have it yet. What stands, by
-        its ``order``, behind another item at its place changes nothing.
+        All first items of a group have the same mark; ``has_new_heads``: some may not have it yet. An item whose
+        ``order`` is behind that of another item at its place changes nothing.
         """
         heads = self._first_at(group, START)
         if not heads:
@@ -153,7 +153,7 @@ class Groups:
             return
         if order is not None and place < reached and any(each.order < order for each in self._first_at(group, place)):
             return
-        # Where a logical message begins is on the way in any case, within it that depends on what lies there.
+        # The walk always meets the first segment of a logical message; the later places depend on the items.
         start = reached if place == reached else (place[0], 0)
         missing, is_whole = reach(items_from(partial(self._rows_from, group), start), start)
         if not has_new_heads and (missing, is_whole) == (reached, head):

@@ -1,11 +1,11 @@
-"""What is left to do of rows, a slice at a time, so that nobody waits for all of them.
+"""Deferred work on rows, done a slice at a time, so that no call waits for the end of a large unit of work.
 
-Rows that no call can meet any more go: those of queues that were deleted with their messages, those that a committed
-unit of work had got, and those that one which was backed out had put. Rows that a large unit's end has made available
-are rewritten: what it put and committed, and what it got and gave back. Until then looks find them by the unit, and a
-row is rewritten before anything else is done to it.
+Rows that no call can find any more are removed: those of deleted queues, those that a committed unit of work had got,
+and those that a backed-out unit had put. Rows that the end of a large unit has made available are rewritten: its
+committed puts and its backed-out gets. Until then look-ups find them by the unit, and a row is rewritten before
+anything else is done to it.
 
-What is left of units is on record, by the units' numbers, from the turn on in which they ended; a start does the rest.
+The deferred work of units is recorded, by the units' numbers, in the turn in which they end; a start does the rest.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from trigmon.store.sql import statements as sql
 AT_ONCE = 1000
 """Rows that are written at a time: a few milliseconds' work."""
 MOST_UNITS = 16
-"""Each unit whose rows are being made available is one more place where looks look."""
+"""So many units may have rows to rewrite: each one is another place where every look-up searches."""
 KEY = "leftovers"
-"""Of ``meta``: the record."""
+"""The key of the record in the table ``meta``."""
 GOT, PUT, COMMITTED, RETURNED = "got", "put", "committed", "returned"
 _SLICES = {
     COMMITTED: sql.COMMIT_SLICE_OF_PUTS,
@@ -30,17 +30,17 @@ _SLICES = {
     PUT: sql.CLEAR_SLICE_OF_PUTS,
 }
 _ONE = {COMMITTED: sql.COMMIT_PUT, RETURNED: sql.RETURN_GET}
-# At a start; the other two are what becomes of every unit that was in flight.
+# Done at a start; recovery does the other two to every unit that was in flight.
 _REST = {GOT: sql.COMMIT_GETS, COMMITTED: sql.COMMIT_PUTS}
 LOOKS: dict[str, Mapping[str, str]] = {COMMITTED: sql.COMMITTED, RETURNED: sql.RETURNED}
-"""The looks among what units have made available, by those among other messages."""
+"""Maps each look-up of messages to the one among the rows that a unit has made available."""
 
 
 class Leftovers:
-    """What is left. ``execute`` runs a statement, ``rows`` returns what one finds.
+    """The deferred work. ``execute`` runs a statement, ``rows`` returns the rows of one.
 
-    ``available``: by the number of a queue, the units that have made messages of it available that are not rewritten
-    yet, each with what it had done to them. ``at_once``: how many rows are written at a time.
+    ``available``: by queue number, the units with available messages that are not rewritten yet, each with what it had
+    done to them. ``at_once``: rows written at a time.
     """
 
     at_once: ClassVar[int] = AT_ONCE
@@ -49,7 +49,7 @@ class Leftovers:
         self._execute = execute
         self._rows = rows
         self._queues: dict[int, None] = {}
-        # By unit what is left of it, with the queues on which that is available.
+        # By unit the work left, with the queues on which its messages are available.
         self._units: dict[str, Mapping[str, Sequence[int]]] = {}
         self.available: dict[int, list[tuple[str, int]]] = {}
 
@@ -57,9 +57,9 @@ class Leftovers:
         return bool(self._queues or self._units)
 
     def recover(self) -> None:
-        """At a start, before anything else is done to rows: the rest is done.
+        """Finishes the deferred work at a start, before anything else is done to rows.
 
-        The record is there from now on, so that one that is lost is seen to be.
+        Writes the record even if it is empty, so that its loss can be detected.
         """
         self._read_units()
         for unit, left in self._units.items():
@@ -69,7 +69,7 @@ class Leftovers:
         self._set({})
 
     def read(self, names: dict[int, str]) -> set[int]:
-        """Takes up what is on record, since a call may have been taken back; the numbers of those of the queues."""
+        """Reads the record again, as a call may have been undone; returns the numbers of deleted queues with rows."""
         self._queues = {number: None for number, name in names.items() if name.startswith(sql.DROPPED)}
         if self._units:
             self._read_units()
@@ -78,30 +78,30 @@ class Leftovers:
     def _read_units(self) -> None:
         found = self._rows(sql.GET_META, (KEY,))
         units = json.loads(found[0][0]) if found else {}
-        # An earlier version has written what is left as a word.
+        # An earlier version wrote the work left as one word.
         self._know({unit: {left: []} if isinstance(left, str) else left for unit, left in units.items()})
 
     def of_queue(self, number: int) -> None:
-        """All that lies on a queue, which gives its name free."""
+        """Records that a queue is deleted: its rows remain for now, its name is free."""
         self._execute(sql.SET_DROPPED, (number,))
         self._queues[number] = None
 
     def of_unit(self, unit_id: int, left: Mapping[str, Sequence[int]]) -> None:
-        """What is left of a unit of work, each with the queues on which it is available."""
+        """Records the work left of a unit of work, with the queues on which its messages are available."""
         self._set({**self._units, str(unit_id): left})
 
     @property
     def has_room(self) -> bool:
-        """Whether one more unit may make its messages available without rewriting them."""
+        """Whether another unit may defer the rewriting of its messages."""
         return len({unit for units in self.available.values() for unit in units}) < MOST_UNITS
 
     def rewrite(self, queue: int, number: int) -> None:
-        """A message that is available, and to which something is to be done, is what its unit's end has made of it."""
+        """Rewrites one available message as its unit's end demands, before anything else is done to it."""
         for what, unit in self.available.get(queue, ()):
             self._execute(_ONE[what], (number, unit))
 
     def remove(self) -> None:
-        """The next slice is done: first of what looks meet."""
+        """Processes the next slice; rows that look-ups find come first."""
         if self._queues and not self.available:
             number = next(iter(self._queues))
             if self._is_last(sql.CLEAR_SLICE, number):

@@ -1,6 +1,6 @@
-"""Rows of messages: what each change of one writes. Whose a queue is and how it is counted is said elsewhere.
+"""Writes of message rows: the statements that each change of a message runs. Counts of queues are kept elsewhere.
 
-Queues are their numbers here, units of work and handles too, as the store that keeps the rows numbers them.
+Queues, units of work and handles are given by the numbers of the store that keeps the rows.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Messages:
-    """Messages and the groups that they are of. ``execute`` runs a statement and gives its rows."""
+    """Writes messages, and the completeness of their groups. ``execute`` runs a statement and returns its rows."""
 
     def __init__(self, execute: Callable[..., Iterable[Any]]) -> None:
         self._execute = execute
         self.groups = Groups(execute)
 
     def add(self, change: c.AddMessage, queue: int, number: int, unit: int) -> None:
-        """A message arrives."""
+        """Adds a message."""
         descriptor = change.descriptor
         head = _encode(descriptor)
         held = (2 if change.on_backout else 1) if change.is_held else 0
@@ -59,27 +59,27 @@ class Messages:
         self.groups.came(queue, descriptor.group_id, (-change.priority, number), (seq, offset), unit)
 
     def take(self, message: StoredMessage, queue: int, unit: int) -> None:
-        """A message is got under a unit of work."""
+        """Marks a message as got under a unit of work."""
         self._execute(sql.TAKE_MESSAGE, (unit, message.number))
         self.groups.took(queue, message, unit)
 
     def carry_over(self, number: int, unit: int) -> None:
-        """A marked message belongs to another unit of work now."""
+        """Moves a marked message (skip backout) to another unit of work."""
         self._execute(sql.TAKE_MESSAGE, (unit, number))
         self.groups.carried(unit)
 
     def remove(self, message: StoredMessage, queue: int) -> None:
-        """A message goes."""
+        """Removes a message."""
         self._execute(sql.REMOVE_MESSAGE, (message.number,))
         self.groups.took(queue, message, 0)
 
     def set_aside(self, message: StoredMessage, queue: int) -> None:
-        """A message that is not what was written leaves its queue; its row stays."""
+        """Takes a damaged message off its queue; its row stays."""
         self._execute(sql.SET_ASIDE, (message.number,))
         self.groups.set_aside(queue, message.number)
 
     def end_unit(self, unit: UnitFacts, number: int, *, is_commit: bool, left: Container[str] = ()) -> None:
-        """What a unit of work put and got is settled, but for what is left for later; then what is held is, too."""
+        """Commits or backs out a unit's puts and gets, except the parts ``left`` for later; releases held messages."""
         ends: tuple[str, ...]
         groups = self.groups.before_end(number, is_commit=is_commit)
         if is_commit:

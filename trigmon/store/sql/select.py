@@ -1,4 +1,4 @@
-"""Looking for messages: which statements answer a selection, and what is picked from their rows."""
+"""Look-up of messages: which statements a selection runs, and which of their rows match it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _decode = msgspec.msgpack.Decoder(MessageDescriptor).decode
 
 
 class Look:
-    """One look for messages. ``execute`` gives a cursor on a statement's rows; ``queue`` is the queue's number.
+    """One look-up of messages. ``execute`` returns a cursor over a statement's rows; ``queue`` is the queue's number.
 
     ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
-    ``has_own``: the unit of work has put to it. ``ahead``: what is available, in get order, where that is known without
-    a statement; for a selection of anything on a queue without groups. ``available``: the units of work that have made
-    more messages available, none of which is of a group, and what they had done to them.
+    ``has_own``: the unit of work has put to the queue. ``ahead``: the available messages in get order, if they are
+    known without a statement; only for a selection of any message on a queue without groups. ``available``: the units
+    of work with available messages that are not rewritten yet (none of a group), and what they had done to them.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Look:
         self._has_own = has_own
         self._ahead = ahead
         self._available = available
-        # What was found of a logical message or a group holds for all its parts.
+        # The result for a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
 
     def found(self) -> Found:
-        """What the selection finds, in get order."""
+        """Returns the messages that match the selection, in get order."""
         if self._selection.oldest_from is not None or self._selection.counts_expired:
             return Found(self._oldest(), expired_count=self._count_expired())
         if self._selection.is_expired:
@@ -85,16 +85,16 @@ class Look:
         return self._gathered(found) if self._selection.gathers and found.messages else found
 
     def _expired(self) -> Found:
-        """Messages that have expired, whoever has locked them: a lock keeps none alive (seed 003, note 6).
+        """Returns expired messages, locked ones included: a lock keeps no message alive (seed 003, note 6).
 
-        Looks of this kind begin when all is rewritten that units of work have made available.
+        Look-ups of this kind begin when all deferred rows of units of work are rewritten.
         """
         picked = Picked(self._selection, {}, self._is_whole)
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
         return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
 
     def _reserved(self) -> Found:
-        """What a reservation has of these ordinals, in their order."""
+        """Returns the messages of a reservation with these ordinals, in their order."""
         selection = self._selection
         messages: list[StoredMessage] = []
         damaged: list[StoredMessage] = []
@@ -122,7 +122,7 @@ class Look:
             return sum(1 for _ in islice(rows, selection.counts_expired))
 
     def _oldest(self) -> tuple[StoredMessage, ...]:
-        """The committed message of at least the priority asked for that arrived first, if any."""
+        """Returns the oldest committed message of at least the requested priority, if any."""
         lowest_priority = self._selection.oldest_from
         if lowest_priority is None:
             return ()
@@ -132,13 +132,13 @@ class Look:
                 [(sql.FIND_FIRST_OF[kind], (self._queue, priority))] for kind in self._kinds
             ]
             for stream in self._with_available(of_kinds):
-                picked = Picked(self._selection, {}, self._is_whole)  # it waits, whoever has locked it
+                picked = Picked(self._selection, {}, self._is_whole)  # without locks: a locked message counts, too
                 self._pick(stream, picked)
                 firsts += picked.messages
         return tuple(sorted(firsts, key=lambda message: message.number)[:1])
 
     def _pick(self, statements: list[Statement], picked: Picked) -> None:
-        """Reads rows, a statement after the other, until enough are found; no row is read that is not needed."""
+        """Reads rows, one statement after the other, until enough are found; reads no row more."""
         for statement, values in statements:
             cursor = self._execute(statement, values)
             if picked.takes_all:
@@ -152,7 +152,7 @@ class Look:
                     return
 
     def _pick_merged(self, streams: list[Generator[Row, None, None]], picked: Picked) -> None:
-        """The same of several streams, whose rows are each in get order, at once."""
+        """Reads rows of several streams, each in get order, merged until enough are found."""
         try:
             for row in heapq.merge(*streams, key=lambda row: (-row[1], row[0])):
                 if not picked.take(row):
@@ -162,7 +162,7 @@ class Look:
                 stream.close()
 
     def _streams(self) -> list[list[Statement]]:
-        """The statements for the committed rows that may fit: one row of them, or one for each kind of message."""
+        """Returns the statements for committed rows that may match: one list, or a list for each kind of message."""
         selection = self._selection
         if selection.at is not None:
             return [[(sql.FIND_AT, (self._queue, selection.at.priority, selection.at.number))]]
@@ -174,7 +174,7 @@ class Look:
         return [self._behind(*self._narrowed(kind)) for kind in self._kinds]
 
     def _with_available(self, streams: list[list[Statement]]) -> list[list[Statement]]:
-        """The same looks, and those among what units of work have made available."""
+        """Returns these look-ups, and the same ones among the deferred rows of units of work."""
         return streams + [
             [(LOOKS[what][statement], (queue, unit, *others)) for statement, (queue, *others) in stream]
             for what, unit in self._available
@@ -183,7 +183,7 @@ class Look:
         ]
 
     def _narrowed(self, kind: str) -> tuple[str, tuple[object, ...]]:
-        """A kind less what is seen not to fit without reading the message, and what its statement asks for."""
+        """Returns a kind narrowed by columns, so that fewer messages are read, and the values of its statement."""
         selection = self._selection
         place = selection.msg_seq_number, selection.offset
         values: tuple[object, ...] = (self._queue,)
@@ -192,7 +192,7 @@ class Look:
         return (f"{kind} alone" if selection.correl_id == NO_ID else kind), values
 
     def _of_group(self) -> list[Statement]:
-        """The statements for those of one group: all, those of one logical message, or those at one place."""
+        """Returns the statements for one group: all items, those of a logical message, or those at one place."""
         selection, queue = self._selection, self._queue
         named = queue, selection.group_id
         if selection.msg_seq_number is None:
@@ -205,7 +205,7 @@ class Look:
         return [(sql.FIND_AT, (queue, -priority, number)) for priority, number in places]
 
     def _by_ids(self) -> tuple[str, tuple[object, ...]] | None:
-        """The kind of a look for messages that are named by their ids, and the ids."""
+        """Returns the kind of look-up for messages named by ids, and the ids; None if no id is named."""
         selection, queue = self._selection, self._queue
         if selection.msg_id is not None and selection.correl_id is not None:
             correl_id = None if selection.correl_id == NO_ID else selection.correl_id
@@ -217,7 +217,7 @@ class Look:
         return None
 
     def _behind(self, kind: str, values: tuple[object, ...]) -> list[Statement]:
-        """What is of a kind and lies behind the place after which the look begins, if there is one."""
+        """Returns the statements of a kind, from the first message or from behind the selection's place."""
         after = self._selection.after
         if after is None:
             return [(sql.FIND_FIRST[kind], values)]
@@ -235,7 +235,7 @@ class Look:
                 cursor.close(True)
 
     def _is_whole(self, descriptor: MessageDescriptor, now: int) -> bool:
-        """Whether as much of this message's group is there as the selection asks for."""
+        """Returns whether this message's group is as complete as the selection asks for."""
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
         key = descriptor.group_id, seq, now
@@ -244,7 +244,7 @@ class Look:
         return self._known[key]
 
     def _has_all(self, group_id: bytes, seq: int, now: int) -> bool:
-        """The same of a group, or of the logical message of this number."""
+        """Returns whether a group, or its logical message of this number, is complete."""
 
         def rows_from(place: Place) -> Generator[Row, None, None]:
             values = (self._queue, self._selection.unit_id, now, group_id, *place)
@@ -257,13 +257,13 @@ class Look:
             return has_message(items, seq)
 
     def _gathered(self, found: Found) -> Found:
-        """The logical message that was found: its segments in their order, from the one that was found on."""
+        """Returns the logical message found: its segments in their order, from the first one found."""
         first = found.messages[0]
-        said = first.descriptor
-        if not said.msg_flags & SEGMENT:
+        descriptor = first.descriptor
+        if not descriptor.msg_flags & SEGMENT:
             return found
         selection = self._selection
-        values = (self._queue, selection.unit_id, selection.now, said.group_id, said.msg_seq_number)
+        values = (self._queue, selection.unit_id, selection.now, descriptor.group_id, descriptor.msg_seq_number)
         segments = [first]
         for row in self._rows([(sql.SEGMENTS, values)]):
             if _is_locked(row[0], selection, self._locks):
@@ -284,9 +284,10 @@ def _pick_known(messages: Iterable[StoredMessage], picked: Picked) -> None:
 
 
 def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:
-    """The kinds of messages among which a selection looks. With puts of its own more may be whole than is marked.
+    """Returns the kinds of messages that a selection reads.
 
-    A message in no group stands where a group begins, and so do first items: the rest stands elsewhere.
+    With uncommitted puts of the own unit more groups may be complete than are marked. Messages in no group and first
+    items are at the first place of a group, all other items elsewhere.
     """
     is_elsewhere = selection.msg_seq_number not in (None, START[0]) or selection.offset not in (None, START[1])
     if not has_groups:
@@ -301,7 +302,7 @@ def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:
 
 
 class Picked:
-    """The messages picked so far: what the statement's index could not decide is checked here, row by row."""
+    """The messages picked so far; checks, row by row, the conditions that no index decides."""
 
     def __init__(
         self, selection: Selection, locks: Mapping[int, int], is_whole: Callable[[MessageDescriptor, int], bool]
@@ -319,17 +320,17 @@ class Picked:
         self.damaged: list[StoredMessage] = []
 
     def start_own(self) -> None:
-        """The rows that follow are the unit's own uncommitted puts, no longer committed messages."""
+        """Begins the rows of the unit's own uncommitted puts, after those of committed messages."""
         self._is_own = True
         self._size = 0
 
     @property
     def takes_all(self) -> bool:
-        """Whether nothing decides on a row but what it says of itself."""
+        """Whether a row is picked by its own columns alone, without locks or further conditions."""
         return self._takes_any and not self._locks and not self._is_own
 
     def take_all(self, rows: Iterable[Row]) -> bool:
-        """As :meth:`take` of each, until one is not wanted; large batches go through here, a row a microsecond."""
+        """Picks each row as :meth:`take` does; returns whether more are wanted. The fast path, a microsecond a row."""
         selection, messages = self._selection, self.messages
         q_name, now, limit, limit_bytes = selection.q_name, selection.now, selection.limit, selection.limit_bytes
         for row in rows:
@@ -345,7 +346,7 @@ class Picked:
         return True
 
     def take(self, row: tuple[Any, ...]) -> bool:
-        """Picks a row if it fits; says whether further rows are wanted."""
+        """Picks a row if it matches; returns whether more rows are wanted."""
         if (self._locks or self._is_own) and self._is_hidden(row):
             return True
         message = message_of(row, self._selection.q_name)
@@ -357,7 +358,7 @@ class Picked:
         return self._take(message)
 
     def take_known(self, message: StoredMessage) -> bool:
-        """The same of a committed message that was read before."""
+        """Picks a committed message that was read before, as :meth:`take` does."""
         if self._locks and _is_locked(message.number, self._selection, self._locks):
             return True
         return self._take(message)
@@ -375,20 +376,20 @@ class Picked:
         return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 
     def merge(self) -> None:
-        """The unit's own messages take their places among the committed ones."""
+        """Sorts the unit's own messages among the committed ones."""
         own = self._own
         if len(self.expired) >= SLICE:
-            # The look ended at the last of these, and what lies behind it may come before our own.
+            # The look-up ended at the last of these; unread messages behind it may come before the own ones.
             own = [message for message in own if _place(message) < _place(self.expired[-1])]
         if own:
             self.messages = sorted([*self.messages, *own], key=_place)[: self._selection.limit]
             if len(self.messages) == self._selection.limit:
-                # What had expired behind the last of them is not for this look to discard.
+                # This look-up does not discard messages that expired behind its last one.
                 last = _place(self.messages[-1])
                 self.expired = [message for message in self.expired if _place(message) < last]
 
     def _is_hidden(self, row: tuple[Any, ...]) -> bool:
-        """Whether another handle has locked it, or it is an own one of which only the persistent are asked for."""
+        """Returns whether another handle locked the row, or it is an own nonpersistent put that is not wanted."""
         if _is_locked(row[0], self._selection, self._locks):
             return True
         return self._is_own and self._selection.own_persistent and not row[2]
@@ -404,7 +405,10 @@ class Picked:
         return at is None or place == (-at.priority, at.number)
 
     def _is_whole(self, message: StoredMessage) -> bool:
-        """Whether enough of its group is there. One that has expired is judged as if none had: it is discarded."""
+        """Returns whether its group is complete enough.
+
+        For an expired message the expired items of its group count, too: it is found and discarded.
+        """
         descriptor = message.descriptor
         if self._selection.whole is Whole.NOTHING or descriptor.group_id == NO_ID:
             return True
@@ -413,7 +417,7 @@ class Picked:
 
 
 def _is_locked(number: int, selection: Selection, locks: Mapping[int, int]) -> bool:
-    """Whether another handle has locked the message."""
+    """Returns whether another handle has locked the message."""
     return locks.get(number, selection.handle) != selection.handle
 
 
@@ -422,7 +426,7 @@ def _place(message: StoredMessage) -> tuple[int, int]:
 
 
 def message_of(row: tuple[Any, ...], q_name: str, ordinal: int = -1) -> StoredMessage | None:
-    """A row as a message, None when it is not what was written."""
+    """Returns a row as a message; None if the row is damaged."""
     number, priority, persistent, expires_ms, backout_count, head, data, checksum = row[:8]
     if not (type(priority) is type(expires_ms) is type(backout_count) is int):
         return None

@@ -1,6 +1,6 @@
-"""Every SQL statement, by name, in words that SQLite and PostgreSQL both know.
+"""Every SQL statement, by name, in the SQL that SQLite and PostgreSQL share.
 
-Look-ups of messages go through an index at any depth; a test of each store reads their plans.
+Look-ups of messages use an index at any depth; a test of each store checks their query plans.
 """
 
 COLUMNS = "id, priority, persistent, expires_ms, backout_count, descriptor, data, checksum"
@@ -20,16 +20,16 @@ TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
 REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
 CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
 
-# In get order, by kind: messages outside groups; first items of groups by what is whole; the rest of the groups, or of
-# those that are whole; and those that are named by an id. Each is looked at from the start, behind a place (first the
-# same priority, then the lower ones), or at one priority.
+# Look-ups in get order, by kind: messages outside groups; first items of groups, by completeness; the other items of
+# all groups, or of complete ones; and messages named by an id. Each starts at the first message, behind a place (first
+# the same priority, then the lower ones), or at one priority.
 _KINDS = {"plain": "head IS NULL", **{f"head {n}": f"head > 0 AND head = {n}" for n in (1, 2, 3)}, "rest": "head = 0"}
 _KINDS["rest of whole"] = """head = 0 AND EXISTS (
     SELECT 1 FROM message AS first WHERE first.queue = message.queue AND first.group_id = message.group_id
     AND first.msg_seq_number = 1 AND first.msg_offset = 0 AND first.head = 3
     AND first.put_by IS NULL AND first.taken_by IS NULL)"""
-# Of a kind those at a place in their groups, and those without a correlation id. No index leads to them, since every
-# put would pay for it; but what does not fit is passed over here, and not handed over to be looked at.
+# Kinds narrowed to a place in the group, or to messages without a correlation id. They have no index of their own,
+# since it would slow down every put; but the database skips the rows that do not match instead of returning them.
 _AT = "msg_seq_number = coalesce(?, msg_seq_number) AND msg_offset = coalesce(?, msg_offset)"
 _FEWER = {f"{k} at": f"{_KINDS[k]} AND {_AT}" for k in ("rest", "rest of whole")}
 _FEWER |= {f"{k} alone": f"{kind} AND correl_id IS NULL" for k, kind in (_KINDS | _FEWER).items()}
@@ -64,8 +64,8 @@ SELECT {COLUMNS} FROM message INDEXED BY message_expiring
 WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"""
 EXPIRED = f"SELECT 1 FROM message WHERE {_READY} AND expires_ms > 0 AND expires_ms <= ? ORDER BY expires_ms"
 
-# The same looks among what a large unit of work has put or got that has ended, and that is not rewritten yet: behind
-# the queue they ask for the unit. What is named by an id is found by the id's index, so the plus keeps the other out.
+# The same look-ups among the rows of a large unit of work that has ended and whose rows are not rewritten yet: after
+# the queue they take the unit. A message named by an id is found by the id's index; the plus rules out the other one.
 _LOOKS = (FIND_FIRST, FIND_AFTER_SAME, FIND_AFTER_LOWER)
 _OF_UNIT = [each[k] for each in _LOOKS for k in ("plain", "plain alone")] + [FIND_FIRST_OF["plain"], EXPIRED]
 _BY_ID = [each[k] for each in _LOOKS for k in ("msg_id", "correl_id", "both ids")] + [FIND_AT]
@@ -84,7 +84,7 @@ RETURNED = {
 }
 RETURNED = {find: of_unit.replace(COLUMNS, _RAISED, 1) for find, of_unit in RETURNED.items()}
 
-# A group as one who looks finds it: what is committed, and what his own unit put.
+# The items of a group that a get can see: committed ones, and those that its own unit of work put.
 _VISIBLE = "queue = ? AND taken_by IS NULL AND (put_by IS NULL OR put_by = ?) AND (expires_ms = 0 OR expires_ms > ?)"
 GROUP_FROM = f"""
 SELECT msg_seq_number, msg_offset, length(data), msg_flags, id FROM message
@@ -152,10 +152,10 @@ OBJECTS = "SELECT kind, definition FROM object ORDER BY kind, name"
 ADD_QUEUE = "INSERT INTO queue (name) VALUES (?) RETURNING number"
 DROP_QUEUE = "DELETE FROM queue WHERE number = ?"
 QUEUES = "SELECT number, name FROM queue"
-# A queue whose definition is gone was deleted while somebody still used it.
+# A queue without a definition was deleted while a handle was still open.
 _DEFINED = "(SELECT q.number FROM queue q JOIN object o ON o.kind = 'QLOCAL' AND o.name = q.name)"
 _DELETED = f"number NOT IN {_DEFINED}"
-# No queue is called so: its rows go a slice at a time, and it when there are none left.
+# No queue can have such a name. Its rows are removed a slice at a time, and then the queue itself.
 DROPPED = "(dropped) "
 SET_DROPPED = f"UPDATE queue SET name = '{DROPPED}' || number WHERE number = ?"
 SET_DELETED_DROPPED = f"UPDATE queue SET name = '{DROPPED}' || number WHERE {_DELETED}"

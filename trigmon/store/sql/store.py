@@ -1,4 +1,4 @@
-"""A store whose messages are rows of a database: everything but the database itself and its transactions."""
+"""The part of a store that SQLite and PostgreSQL share: rows of an SQL database, without its transactions."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Execute = Callable[..., Any]
 
 
 class RowStore(BaseStore):
-    """The half of a store that says in SQL what is read and written.
+    """The base class of SQL stores: which statements a read or a change runs.
 
-    Who completes it runs the statements, in transactions of its own. ``execute`` runs one, gives its rows and raises
-    ``error``; ``where`` is the place of the data, for a person.
+    Subclasses run the statements in their transactions. ``execute`` runs one, returns its rows and raises ``error``;
+    ``where`` is the place of the data, for error texts.
     """
 
     error: ClassVar[type[Exception]]
@@ -59,15 +59,15 @@ class RowStore(BaseStore):
 
     @abstractmethod
     def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
-        """The same write with each of the values."""
+        """Runs the same write with each of the values."""
 
     @abstractmethod
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> Any:
-        """The rows of a statement, read as they are iterated over; ``close(True)`` ends that early."""
+        """Returns the rows of a statement, read as they are iterated over; ``close(True)`` ends that early."""
 
     # -- life -------------------------------------------------------------------------------------------
     def _recover(self, q_mgr_name: str, now: int) -> int:
-        """Takes the data up again within one transaction; the first free number."""
+        """Recovers the data within one transaction; returns the first free number."""
         self.standing = Standing(q_mgr_name)
         owner = self._meta("q_mgr_name")
         if owner not in (None, q_mgr_name):
@@ -98,7 +98,7 @@ class RowStore(BaseStore):
         return first
 
     def _load(self) -> None:
-        """What stands, from the rows that are there."""
+        """Loads the facts from the rows."""
         names = self._read_numbers()
         depths: dict[str, list[int]] = {}
         for number, priority, count in chain.from_iterable(map(self._rows, sql.DEPTHS.values())):
@@ -121,18 +121,18 @@ class RowStore(BaseStore):
         standing.mark()
 
     def _read_numbers(self) -> dict[int, str]:
-        """The queues by their numbers, those included that are dropped and have rows left."""
+        """Returns the queues' names by number, including deleted queues that still have rows."""
         names: dict[int, str] = dict(self._rows(sql.QUEUES))
         dropped = self._leftovers.read(names)
         self._numbers = {name: number for number, name in names.items() if number not in dropped}
         return names
 
     def is_new(self) -> bool:
-        """Whether no queue manager had it before. Asked before :meth:`open`."""
+        """Returns whether the store is new. Called before :meth:`open`."""
         return self._meta("q_mgr_name") is None
 
     def kept_time(self) -> str:
-        """What was last kept of the queue manager's own time; empty for a new store. Asked before :meth:`open`."""
+        """Returns the clock's state written last; empty for a new store. Called before :meth:`open`."""
         return str(self._meta("own_time") or "")
 
     def _run_sql(self, statement: str, values: tuple[object, ...] = ()) -> None:
@@ -152,9 +152,9 @@ class RowStore(BaseStore):
         return rows[0][0] if rows else None
 
     def _forget_call(self) -> None:
-        """A call was taken back of which something was written: what is known of the rows is read again."""
+        """Reads what is known of the rows again, after writes of a call were undone."""
         self._read_numbers()
-        # That numbers up to the block's end are in use may have been taken back as well.
+        # The record of the current block may have been undone as well.
         self._block_end = 0
 
     # -- looking ----------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class RowStore(BaseStore):
             self._messages.groups.took(queue, message, 0)
 
     def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
-        """The rows of these messages are the reservation's, with the ordinals from ``first`` on."""
+        """Marks the rows of these messages as reserved, with the ordinals from ``first`` on."""
         self._many(sql.RESERVE_MESSAGE, ((reservation, ordinal, n) for ordinal, n in enumerate(numbers, first)))
 
     def _set_reservation(self, change: c.SetReservation) -> None:
@@ -274,18 +274,18 @@ class RowStore(BaseStore):
             self._must_commit = True
 
     def use_number(self, number: int) -> None:
-        """A number is in use that nothing here holds: what is on record lasts long before the block is used up."""
+        """Records that a number is in use that no row here has; starts a new block long before this one is used up."""
         if number >= self._block_end - ID_BLOCK // 2:
             self._keep_block(number)
 
     @abstractmethod
     def _keep_block(self, number: int) -> None:
-        """A block behind this number is on record, and lasts when the turn has ended."""
+        """Records a block of numbers behind this one; durable when the turn has ended."""
 
     def _begin_unit(self, change: c.BeginUnit) -> None:
         self._keep_ids_behind(change.unit_id)
-        # Each unit that this connection has ended is on record. Before its first, or behind a gap, that is missing by
-        # which a unit that was cut off is known.
+        # Every ended unit of this connection has a recorded outcome. Before the first unit, or behind a gap, there is
+        # none, and a unit that was cut off could not be recognized without this record.
         before = self.standing.connections[change.connection].unit_number
         if not before or before != change.number - 1:
             self._execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
@@ -302,9 +302,9 @@ class RowStore(BaseStore):
         self._record(unit.client_id, unit.number, change.outcome, change.now)
 
     def _left_of(self, unit: UnitFacts, *, is_commit: bool) -> dict[str, list[int]]:
-        """What of a unit's end is so much that it is left for later, each with the queues on which it is available.
+        """Returns the parts of a unit's end that are too large and are left for later, each with its available queues.
 
-        How far a group is there is kept on its first item, so messages of groups become available all at once.
+        Messages of groups become available all at once, since a group's completeness is kept on its first item.
         """
         left: dict[str, list[int]] = {}
         goes, stays = (unit.gets, unit.puts) if is_commit else (unit.puts, unit.gets)
@@ -317,7 +317,7 @@ class RowStore(BaseStore):
         return left
 
     def _leave(self, unit: UnitFacts, left: dict[str, list[int]]) -> None:
-        """Leaves it for later, but for what a backout releases."""
+        """Records these parts for later; releases the held messages of a backout at once."""
         for name in {held.q_name for held in unit.held if held.on_backout} if PUT in left else set():
             self._execute(sql.RELEASE_HELD_ON, (unit.unit_id, self._numbers[name]))
         self._leftovers.of_unit(unit.unit_id, left)
@@ -330,7 +330,7 @@ class RowStore(BaseStore):
         self._execute(sql.FORGET_OUTCOMES, (client_id, number - 1))
 
     def forget_outcomes(self, before_ms: int) -> None:
-        """See the port. A client that is there keeps its own, however long ago they were."""
+        """See the port. A connected client keeps its outcomes, however old."""
         clients = self._rows(sql.CLIENTS_WITH_OUTCOMES, (self._looked_to, SLICE))
         self._looked_to = clients[-1][0] if len(clients) == SLICE else ""
         there = {connection.client_id for connection in self.standing.connections.values()}
@@ -351,7 +351,7 @@ class RowStore(BaseStore):
         self._leftovers.remove()
 
     def _will_write(self) -> None:
-        """The turn writes, and what no call asked for need not last."""
+        """Prepares the turn for a write that no call asked for and that need not be durable."""
 
     def _set_definition(self, change: c.SetDefinition) -> None:
         definition = change.definition
@@ -375,7 +375,7 @@ class RowStore(BaseStore):
                 self._execute(sql.DROP_QUEUE, (number,))
 
     def _delete_logically(self, change: c.DeleteLogically) -> None:
-        """Its rows stay for those who still use it; a start finds them without a definition and removes them."""
+        """Removes the definition. Rows stay for open handles; a start removes rows without a definition."""
         self._execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
 
     def _set_pause(self, change: c.SetPause) -> None:
@@ -411,7 +411,7 @@ _WRITE: dict[type[c.AnyChange], Any] = {
 _WRITE |= {kind: partial(_in_ledger, write) for kind, write in LEDGER_WRITES.items()}
 
 WRITTEN = frozenset(_WRITE)
-"""The changes that are written; the others only stand."""
+"""The changes that are written to the database; the others change only facts in memory."""
 
 
 def _reservation(text: str) -> Reservation:

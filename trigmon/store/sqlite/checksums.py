@@ -1,8 +1,8 @@
-"""Checksums over what a row says beside its bodies: the statements of the SQL store with one more column kept right.
+"""Checksums of rows: the statements of the SQL store, extended by a checksum column.
 
-A message's ``header`` is a sum of its columns, each times a number of its own, so that an UPDATE of some of them adds
-the difference and SQLite does it alone; damage that was there before stays seen. Rows of the other tables, which are
-written seldom, have the CRC-32 of what they hold. NULL: the row is of a version that had none.
+A message's ``header`` is the sum of its columns, each times a weight. An UPDATE of some columns adds the difference, so
+SQLite computes it alone, and earlier damage stays detectable. Rows of the other tables, which are written seldom, have
+the CRC-32 of their values. NULL: the row was written by a version without checksums.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _WEIGHTS = {
 }
 _MAY_BE_NULL = ("put_by", "taken_by", "ordinal", "msg_seq_number", "msg_offset", "msg_flags", "head", "whole")
 _NULL = -7
-"""What NULL counts in the sum: no number that is written counts the same."""
+"""The value of NULL in the sum: no column ever holds this number."""
 
 
 def _term(column: str, value: str | None = None) -> str:
     value = value or column
     if column == "whole" and value != "NULL":
-        value = f"({value} & 1073741823) + ({value} >> 30)"  # two numbers in one, which is too large to be multiplied
+        value = f"({value} & 1073741823) + ({value} >> 30)"  # it packs two numbers and is too large to be multiplied
     if value == "NULL":
         return f"{_WEIGHTS[column] * _NULL}"
     return f"{_WEIGHTS[column]} * {f'ifnull({value}, {_NULL})' if column in _MAY_BE_NULL else f'({value})'}"
 
 
 def is_right(prefix: str = "") -> str:
-    """Whether a message's columns are what was written. ``prefix`` stands before their names."""
+    """Returns the SQL condition that a message's columns match the checksum. ``prefix`` stands before their names."""
     header = " + ".join(_term(column, prefix + column) for column in _WEIGHTS)
     return f"({prefix}header IS NULL OR {prefix}header IS ({header}))"
 
@@ -56,14 +56,14 @@ IS_RIGHT = is_right()
 
 
 def _set(where: str, **new: str) -> str:
-    """An UPDATE that sets columns of messages to other values, and the sum with them."""
+    """Returns an UPDATE that sets columns of messages and adjusts the checksum."""
     sums = "".join(f" - {_term(column)} + {_term(column, value)}" for column, value in new.items())
     columns = ", ".join(f"{column} = {value}" for column, value in new.items())
     return f"UPDATE message SET header = header{sums}, {columns} WHERE {where}"
 
 
 def _added(statement: str, columns: dict[str, str]) -> str:
-    """An INSERT of a message with the sum; ``columns`` says where the values of its columns stand."""
+    """Returns an INSERT of a message with its checksum; ``columns`` maps columns to their parameters."""
     header = " + ".join(_term(column, columns.get(column, "NULL")) for column in _WEIGHTS)
     into, values = statement.split("VALUES")
     numbered = ", ".join(_numbered(values))
@@ -71,7 +71,7 @@ def _added(statement: str, columns: dict[str, str]) -> str:
 
 
 def _numbered(values: str) -> list[str]:
-    """The values of an INSERT, with a number for each that is bound."""
+    """Returns the values of an INSERT, with its parameters numbered."""
     numbers = count(1)
     parts = [part.strip() for part in values.strip().strip("()").split(",")]
     return [f"?{next(numbers)}" if part == "?" else part for part in parts]
@@ -101,7 +101,7 @@ SUMMED = {
     sql.RETURN_RESERVED: _set("id = ?2", taken_by="NULL", ordinal="NULL", backout_count="(backout_count + ?1)"),
 }
 SUMMED[sql.SET_WHOLE_OF] = _set(sql.SET_WHOLE_OF.partition("WHERE")[2], head="?1", whole="?2")
-"""The store's statements on messages by those that keep, or look at, the sum."""
+"""Maps the store's statements on messages to those that write, or check, the checksum."""
 
 _CHECKED = f" CASE WHEN {IS_RIGHT} THEN checksum ELSE -1 END"
 
@@ -129,26 +129,26 @@ ROWS = {
     "reservation": ("number", "queue", "consumer", "ended_ms", "record"),
     "outcome": ("client_id", "number", "outcome", "at_ms"),
 }
-"""The tables beside that of messages, with the columns that the checksum of a row is of."""
+"""The other tables, with the columns that the checksum of a row covers."""
 
 
 def row_sum(*values: object) -> int:
-    """The checksum of a row."""
+    """Returns the checksum of a row."""
     return crc32(repr(values).encode())
 
 
 def register(connection: apsw.Connection) -> None:
-    """Makes ``row_sum(...)`` known to the database."""
+    """Registers ``row_sum(...)`` as an SQL function."""
     connection.create_scalar_function("row_sum", row_sum, -1, deterministic=True)
 
 
 def is_whole(table: str) -> str:
-    """Whether a row of this table is what was written."""
+    """Returns the SQL condition that a row of this table matches its checksum."""
     return f"(sum IS NULL OR sum IS row_sum({', '.join(ROWS[table])}))"
 
 
 def _kept(table: str, statement: str) -> str:
-    """An INSERT of the values of a row, with its checksum; what it updates, it updates with it."""
+    """Returns an INSERT of a row with its checksum; an upsert updates the checksum as well."""
     columns = ROWS[table]
     into, _, behind = statement.partition("VALUES")
     values, _, conflict = behind.partition(")")
@@ -160,12 +160,12 @@ def _kept(table: str, statement: str) -> str:
 
 
 def _after(column: str, conflict: str, table: str) -> str:
-    """What a column holds behind an update: the new value where it is set, else what was there."""
+    """Returns the SQL of a column's value after an upsert: the new value if it is set, otherwise the old one."""
     return f"excluded.{column}" if f"{column} = excluded.{column}" in conflict else f"{table}.{column}"
 
 
 def _renamed(statement: str) -> str:
-    """An UPDATE of a queue's name, with the checksum of its row."""
+    """Returns an UPDATE of a queue's name, with the checksum of its row."""
     head, where, condition = statement.partition(" WHERE ")
     name = head.partition(" name = ")[2]
     return f"{head}, sum = row_sum(number, {name}){where}{condition}"
@@ -191,4 +191,4 @@ FROM run WHERE run_id = ?4 ON CONFLICT DO NOTHING""",
 INSERT INTO queue (number, name, sum) VALUES ({_NEXT_QUEUE}, ?1, row_sum({_NEXT_QUEUE}, ?1)) RETURNING number""",
 }
 SET_TURN = "UPDATE meta SET value = ?1, sum = ?2 WHERE key = 'turn'"
-"""The number of a turn that is to last, and its checksum."""
+"""Sets the number of the last durable turn, and its checksum."""

@@ -1,4 +1,4 @@
-"""One SQLite connection as trigmon wants it: its own current library, WAL, exclusive, every pragma read back."""
+"""Opens the SQLite database: checks the library's version, sets WAL and exclusive locking, reads every pragma back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trigmon.store.sqlite.file_modes import keep_others_out
 from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
 
 SCHEMA_VERSION = 8
-# What leads from each version to the next; a new database begins with the last.
+# The statements that lead from each version to the next; a new database begins with the last version.
 MIGRATIONS = {
     1: """CREATE INDEX message_expiring ON message (queue, expires_ms, put_by, taken_by)
     WHERE expires_ms > 0 AND put_by IS NULL AND taken_by IS NULL;""",
@@ -67,7 +67,7 @@ CREATE TABLE reservation (
 );
 CREATE INDEX reservation_consumer ON reservation (queue, consumer, number);
 CREATE INDEX reservation_left ON reservation (number) WHERE ended_ms IS NULL;""",
-    # What is there has no checksum of this kind until it is written again: a start does not read all of a large store.
+    # Existing rows have no such checksum until they are written again: a start does not read all of a large store.
     6: "ALTER TABLE message ADD COLUMN header INTEGER;\n"
     + "\n".join(f"ALTER TABLE {table} ADD COLUMN sum INTEGER;" for table in ROWS),
     7: """DROP INDEX message_taken_by;
@@ -76,8 +76,8 @@ CREATE INDEX message_taken_by ON message (taken_by, ordinal, queue, priority DES
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
 
-# Exclusive locking keeps the WAL index in this process, so nobody else can read half a turn. Checkpoints are ours,
-# at quiet moments: one inside a commit stalls every client for milliseconds.
+# Exclusive locking keeps the WAL index in this process, so no other process can read half a turn. Checkpoints run when
+# no call waits: one inside a commit stalls every client for milliseconds.
 PRAGMAS: tuple[tuple[str, str, object], ...] = (
     ("locking_mode", "EXCLUSIVE", "exclusive"),
     ("journal_mode", "WAL", "wal"),
@@ -90,7 +90,7 @@ PRAGMAS: tuple[tuple[str, str, object], ...] = (
 
 
 def lock_directory(directory: Path) -> int:
-    """Takes the data directory for this process; the file descriptor holds the lock. Raises DirectoryInUse."""
+    """Locks the data directory for this process; returns the descriptor that holds the lock. Raises DirectoryInUse."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o750)
     lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     try:
@@ -107,13 +107,13 @@ def lock_directory(directory: Path) -> int:
 
 
 def mark_lock(lock: int, q_mgr_name: str) -> None:
-    """Writes into the lock whose data lies in the directory: its next start finds that there was some."""
+    """Writes the queue manager's name into the lock file: the next start knows that the directory had data."""
     if _lock_lines(lock)[1] != q_mgr_name:
         _write_lock(lock, q_mgr_name)
 
 
 def traces_in(directory: Path, lock: int) -> list[str]:
-    """What a queue manager leaves beside its database, in words."""
+    """Returns, as texts, the signs beside the database that a queue manager had data here."""
     name = _lock_lines(lock)[1]
     found = [f"the mark of {name} in {directory / 'lock'}"] if name else []
     found += [str(directory / "runs")] if (directory / "runs").is_dir() else []
@@ -122,7 +122,7 @@ def traces_in(directory: Path, lock: int) -> list[str]:
 
 
 def _lock_lines(lock: int) -> tuple[str, str]:
-    """The process that holds it, and whose data lies in the directory; empty where it does not say."""
+    """Returns the id of the process that holds the lock, and the queue manager's name; empty where unknown."""
     lines = os.pread(lock, 256, 0).decode(errors="replace").split("\n")
     return lines[0].strip(), lines[1].strip() if len(lines) > 1 else ""
 
@@ -135,9 +135,9 @@ def _write_lock(lock: int, q_mgr_name: str) -> None:
 
 
 def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
-    """The database, made if it is not there, in whatever version. Raises AnothersStore, StoreTooNew, StoreBroken.
+    """Opens the database in its present version, or creates it. Raises AnothersStore, StoreTooNew, StoreBroken.
 
-    ``vfs`` is the name under which SQLite knows the file system it is on; None is the machine's own.
+    ``vfs`` is SQLite's name of the file system; None is the machine's own.
     """
     found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if found < LOWEST_SQLITE:
@@ -146,11 +146,11 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
         keep_others_out(path)
     try:
         connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=200)
-        # What the log holds is evidence, should this database be refused.
+        # The log is evidence if this database is refused.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(0)
         for name, value, wanted in PRAGMAS:
-            # fetchall: a pragma that answers rows takes effect only when it is read to its end
+            # fetchall: a pragma that returns rows takes effect only when all are read
             connection.execute(f"PRAGMA {name} = {value}").fetchall()
             got = _pragma(connection, name)
             if got != wanted:
@@ -163,7 +163,7 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
 
 
 def _identify(connection: apsw.Connection, path: Path) -> None:
-    """Raises AnothersStore where another program made the database, StoreTooNew where a later version did."""
+    """Raises AnothersStore if another program made the database, StoreTooNew if a later version did."""
     version = _pragma(connection, "user_version")
     is_ours = _pragma(connection, "application_id") == APPLICATION_ID
     if not is_ours and (version or connection.execute("SELECT count(*) FROM sqlite_schema").fetchall() != [(0,)]):
@@ -173,12 +173,12 @@ def _identify(connection: apsw.Connection, path: Path) -> None:
 
 
 def is_empty(connection: apsw.Connection) -> bool:
-    """Whether nothing was ever written to it."""
+    """Returns whether nothing was ever written to the database."""
     return not _pragma(connection, "user_version")
 
 
 def is_present(connection: apsw.Connection) -> bool:
-    """Whether it has this version's schema."""
+    """Returns whether the database has this version's schema."""
     return bool(_pragma(connection, "user_version") == SCHEMA_VERSION)
 
 
@@ -188,7 +188,7 @@ def _pragma(connection: apsw.Connection, name: str) -> Any:
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """Brings the database to this version's schema."""
+    """Migrates the database to this version's schema."""
     version = _pragma(connection, "user_version")
     if version == 0:
         schema = files("trigmon.store.sqlite").joinpath("schema.sql").read_text()

@@ -1,4 +1,4 @@
-"""The modes of a store's files: what lies in them are messages, also where the directory is open to others."""
+"""The modes of a store's files: they hold messages, so other users get no access whatever the directory's mode."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OTHERS = 0o007
 
 
 def keep_others_out(path: Path) -> None:
-    """Makes a file that only its user may open, or takes what others may from one that is there.
+    """Creates the file with mode 0600, or removes the permissions of others from an existing file.
 
-    What hinders it is told when the file is opened. SQLite gives its log the mode of the database.
+    Errors are ignored here: opening the file reports them. SQLite gives its log the mode of the database.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -1,7 +1,8 @@
-"""What a start looks at before it serves, and what it makes whole: indexes against each other, and each row's checksum.
+"""Consistency check and repair at the start: compares the indexes with each other, and checks each row's checksum.
 
-It is bounded: one walk of an index, and the tables that a start reads anyway. Only where damage was met before, or is
-met now, everything is checked. What cannot be made whole here is CorruptError; then the file is salvaged.
+The cost is bounded: walks of the message indexes, and the tables that a start reads anyway. Everything is checked only
+if damage was found before or is found now. Damage that cannot be repaired here raises CorruptError; then the file is
+salvaged.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from trigmon.store.sql.leftovers import KEY
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_right, is_whole
 
 Tell = Callable[[str], None]
-MOST_SAID = 20
+MOST_ERRORS = 20
 _LOST_LEFTOVERS = (
-    "which units of work had ended whose rows were still to go is lost: messages that a committed one had got may lie "
+    "the record of ended units of work with deferred rows is lost: messages that a committed one had got may lie "
     "on their queues again"
 )
 LOST_DEFINITION = "its definition was damaged: define it again, then allow gets and puts"
@@ -42,8 +43,8 @@ _PARTS = (
 _GROUPS = _PART.format("group", "group_id IS NOT NULL")
 _OF_GROUPS = _PART.format("of_group", "group_id IS NOT NULL")
 _GROUP_PARTS = (*_PARTS[1:3], *(part.replace(" GROUP", " AND group_id IS NOT NULL GROUP") for part in _PARTS[3:]))
-_STRAYS = "SELECT DISTINCT queue FROM message WHERE queue > 0 AND queue NOT IN (SELECT number FROM queue)"
-# What a start removes or gives back is looked up by these; the rows have to say the same.
+_UNKNOWN_QUEUES = "SELECT DISTINCT queue FROM message WHERE queue > 0 AND queue NOT IN (SELECT number FROM queue)"
+# A start finds the rows to remove or give back by these indexes, so the rows must agree with them.
 _TOUCHED = {
     "message_put_by": "put_by IS NOT NULL",
     "message_taken_by": "taken_by IS NOT NULL",
@@ -52,29 +53,29 @@ _TOUCHED = {
 
 
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
-    """Makes whole what can be, and says what was not. Raises apsw.CorruptError where the file has to be salvaged."""
+    """Repairs what it can, and reports the damage. Raises apsw.CorruptError if the file has to be salvaged."""
     if not _agree(db) or (everything and _errors(db)):
-        tell("the indexes do not say what the messages say: they are made anew")
+        tell("the indexes do not agree with the messages: they are rebuilt")
         with db:
             db.execute("REINDEX")
         if not _agree(db) or _errors(db):
-            raise apsw.CorruptError("the indexes made anew do not agree either")
-    strays = db.execute(_STRAYS).fetchall()
-    if everything or strays:
+            raise apsw.CorruptError("the rebuilt indexes do not agree either")
+    unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
+    if everything or unknown:
         put_right(db, tell)
     _check_tables(db, tell)
-    if strays:
+    if unknown:
         with db:
             settle(db, tell, {"queue"})
 
 
 def _errors(db: apsw.Connection) -> list[str]:
-    found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({MOST_SAID})")]
+    found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({MOST_ERRORS})")]
     return [] if found == ["ok"] else found
 
 
 def _agree(db: apsw.Connection) -> bool:
-    """Whether the indexes of messages say the same."""
+    """Returns whether the indexes of messages agree with each other."""
     return (
         _counted(db, _PARTS) == _counted(db, (_ALL,))
         and _counted(db, _GROUP_PARTS) == _counted(db, (_GROUPS,)) == _counted(db, (_OF_GROUPS,))
@@ -83,7 +84,7 @@ def _agree(db: apsw.Connection) -> bool:
 
 
 def _counted(db: apsw.Connection, parts: Sequence[str]) -> dict[Any, tuple[int, int]]:
-    """How many messages, and which in sum, each queue has by all of these."""
+    """Returns, by queue, the number of messages and a sum over them that these statements find together."""
     counted: dict[Any, tuple[int, int]] = {}
     for part in parts:
         for queue, number, added in db.execute(part):
@@ -100,19 +101,19 @@ LEFT JOIN message AS m NOT INDEXED ON m.id = i.id WHERE (m.{where} AND {is_right
 
 
 def put_right(db: apsw.Connection, tell: Tell) -> bool:
-    """Sets aside the messages whose columns are not what was written: no queue has them any more. Whether none was."""
+    """Sets aside, off their queues, the messages whose columns are damaged; returns whether there were none."""
     is_all_right = True
     for number, queue in list(db.execute(f"SELECT id, queue FROM message NOT INDEXED WHERE NOT {IS_RIGHT}")):
         if isinstance(queue, int) and queue < 0:
             continue
-        tell(f"message {number} of queue number {queue} is not what was written: it is set aside")
+        tell(f"message {number} of queue number {queue} is damaged: it is set aside")
         _put_aside(db, number)
         is_all_right = False
     return is_all_right
 
 
 def _put_aside(db: apsw.Connection, number: int) -> None:
-    """Takes a message whose columns say nothing certain from its queue; its bodies stay."""
+    """Takes a message with damaged columns off its queue; its descriptor and data stay."""
     db.execute(
         """
 UPDATE message SET queue = CASE WHEN queue > 0 THEN -queue ELSE -1 END, put_by = NULL, taken_by = NULL, ordinal = NULL,
@@ -125,7 +126,7 @@ UPDATE message SET queue = CASE WHEN queue > 0 THEN -queue ELSE -1 END, put_by =
 
 
 def _check_tables(db: apsw.Connection, tell: Tell) -> None:
-    """Drops rows that are not what was written, says each, and puts in their place what can be."""
+    """Drops damaged rows, reports each, and replaces them where possible."""
     damaged = {table for table in ROWS if db.execute(f"SELECT 1 FROM {table} WHERE NOT {is_whole(table)}").fetchall()}
     if damaged:
         with db:
@@ -135,11 +136,14 @@ def _check_tables(db: apsw.Connection, tell: Tell) -> None:
 
 
 def drop_damaged(db: apsw.Connection, tell: Tell, table: str) -> bool:
-    """Writes a table anew without them: where a key is damaged no look-up leads to its row. Whether there was none."""
+    """Drops a table's damaged rows; returns whether there were none.
+
+    The whole table is written again, since no look-up leads to a row with a damaged key.
+    """
     rows = list(db.execute(f"SELECT *, {is_whole(table)} FROM {table}"))
     bad = [row for row in rows if not row[-1]]
     for row in bad:
-        tell(f"a row of the table {table} is not what was written and is dropped: {short(row[:-2])}")
+        tell(f"a row of the table {table} is damaged and is dropped: {short(row[:-2])}")
         if table == "meta" and row[0] == "leftovers":
             tell(_LOST_LEFTOVERS)
     if not bad:
@@ -150,20 +154,20 @@ def drop_damaged(db: apsw.Connection, tell: Tell, table: str) -> bool:
 
 
 def write_rows(db: apsw.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Adds rows as they are; one whose key is there already is left out."""
+    """Adds rows as they are; skips those whose key exists."""
     if rows:
         places = ", ".join("?" * len(rows[0]))
         db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({places})", rows)
 
 
 def short(values: Sequence[object]) -> str:
-    """A row for a log."""
+    """Returns a row as text for a log, shortened to 200 characters."""
     text = ", ".join(str(value) for value in values)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def settle(db: apsw.Connection, tell: Tell, damaged: set[str]) -> None:
-    """What follows from rows that are gone, table by table."""
+    """Repairs what depends on dropped rows of these tables."""
     if "meta" in damaged:
         _set_next_id(db)
         _keep_puts(db, tell)
@@ -174,7 +178,7 @@ def settle(db: apsw.Connection, tell: Tell, damaged: set[str]) -> None:
 
 
 def _set_next_id(db: apsw.Connection) -> None:
-    """Numbers are given out from behind all that are in use."""
+    """Sets the next free number above all numbers in use, if it is lost."""
     if db.execute(sql.GET_META, ("next_id",)).fetchall():
         return
     highest = """
@@ -186,7 +190,7 @@ SELECT max(coalesce((SELECT max(id) FROM message), 0), coalesce((SELECT max(put_
 
 
 def _keep_puts(db: apsw.Connection, tell: Tell) -> None:
-    """Where it is lost which units of work have ended, what they had put stays: rather too much than too little.
+    """Commits the puts of every unit, if the record of ended units is lost: rather too many messages than too few.
 
     Units that are committed without their rows being rewritten have put no messages of groups.
     """
@@ -199,12 +203,12 @@ def _keep_puts(db: apsw.Connection, tell: Tell) -> None:
 
 
 def _name_queues(db: apsw.Connection, tell: Tell, *, may_lack_definition: bool) -> None:
-    """Every message lies on a queue that has a name, and every queue has a definition but those that were deleted."""
+    """Gives every queue with messages a name, and every queue that was not deleted a definition."""
     names = dict(db.execute("SELECT number, name FROM queue"))
     defined = {name for (name,) in db.execute("SELECT name FROM object WHERE kind = 'QLOCAL'")}
     without_name = [n for (n,) in db.execute("SELECT DISTINCT queue FROM message WHERE queue > 0") if n not in names]
     without_number = sorted(defined - set(names.values()))
-    # One that is missing on each side is the same.
+    # If one is missing on each side, they belong together.
     if len(without_name) == len(without_number) == 1:
         names[without_name.pop()] = without_number.pop()
     for number in without_name:
@@ -232,7 +236,7 @@ def _closed_definition(name: str) -> str:
 
 
 def _give_back(db: apsw.Connection, tell: Tell) -> None:
-    """What a reservation has that is gone lies on its queue again."""
+    """Returns the messages of lost reservations to their queues."""
     lost = """
 SELECT DISTINCT taken_by FROM message WHERE ordinal IS NOT NULL AND taken_by NOT IN (SELECT number FROM reservation)"""
     for (number,) in list(db.execute(lost)):

@@ -1,7 +1,7 @@
-"""The number of the last durable turn, in a small file beside the database, so that a log that lost its end is noticed.
+"""A small file beside the database with the number of the last durable turn: it detects a log that lost its end.
 
-It is written behind the sync of the turn and before anything is answered, and not synced itself: the death of the
-process leaves it as it is, and after a power cut it is older, never newer, than what the database holds.
+It is written after the sync of the turn and before any answer, and is not synced itself. A killed process leaves it
+intact; after a power cut it may be older, but never newer, than the database.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _ERRORS = (apsw.Error, OSError)
 
 
 class Stamp(NamedTuple):
-    """What the file holds.
+    """The contents of the file.
 
-    ``frames`` of the log with this ``salt`` have to be there while a checkpoint is under way; 0: none is.
-    ``is_damaged``: damage was met, and the next start checks everything.
+    ``turn``: the number of the last durable turn. ``frames``, ``salt``: during a checkpoint the log with this salt must
+    have so many frames; 0: no checkpoint runs. ``is_damaged``: damage was found, and the next start checks everything.
     """
 
     turn: int = 0
@@ -40,7 +40,7 @@ class Stamp(NamedTuple):
     is_damaged: bool = False
 
     def packed(self) -> bytes:
-        """The bytes of it."""
+        """Returns it as bytes, with a checksum."""
         body = _FORMAT.pack(_MAGIC, self.turn, self.salt, self.frames, _DAMAGED if self.is_damaged else 0)
         return body + _CHECK.pack(crc32(body))
 
@@ -49,7 +49,7 @@ NOTHING = Stamp()
 
 
 def unpacked(found: bytes) -> Stamp | None:
-    """What these bytes say; None where they are no stamp."""
+    """Returns the stamp in these bytes; None if they are not a valid stamp."""
     if len(found) != SIZE or found[-_CHECK.size :] != _CHECK.pack(crc32(found[: -_CHECK.size])):
         return None
     magic, turn, salt, frames, flags = _FORMAT.unpack(found[: -_CHECK.size])
@@ -57,9 +57,10 @@ def unpacked(found: bytes) -> Stamp | None:
 
 
 class LastTurn:
-    """The file in a data directory. ``vfs`` is the name under which SQLite knows the file system; "" the machine's own.
+    """The file in a data directory. ``vfs`` is SQLite's name of the file system; "" is the machine's own.
 
-    ``found`` is what was there; ``is_unreadable``: there was something, and it is no stamp. Raises StoreBroken.
+    ``found`` is the stamp read at the start; ``is_unreadable``: the file was not empty and held no valid stamp. Raises
+    StoreBroken.
     """
 
     def __init__(self, directory: Path, vfs: str = "") -> None:
@@ -77,43 +78,43 @@ class LastTurn:
         self.is_unreadable = bool(read) and stamp is None
         self.is_there = bool(read)
         self.found = self._stamp = stamp or NOTHING
-        # One that was damaged may have held the mark.
+        # The damaged stamp may have had is_damaged set.
         if self.is_unreadable:
             self._stamp = Stamp(is_damaged=True)
 
     @property
     def is_damaged(self) -> bool:
-        """Whether damage was met that no start has looked at yet."""
+        """Whether damage was found that no start has checked yet."""
         return self._stamp.is_damaged
 
     def set_turn(self, turn: int) -> None:
-        """Notes that this turn is durable. An error changes nothing: an older number does no harm."""
+        """Records that this turn is durable. Errors are ignored: an older number does no harm."""
         self._write(self._stamp._replace(turn=turn))
 
     def set_moving(self, salt: int, frames: int) -> None:
-        """A checkpoint begins, or with no frames is over."""
+        """Records that a checkpoint of so many frames begins; 0: that it has ended."""
         self._write(self._stamp._replace(salt=salt, frames=frames))
 
     def set_damaged(self, is_damaged: bool) -> None:
-        """Damage was met, or has been looked at."""
+        """Records that damage was found, or that it has been checked."""
         if is_damaged is not self._stamp.is_damaged:
             self._write(self._stamp._replace(is_damaged=is_damaged))
 
     def begin(self, turn: int) -> None:
-        """Makes the file new for a store that ends with this turn, and makes that last."""
+        """Writes and syncs the file for a store whose last turn is this one."""
         self._write(Stamp(turn, is_damaged=self._stamp.is_damaged))
         self.sync()
         if self._directory is not None:
-            with contextlib.suppress(OSError):  # as for the file itself: an older one does no harm
+            with contextlib.suppress(OSError):  # an older file does no harm
                 make_durable(self._directory)
 
     def sync(self) -> None:
-        """Makes last what the file says."""
+        """Syncs the file. Errors are ignored."""
         with contextlib.suppress(*_ERRORS):
             self._file.xSync(apsw.SQLITE_SYNC_NORMAL)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         with contextlib.suppress(*_ERRORS):
             self._file.xClose()
 
@@ -124,7 +125,7 @@ class LastTurn:
 
 
 def make_durable(directory: Path) -> None:
-    """Makes the names in a directory last. Raises OSError."""
+    """Syncs a directory, so that the names of its files are durable. Raises OSError."""
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
@@ -133,7 +134,7 @@ def make_durable(directory: Path) -> None:
 
 
 def log_salt(database: Path, vfs: str = "") -> int:
-    """The salt of the write-ahead log beside a database; 0 where there is none."""
+    """Returns the salt of the write-ahead log beside a database; 0 if there is no log."""
     try:
         file = apsw.VFSFile(vfs, f"{database}-wal", [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
     except _ERRORS:

@@ -1,4 +1,4 @@
-"""A database is opened only where it holds what was acknowledged: there is one, and it ends with the last turn."""
+"""Opens the database after checking that nothing acknowledged is missing: it exists and has the last durable turn."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
 REMEDY = "restore a backup, or start once with --accept-loss to go on without it"
 _UNKNOWN = "whether turns are missing at the end cannot be known this time"
 _UNFIT = (*DAMAGE, apsw.SQLError)
-"""Errors that say that what lies in the file is no database of ours any more."""
+"""Errors that show that the file is no database of trigmon any more."""
 
 
 def open_database(
     path: Path, vfs: str | None, last: LastTurn, traces: list[str], tell: Tell, *, accept_loss: bool
 ) -> tuple[apsw.Connection, int]:
-    """The database at this version's schema, and the number of its last turn that was to last.
+    """Returns the database at this version's schema, and the number of its last durable turn.
 
-    ``traces`` say that there was one before. Raises StoreLost where something is missing that was acknowledged, unless
-    that is accepted; then what is left goes on, and what cannot be read is moved aside. Raises what ``connect`` does.
+    ``traces``: signs that a queue manager's database was here before. Raises StoreLost if acknowledged data is missing
+    and ``accept_loss`` is not set; if it is, the rest is used and an unreadable file is moved aside. Raises what
+    ``connect`` raises.
     """
     if vfs is None:
         take_place(path, tell)
@@ -56,7 +57,7 @@ def _accept(missing: str, tell: Tell, is_accepted: bool) -> None:
 def _opened(
     path: Path, vfs: str | None, last: LastTurn, traces: list[str], tell: Tell, *, accept_loss: bool
 ) -> tuple[apsw.Connection, int]:
-    # What opens the database may shorten its log, so that is looked at before.
+    # Opening the database may shorten its log, so the log is read first.
     salt = log_salt(path, vfs or "") if last.found.frames else 0
     db = connect(path, vfs)
     try:
@@ -80,7 +81,10 @@ def _opened(
 
 
 def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
-    """The number of the last turn that was to last. A version that did not count has none, and damage may hide it."""
+    """Returns the number of the last durable turn.
+
+    An early version stored none, and damage may have destroyed it: then the number in the file last_turn.
+    """
     rows: list[Any]
     try:
         rows = db.execute("SELECT * FROM meta WHERE key = 'turn'").fetchall()
@@ -91,15 +95,15 @@ def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
             how = "damaged: its row is missing" if is_present(db) else "of a version that did not count"
             tell(f"the number of the last turn is {how}: {_UNKNOWN}")
         return last.found.turn
-    _, turn, *said = rows[0]
-    if said != [row_sum("turn", turn)]:
+    _, turn, *checksum = rows[0]
+    if checksum != [row_sum("turn", turn)]:
         tell(f"the number of the last turn is damaged: {_UNKNOWN}")
         return last.found.turn
     return turn if isinstance(turn, int) else last.found.turn
 
 
 def _missing(db: apsw.Connection, turn: int, salt: int, last: LastTurn) -> str:
-    """What is not there that was acknowledged; empty where nothing is missing."""
+    """Returns a text about missing acknowledged data; empty if nothing is missing."""
     acknowledged = last.found.turn
     if turn < acknowledged:
         since = _last_time(db) if turn else ""
@@ -116,7 +120,7 @@ def _missing(db: apsw.Connection, turn: int, salt: int, last: LastTurn) -> str:
 
 
 def _last_time(db: apsw.Connection) -> str:
-    """Since when they are missing, as far as the database knows."""
+    """Returns a text with the time since when turns are missing; empty if the database does not know."""
     try:
         rows: list[Any] = db.execute(sql.GET_META, ("own_time",)).fetchall()
         if not rows or not rows[0][0]:

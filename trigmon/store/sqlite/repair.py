@@ -1,7 +1,7 @@
-"""Damage met while the queue manager serves: indexes are made anew, and rows get from them what only they still know.
+"""Repair while the queue manager serves: rebuilds the indexes and restores damaged columns of rows from them.
 
-It is a transaction of its own, since SQLite commits nothing of one in which damage was met. It reads every message
-once, so it is done only where a look has met what cannot be.
+It runs in a transaction of its own, since SQLite commits nothing of a transaction in which it met damage. It reads
+every message once, so it runs only after a look-up has found an inconsistency.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from trigmon.store.sqlite.salvage import DAMAGE
 
 _ROW = f"SELECT {sql.COLUMNS}, {IS_RIGHT} FROM message NOT INDEXED WHERE id = ?"
 _WAIT = "put_by IS NULL AND taken_by IS NULL AND head"
-# What each index says of a message: the columns that are read from it alone, of those that are in it.
-_SAID = {
+# By index, the columns of a message that can be read from the index alone, and the condition of the index.
+_INDEX_COLUMNS = {
     "message_msg_id": ("queue, priority", "queue > -1"),
     "message_put_by": ("put_by", "put_by IS NOT NULL"),
     "message_taken_by": ("taken_by, ordinal", "taken_by IS NOT NULL"),
@@ -58,7 +58,7 @@ SELECT put_by IS NULL AND taken_by IS NULL AND {
 
 
 def can_be_put_aside(db: apsw.Connection, number: int) -> bool:
-    """Whether a waiting message that was found damaged is so, and its indexes have it as it is; else they are wrong."""
+    """Returns whether this waiting message is damaged and the indexes agree with its row; otherwise they are wrong."""
     rows = db.execute(_ROW, (number,)).fetchall()
     if not rows or (rows[0][-1] and message_of(rows[0], "") is not None):
         return False
@@ -66,25 +66,24 @@ def can_be_put_aside(db: apsw.Connection, number: int) -> bool:
 
 
 def mend(db: apsw.Connection, tell: Tell, *, from_nothing: bool) -> None:
-    """Makes the indexes of messages anew, and rows right by what they said. Raises what says that it cannot be.
+    """Rebuilds the indexes of messages, and restores damaged rows from the old indexes. Raises apsw.Error on failure.
 
-    ``from_nothing``: what the indexes have on disk is not touched, since it cannot be read; their pages are used again
-    after the next salvage.
+    ``from_nothing``: the old indexes cannot be read and are not touched; their pages are reused after the next salvage.
     """
     damaged = [n for (n,) in db.execute(f"SELECT id FROM message NOT INDEXED WHERE queue > -1 AND NOT {IS_RIGHT}")]
-    said = {number: _said_of(db, number) for number in ([] if from_nothing else damaged)}
+    indexed = {number: _indexed_columns(db, number) for number in ([] if from_nothing else damaged)}
     if from_nothing:
         _index_anew(db)
     else:
         db.execute("REINDEX message")
     for number in damaged:
-        columns = said.get(number)
+        columns = indexed.get(number)
         if columns:
             sets = ", ".join(f"{column} = :{column}" for column in columns)
             db.execute(f"UPDATE message SET {sets} WHERE id = :id", {**columns, "id": number})
         is_right = db.execute(_ROW, (number,)).fetchall()[0][-1]
-        tell(f"message {number} was damaged and is " + ("right again" if is_right else "to be set aside"))
-    tell("the indexes of the messages did not say what the messages say: they were made anew")
+        tell(f"message {number} was damaged and is " + ("repaired" if is_right else "to be set aside"))
+    tell("the indexes did not agree with the messages: they were rebuilt")
 
 
 def _index_anew(db: apsw.Connection) -> None:
@@ -97,14 +96,14 @@ def _index_anew(db: apsw.Connection) -> None:
         db.execute(str(statement))
 
 
-def _said_of(db: apsw.Connection, number: int) -> dict[str, Any]:
-    """The columns of a message as its indexes have them."""
-    said: dict[str, Any] = {}
-    for index, (columns, where) in _SAID.items():
+def _indexed_columns(db: apsw.Connection, number: int) -> dict[str, Any]:
+    """Returns the columns of a message as its indexes have them."""
+    found: dict[str, Any] = {}
+    for index, (columns, where) in _INDEX_COLUMNS.items():
         try:
             cursor = db.execute(f"SELECT {columns} FROM message INDEXED BY {index} WHERE {where} AND id = ?", (number,))
             for row in cursor:
-                said |= dict(zip((name for name, *_ in cursor.description), row, strict=True))
+                found |= dict(zip((name for name, *_ in cursor.description), row, strict=True))
         except DAMAGE:
             continue
-    return said
+    return found

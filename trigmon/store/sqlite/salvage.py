@@ -1,7 +1,7 @@
-"""A database that is damaged, read around the damage into a new file; the old one stays beside it.
+"""Salvage of a damaged database: copies the readable rows into a new file and keeps the old file beside it.
 
-Rows are walked by their numbers, from both ends of whatever cannot be read. Of messages that are lost the indexes may
-still know number and queue.
+Rows are read by number, from both ends of each unreadable range. The indexes may still hold number and queue of
+messages that are lost.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from trigmon.store.sqlite.inspection import Tell, drop_damaged, put_right, settl
 from trigmon.store.sqlite.last_turn import make_durable
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
-"""What says that the file is not what was written, and that trying again does not help."""
+"""Errors that show that the file is damaged, so that a retry does not help."""
 WRONG_VALUES = (TypeError, ValueError, LookupError)
-"""What comes of a value that was never written."""
+"""Errors that a damaged value causes in Python."""
 _MOST = 2**45
 _NUMBERED = ("queue", "run", "reservation")
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error, or what it came of, says that the file is not what was written."""
+    """Returns whether an error, or its cause, shows that the file is damaged."""
     return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
 
 
 def set_aside(path: Path) -> Path:
-    """Moves a database with its log out of the way; where it lies now."""
+    """Renames a database and its log to a free name ``.damaged-N``; returns the new path."""
     for number in count(1):
         aside = path.with_name(f"{path.name}.damaged-{number}")
         if not aside.exists() and not Path(f"{aside}-wal").exists():
@@ -45,9 +45,9 @@ def set_aside(path: Path) -> Path:
 
 
 def salvage(path: Path, tell: Tell) -> apsw.Connection:
-    """A new database at this path with what can be read of the old one. Raises StoreLost where that is nothing.
+    """Copies the readable rows into a new database at this path and returns it. Raises StoreLost if none is readable.
 
-    It is made beside the old one, and takes its place when it is whole: until then a kill or a full disk has changed
+    The new one is built beside the old one and replaces it when complete: until then a kill or a full disk changes
     nothing.
     """
     tell(f"{path.name} is damaged: what can be read is copied")
@@ -56,7 +56,7 @@ def salvage(path: Path, tell: Tell) -> apsw.Connection:
         is_there = {name for (name,) in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     except Exception as error:
         if not is_damage(error) and not isinstance(error.__cause__ or error, apsw.SQLError):
-            raise  # a full disk, too many open files: it can pass, and all of it lies where it lay
+            raise  # a full disk or too many open files may pass, and nothing was changed
         raise StoreLost(f"nothing of {set_aside(path)} can be read ({error}): {_REMEDY}") from error
     part = _beside(path, "part")
     _remove(part)
@@ -73,7 +73,7 @@ def salvage(path: Path, tell: Tell) -> apsw.Connection:
 
 
 def take_place(path: Path, tell: Tell) -> None:
-    """Puts a salvaged database that is whole in the place of the damaged one, also where a kill came between."""
+    """Replaces the damaged database by a complete salvaged one, if there is one, also one that a kill left behind."""
     salvaged = _beside(path, "salvaged")
     if not salvaged.exists():
         return
@@ -93,7 +93,7 @@ def _remove(path: Path) -> None:
 
 
 def _make(path: Path, old: apsw.Connection, tables: list[str], tell: Tell) -> None:
-    """Copies these tables into a new database, which has no log of its own then."""
+    """Copies these tables into a new database and removes its log."""
     new = connect(path)
     try:
         migrate(new)
@@ -113,7 +113,7 @@ _REMEDY = "restore a backup, or start with --accept-loss to begin anew"
 
 
 def _copy(old: apsw.Connection, new: apsw.Connection, table: str, tell: Tell) -> bool:
-    """Copies what can be read of a table; whether that was all, and as it was written."""
+    """Copies the readable rows of a table; returns whether all were readable and undamaged."""
     columns = [name for _, name, *_ in old.execute(f"PRAGMA table_info({table})")]
     known = {name for _, name, *_ in new.execute(f"PRAGMA table_info({table})")}
     wanted = [name for name in columns if name in known]
@@ -135,7 +135,7 @@ def _copy(old: apsw.Connection, new: apsw.Connection, table: str, tell: Tell) ->
 
 
 def _numbered(db: apsw.Connection, table: str, columns: list[str], lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table with numbers; where one cannot be read, from the next place where some can."""
+    """Yields the rows of a numbered table; continues at the next readable number after an unreadable range."""
     select = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid"
     first: int | None = -(2**62)
     while first is not None:
@@ -152,7 +152,7 @@ def _numbered(db: apsw.Connection, table: str, columns: list[str], lost: list[st
 
 
 def _next_readable(db: apsw.Connection, select: str, first: int) -> int | None:
-    """The lowest number behind this one from which rows can be read; None where there is none."""
+    """Returns the lowest number behind this one from which rows can be read; None if there is none."""
 
     def can_be_read(number: int) -> bool:
         try:
@@ -175,7 +175,7 @@ def _next_readable(db: apsw.Connection, select: str, first: int) -> int | None:
 
 
 def _keyed(db: apsw.Connection, table: str, columns: list[str], lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table without numbers, from the start and from the end as far as they can be read."""
+    """Yields the readable rows of a table without numbers, from its start and from its end."""
     keys = [name for _, name, _, _, _, key in db.execute(f"PRAGMA table_info({table})") if key]
     for order in ("ASC", "DESC"):
         by = ", ".join(f"{key} {order}" for key in keys)
@@ -188,7 +188,7 @@ def _keyed(db: apsw.Connection, table: str, columns: list[str], lost: list[str])
 
 
 def _say_lost_messages(old: apsw.Connection, new: apsw.Connection, tell: Tell) -> None:
-    """Names the messages of which an index still knows and no row is left."""
+    """Reports the messages that are in an index but whose rows are lost."""
     try:
         names = dict(old.execute("SELECT number, name FROM queue"))
         known = list(old.execute("SELECT queue, id FROM message INDEXED BY message_msg_id"))

@@ -1,4 +1,4 @@
--- Version 8. A row's ``sum`` is the CRC-32 of what it says; of a row of an earlier version it is NULL.
+-- Version 8. A row's ``sum`` is the CRC-32 of its values, and NULL in rows written by earlier versions.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value, sum INTEGER) WITHOUT ROWID;
 
@@ -37,9 +37,9 @@ CREATE TABLE message (
     ordinal INTEGER,              -- its place in the reservation that has it
     header INTEGER                -- the sum of the other columns, each times a number of its own (sums.py)
 );
--- An index ends with the row's id by itself, so each that ends with the priority is in get order.
--- Messages outside groups, first items of groups, and the rest of the groups each have their own, so that nobody
--- walks over what he does not look for, and a message outside groups pays for one.
+-- SQLite appends the row's id to each index, so an index that ends with the priority is in get order.
+-- Messages outside groups, first items of groups, and other items each have their own index: a look-up skips no rows of
+-- another kind, and a message outside groups is written to one index only.
 CREATE INDEX message_ready ON message (queue, priority DESC)
     WHERE put_by IS NULL AND taken_by IS NULL AND head IS NULL;
 CREATE INDEX message_heads ON message (queue, head, priority DESC)

@@ -1,7 +1,7 @@
-"""Room of the data directory's own: a file that holds nothing, and is given up for a start on a full disk.
+"""A reserve file in the data directory that is deleted when the queue manager starts on a full disk.
 
-A start writes: the log, who takes the data up, what was in flight. Without room it fails, and the messages that would
-make room cannot be got.
+A start writes to the log: the owner of the data and the recovery of units in flight. Without free space it would fail,
+and nobody could get the messages that fill the disk.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from pathlib import Path
 
 FILE_NAME = "spare"
 SIZE = 1 << 20
-"""Bytes. The log of a store that is short of room is kept as short (:data:`trigmon.store.sqlite.store.SHORT_PAGES`)."""
+"""Bytes. On a nearly full disk the log is kept as short (:data:`trigmon.store.sqlite.store.SHORT_PAGES`)."""
 
 
 class Spare:
-    """The file of one data directory; only who holds the directory's lock touches it."""
+    """The reserve file of one data directory; only the process that holds the directory's lock uses it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE_NAME
 
     def give_up_where_short(self) -> None:
-        """Takes the file away where the disk has less room than it."""
+        """Deletes the file if the disk has less free space than its size."""
         with suppress(OSError):
             found = os.statvfs(self._path.parent)
             if found.f_bavail * found.f_frsize < SIZE:
                 self._path.unlink()
 
     def make(self) -> None:
-        """Makes the file, whole, where it is not; a disk that has no room for it is asked again later."""
+        """Creates the file at its full size if it is missing; does nothing on a full disk."""
         if self._path.exists():
             return
         beside = self._path.with_suffix(".new")

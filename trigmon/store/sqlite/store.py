@@ -1,8 +1,8 @@
-"""The store of a queue manager on one machine: every turn is one SQLite transaction, every call a savepoint in it.
+"""The store in a SQLite file: every turn is one transaction, every call a savepoint in it.
 
-A turn that holds nothing durable commits without a sync; the first durable change of a turn decides for all behind
-it. Ids come from blocks, so that none is used again after a crash and no put pays for a counter on disk. Any error
-of SQLite means that the outcome is unknown: StoreBroken goes up to the top and the process ends.
+A turn without durable changes commits without a sync; its first change decides. Ids come from blocks: none is used
+again after a crash, and no put writes a counter to disk. After any SQLite error the outcome is unknown: StoreBroken is
+raised and the process ends.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from trigmon.store.sqlite.spare_file import Spare
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
 SHORT_PAGES = 128
-"""Likewise on a disk with little room: what the log holds must fit into the file, which may have to grow for it."""
+"""The same on a nearly full disk: the file may have to grow by all that the log holds."""
 
 MOST_DEFERRED = 1000
-"""Turns whose writes may wait in memory for a commit, and writes: nobody is to wait for a large unit's pages."""
+"""So many turns, or writes, may wait in memory for a commit: no call should wait for the pages of a large unit."""
 
 
 class SqliteStore(RowStore):
     """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
 
-    ``is_short`` says that the disk has little room: then the log is kept short. ``spare`` is what a start gives up.
-    ``accept_loss``: it goes on without what was acknowledged and is missing. ``tell`` hears of damage, and what was
-    done about it. Raises DirectoryInUse, AnothersStore, StoreTooNew, StoreLost, StoreBroken.
+    ``is_short``: the disk is nearly full, so the log is kept short. ``spare`` is the reserve file. ``accept_loss``:
+    the store opens although acknowledged data is missing. ``tell`` is called with each report about damage and repair.
+    Raises DirectoryInUse, AnothersStore, StoreTooNew, StoreLost, StoreBroken.
     """
 
     error = apsw.Error
@@ -69,7 +69,7 @@ class SqliteStore(RowStore):
             self._make_whole(everything=self._last.is_damaged)
         except BaseException:
             if hasattr(self, "_db"):
-                with suppress(apsw.Error):  # what is raised is why, not what closing meets besides
+                with suppress(apsw.Error):  # the first error is the cause, not an error of closing
                     self._db.close(True)
             if hasattr(self, "_last"):
                 self._last.close()
@@ -128,7 +128,7 @@ class SqliteStore(RowStore):
         return first
 
     def _make_whole(self, *, everything: bool) -> None:
-        """What can be looked at, and made whole, before anything is served. Raises StoreBroken, StoreLost."""
+        """Checks and repairs the database before the queue manager serves. Raises StoreBroken, StoreLost."""
         try:
             inspect(self._db, self._tell, everything=everything)
         except (*DAMAGE, *WRONG_VALUES) as error:
@@ -140,7 +140,7 @@ class SqliteStore(RowStore):
 
     def _salvage(self) -> None:
         self._last.set_damaged(True)
-        # Its log was looked at when it was opened.
+        # Its log was checked when it was opened.
         self._last.set_moving(0, 0)
         self._cursor.close(True)
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -151,12 +151,12 @@ class SqliteStore(RowStore):
         except (apsw.Error, OSError) as error:
             raise StoreBroken(f"{self._path} is damaged, and could not be copied: {error}") from error
 
-    def keep_time(self, said: str, *, must: bool = False) -> bool:
+    def keep_time(self, text: str, *, must: bool = False) -> bool:
         """See the port."""
         if must and not self._in_turn:
             self._begin_turn(is_full=False)
         if self._in_turn:
-            self._run_sql(sql.SET_META, ("own_time", said))
+            self._run_sql(sql.SET_META, ("own_time", text))
         return self._in_turn
 
     def begin(self) -> None:
@@ -170,7 +170,7 @@ class SqliteStore(RowStore):
         self.standing.mark()
 
     def prepare(self) -> None:
-        """Commits what was written so far, with a sync, and syncs what was committed without; units stay in flight."""
+        """Commits and syncs everything written so far; units of work in flight stay in flight."""
         self._release()
         if self._in_turn:
             self._must_sync = True
@@ -215,25 +215,25 @@ class SqliteStore(RowStore):
         self._turn = turn
 
     def _stamp(self) -> None:
-        """What was committed is durable: a start that finds less says so."""
+        """Records the durable turn: a start that finds fewer turns reports the loss."""
         self._synced_pages = self._wal_pages
         self._last.set_turn(self._turn)
 
     def _release(self) -> None:
-        """The call is over, and cannot be undone any more."""
+        """Ends the call: it cannot be undone any more."""
         if self._in_call:
             self._run_sql("RELEASE call")
             self._in_call = False
 
     def idle(self) -> None:
-        """Moves the WAL into the file while nobody waits."""
+        """See the port. Commits what waits, and moves the WAL into the file."""
         if self._in_turn:
             self._commit()
         if self._wal_pages:
             self._checkpoint()
 
     def reusable_bytes(self) -> int:
-        """Bytes of the file that hold nothing, and are written again before it grows."""
+        """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
         try:
             pages, size = (self._db.pragma(name) for name in ("freelist_count", "page_size"))
         except apsw.Error as error:
@@ -264,7 +264,7 @@ class SqliteStore(RowStore):
         try:
             self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.FullError:
-            # All of it is safe in the WAL; it is moved when there is room.
+            # All of it is safe in the WAL; a later checkpoint moves it when there is space.
             return
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
@@ -282,7 +282,10 @@ class SqliteStore(RowStore):
         self._cursor.executemany(SUMMED.get(statement, statement), values)
 
     def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
-        """A statement for each stretch of consecutive numbers: what arrived together mostly is reserved together."""
+        """Marks reserved messages, one statement for each range of consecutive numbers.
+
+        Messages that arrived together are mostly reserved together.
+        """
         marks: list[tuple[int, int, int, int]] = []
         begin = 0
         for at in range(1, len(numbers) + 1):
@@ -294,13 +297,13 @@ class SqliteStore(RowStore):
     # -- damage -----------------------------------------------------------------------------------------
 
     def find(self, selection: Selection) -> Found:
-        """See the port. What is damaged is mended where that is possible; else this queue alone is closed."""
+        """See the port. Repairs damage if possible; otherwise closes this queue alone. Raises ObjectDamaged."""
         if selection.q_name in self._closed:
             raise ObjectDamaged(self._closed[selection.q_name])
         found = self._find(selection)
         if found is None and self._in_call:
             self._is_to_mend = True
-            raise ObjectDamaged(f"{selection.q_name}: damage was met; it is looked at now, so try again")
+            raise ObjectDamaged(f"{selection.q_name}: damage was found and is being repaired: try again")
         if found is None:
             self._mend()
             found = self._find(selection)
@@ -311,9 +314,9 @@ class SqliteStore(RowStore):
         return found
 
     def _find(self, selection: Selection) -> Found | None:
-        """None where what was found is not what was written, and cannot be set aside as it is.
+        """Returns the messages found; None if damage was found that needs a repair first.
 
-        Raises StoreBroken where damage was met after something of the turn was written: nothing of it can be committed.
+        Raises StoreBroken if damage was met after a write of the turn: nothing of the turn can be committed.
         """
         try:
             found = super().find(selection)
@@ -328,11 +331,11 @@ class SqliteStore(RowStore):
                 raise
             self._last.set_damaged(True)
             if self._in_turn and is_damage(error):
-                raise StoreBroken(f"damage in the middle of a turn: {error}") from error
+                raise StoreBroken(f"damage was found in the middle of a turn: {error}") from error
         return None
 
     def _mend(self) -> None:
-        """Makes whole what can be, after what was done in this turn so far, which lasts then."""
+        """Commits and syncs the turn so far, then repairs what it can."""
         self._is_to_mend = False
         self.prepare()
         for from_nothing in (False, True):
@@ -346,7 +349,7 @@ class SqliteStore(RowStore):
                     self._db.execute("ROLLBACK")
                 if not isinstance(error, DAMAGE):
                     raise StoreBroken(str(error)) from error
-                self._tell(f"the indexes of the messages cannot be made anew like this: {error}")
+                self._tell(f"the indexes of the messages cannot be rebuilt in this way: {error}")
             else:
                 return
 
@@ -358,14 +361,14 @@ class SqliteStore(RowStore):
             raise
 
     def _note_damage(self, error: BaseException) -> None:
-        """The next start checks everything."""
+        """Records damage, if this error shows any: the next start checks everything."""
         if is_damage(error):
             self._last.set_damaged(True)
 
     # -- writing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
-        """See the port. Raises ObjectDamaged for a put to a queue that is closed, of which nothing is written yet."""
+        """See the port. Raises ObjectDamaged for a put to a closed queue, before anything is written."""
         if self._closed:
             for change in changes:
                 if isinstance(change, c.AddMessage) and change.q_name in self._closed:
@@ -387,7 +390,7 @@ class SqliteStore(RowStore):
                 self.standing.follow(change)
         except Exception as error:
             if self._in_call and not isinstance(error, apsw.Error):
-                raise  # what was written of this call is taken back
+                raise  # the writes of this call are undone
             self._note_damage(error)
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
@@ -410,9 +413,9 @@ class SqliteStore(RowStore):
         self._keep_ids_behind(number)
 
     def _begin_turn(self, *, is_full: bool) -> None:
-        """The transaction of this turn, and of later ones while nothing must be written yet.
+        """Begins the transaction of this turn, and of later turns as long as no commit is due.
 
-        One whose first call need not last begins without sync.
+        ``is_full``: its commit is synced.
         """
         if is_full is not self._is_full:
             self._execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
@@ -421,7 +424,7 @@ class SqliteStore(RowStore):
         self._in_turn = True
 
     def _sync(self) -> None:
-        """Makes last what was committed without sync: the next commit's sync covers what stands before it."""
+        """Makes earlier commits without sync durable: the sync of a later commit covers them."""
         try:
             self._begin_turn(is_full=True)
             self._count_turn()

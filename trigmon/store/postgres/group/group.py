@@ -1,6 +1,6 @@
-"""A queue-sharing group in one schema of PostgreSQL: who its members are, and the way in for each of them.
+"""A queue-sharing group in one schema of PostgreSQL: lists its members and lets a queue manager join.
 
-The schema is the group's own, whatever schema or file a member keeps its own data in.
+The schema is the group's own, separate from the schema or file of each member's own data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trigmon.store.postgres.schemas import GROUP
 class PostgresGroup:
     """A queue-sharing group: ``place`` is its schema, ``name`` what QSGNAME shows.
 
-    ``peek_s``: turns that do nothing in the group ask at least so often what others did, 0: each of them.
+    ``peek_s``: turns without work in the group check for others' changes at least so often, in seconds; 0: each turn.
     """
 
     def __init__(self, place: Place, name: str, peek_s: float = PEEK_S) -> None:
@@ -25,16 +25,16 @@ class PostgresGroup:
         self._peek_s = peek_s
 
     def join(self, member: str, reached: Reached = NOTHING_REACHED) -> PostgresMembership:
-        """A session for this queue manager; it is active from its ``open`` on.
+        """Returns a membership for this queue manager; it is active once its ``open`` has returned.
 
-        ``reached`` is what its last life was told to last. Raises Unreachable, Unfit for a server that has less or
-        whose commits nobody would confirm, MayLose, StoreBroken, StoreTooNew, AnothersStore for the schema of another
-        group.
+        ``reached``: what the member's previous process knew to be durable. Raises Unreachable; Unfit for a server that
+        has less, or that no standby confirms commits for; MayLose, StoreBroken, StoreTooNew; AnothersStore for the
+        schema of another group.
         """
         return PostgresMembership(self.place, self.name, member, self._peek_s, reached)
 
     def members(self) -> list[Member]:
-        """All members that ever were, by name. Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore."""
+        """Returns every member ever joined, by name. Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore."""
         with connect(self.place, GROUP) as connection:
             check_name(connection, self.place, self.name)
             return [member_of(row) for row in connection.execute(group_sql.MEMBERS)]

@@ -1,4 +1,4 @@
-"""What stands in a group, as one member last saw it; within its turn nobody else changes anything, so it is so."""
+"""A member's snapshot of its group, as of its last look; exact during its own turn, since no other member has one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Key = tuple[ObjectType, str]
 _OF_GROUPS = "queue of groups"
 
 
-class Picture:
-    """Shared queues, copied definitions and locks, with what was changed in the turn.
+class GroupSnapshot:
+    """Shared queues, copied definitions and locks, and the turn's own changes to them.
 
-    ``version`` is that of the group, ``next_number`` its next message's. ``numbers`` are the queues' own, also of those
-    that were deleted; ``with_groups`` are those of queues that have, or had, messages of groups.
+    ``version`` is the group's, ``next_number`` the number of its next message. ``numbers``: the queues' numbers, also
+    of deleted queues; ``with_groups``: the numbers of queues that have, or had, messages of groups.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Picture:
     # -- what others changed ----------------------------------------------------------------------------
 
     def take(self, rows: Iterable[Row]) -> list[str]:
-        """Takes in the rows of ``group_sql.LOOK``; returns the queues that stand otherwise than before."""
+        """Applies the rows of ``group_sql.LOOK``; returns the queues that changed."""
         moved = []
         for kind, name, number, stands in sorted(rows, key=_turn_first):
             if kind == "turn":
@@ -76,7 +76,7 @@ class Picture:
             table[key] = value
 
     def changed(self) -> Moved:
-        """What moved since this was last asked, by others or by the member's own calls."""
+        """Returns what changed since the last call of this method, by other members or by the member's own calls."""
         if not self._moved and not self._copied:
             return NOTHING_MOVED
         moved = Moved(tuple(self._moved), tuple(self._copied))
@@ -87,37 +87,37 @@ class Picture:
     # -- what the member changes ------------------------------------------------------------------------
 
     def write(self, name: str, queue: SharedQueue | None) -> None:
-        """A queue stands otherwise than before; None: it is gone."""
+        """Changes a queue; None deletes it."""
         self.set(self.queues, name, queue)
         self._moved[name] = self._written[name] = None
 
     def define(self, key: Key, definition: AnyDefinition | None) -> None:
-        """A copied definition stands otherwise than before; None: it is gone."""
+        """Changes a copied definition; None deletes it."""
         self.set(self.definitions, key, definition)
         self._copied[key] = self._defined[key] = None
 
     def lock(self, message: int, handle: int | None) -> None:
-        """A handle has locked a message; None: nobody has any more."""
+        """Records the handle that has locked a message; None: it is unlocked."""
         self.set(self.locks, message, handle)
         self._has_locked = True
 
     def set(self, table: dict[Any, Any], key: object, value: object) -> None:
-        """Writes in any table of what stands, so that the call can be taken back; None: the key goes."""
+        """Sets a key of any table so that the call can be undone; None removes the key."""
         self._notes.append((table, key, table.get(key)))
         self._put(table, key, value)
 
     def mark(self) -> None:
-        """A call begins: :meth:`undo` goes back to here."""
+        """Begins a call: :meth:`undo` returns to this point."""
         self._notes.clear()
 
     def undo(self) -> None:
-        """The call is taken back. What it would have changed counts as changed: others only look once more."""
+        """Undoes the call. Its objects still count as changed, which costs the other members one more look."""
         for table, key, before in reversed(self._notes):
             self._put(table, key, before)
         self._notes.clear()
 
     def writes(self) -> list[tuple[str, tuple[object, ...]]]:
-        """The statements that write what the turn has changed; none where it has changed nothing."""
+        """Returns the statements that write the turn's changes; none if nothing changed."""
         if not self._written and not self._defined and not self._has_locked:
             return []
         self.version += 1

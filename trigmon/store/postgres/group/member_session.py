@@ -1,4 +1,4 @@
-"""A member's session in its group's schema: its number, its epoch, that it lives, and the bell that others ring."""
+"""A member's session in its group's schema: its number, epoch and heartbeat, and notifications between members."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from trigmon.store.postgres.schemas import GROUP
 from trigmon.store.postgres.turn import Turn
 
 BEATS = 5
-"""In the time of a lease."""
+"""Heartbeats in the time of a lease."""
 
 
 class Reached(NamedTuple):
-    """How far a group had come when a member was last told that something lasts.
+    """The state of the group that a member last knew to be durable.
 
-    ``timeline`` is PostgreSQL's number of the server's history: a standby that is promoted begins the next.
-    ``version`` is the group's in it.
+    ``timeline`` is PostgreSQL's timeline of the server: the promotion of a standby begins the next one. ``version`` is
+    the group's version in it.
     """
 
     timeline: int = 0
@@ -36,11 +36,11 @@ NOTHING_REACHED = Reached()
 
 
 class Session:
-    """Joins at once, with a number for ever; it has a turn from :meth:`take` on. ``who``: name and epoch.
+    """A member's session. Joins the group, with a permanent number; has a turn once :meth:`take` has succeeded.
 
-    ``bell`` is the statement that tells the other members to look. ``reached`` is where the group is at least, and
-    then ``timeline`` where it is. Raises Unreachable, Unfit where it is not, StoreBroken, StoreTooNew, AnothersStore
-    for the schema of another group.
+    ``who``: name and epoch. ``notify``: the statement that wakes the other members. ``reached``: the state that the
+    server must have at least; ``timeline``: the server's. Raises Unreachable; Unfit for a server with less;
+    StoreBroken, StoreTooNew; AnothersStore for the schema of another group.
     """
 
     def __init__(self, place: Place, group_name: str, name: str, reached: Reached) -> None:
@@ -50,7 +50,7 @@ class Session:
         self._beaten_s = 0.0
         self.who: tuple[str, int] = (name, 0)
         channel = place.schema.replace('"', '""')
-        self.bell, self._listen = f'NOTIFY "{channel}"', f'LISTEN "{channel}"'
+        self.notify, self._listen = f'NOTIFY "{channel}"', f'LISTEN "{channel}"'
         self.turn: Turn
         with closed_when_it_fails(self._connection, place):
             self.timeline = check_reached(self._connection, place, reached)
@@ -58,7 +58,7 @@ class Session:
             self.number = _join(self._connection, name)
 
     def take(self) -> bool:
-        """Makes this process the one that is the member; False while another is."""
+        """Makes this process the one that serves the member; returns False while another one does."""
         if self.who[1]:
             return True
         before_s = time.monotonic()
@@ -67,17 +67,17 @@ class Session:
             return False
         self.who = self._name, epoch
         self._beaten_s = before_s
-        # The lock first, and only behind it whether this one may still have it: nobody recovers a member meanwhile.
+        # First the lock, then the fence: while the lock is held, no other member recovers this one.
         opening = (("BEGIN", ()), (group_sql.LOCK, ()), (lease.CHECK, self.who))
         self.turn = Turn(Link(self._connection), opening, (lease.CHECK, self.who))
         return True
 
     def holder(self) -> str:
-        """The process that is the member, for a person."""
+        """Returns the process that serves the member, as text."""
         return lease.holder(self._connection, self._name)
 
     def beat(self) -> None:
-        """Says that it lives. Raises Fenced, and MayLose where the server is no longer as safe as at the start."""
+        """Sends a heartbeat. Raises Fenced; MayLose if commits on the server are no longer durable."""
         before_s = time.monotonic()
         self._send_beat()
         (found,) = self.turn.link.ask(SAFETY)
@@ -85,14 +85,14 @@ class Session:
         check_safety(self._place, found, "group")
 
     def beat_if_due(self) -> None:
-        """Lets a beat go with the next trip: who waits for his turn lives meanwhile."""
+        """Sends a heartbeat, if due, with the next round trip, so that the lease covers the wait for a turn."""
         if time.monotonic() - self._beaten_s > self._place.lease_ms / 1000 / BEATS:
             self._beaten_s = time.monotonic()
             self._send_beat()
 
     @contextmanager
     def kept_alive(self) -> Iterator[None]:
-        """Within the block a thread with a session of its own says that it lives, whatever keeps this one busy."""
+        """Sends heartbeats during the block, in a thread with its own session, while this session may be busy."""
         over = threading.Event()
         thread = threading.Thread(target=self._keep_alive, args=(over,), name="lives", daemon=True)
         thread.start()
@@ -105,17 +105,17 @@ class Session:
     def _keep_alive(self, over: threading.Event) -> None:
         every_s = self._place.lease_ms / 1000 / BEATS
         if over.wait(every_s):
-            return  # most blocks are over sooner, and need no session
-        # Where it fails the member's own session finds out why.
+            return  # most blocks end sooner and need no session
+        # On failure the member's own session finds the cause.
         with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
-            connection.execute("SET synchronous_commit = off")  # a beat waits for no standby
+            connection.execute("SET synchronous_commit = off")  # a heartbeat waits for no standby
             connection.execute(for_cursor(lease.BEAT), self.who)
             while not over.wait(every_s):
                 connection.execute(for_cursor(lease.BEAT), self.who)
 
     def end_stuck(self) -> None:
-        """Ends the sessions of dead members that stand still in the middle of an answer; by a session of its own."""
-        # Where it fails the member's own session finds out why, or it is tried again.
+        """Ends, in a session of its own, the sessions of dead members that no longer read an answer."""
+        # On failure the member's own session finds the cause, or a later call tries again.
         with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
             connection.execute(lease.END_STUCK)
 
@@ -130,16 +130,16 @@ class Session:
             self.turn.link.send(statement, values)
 
     def listen(self) -> None:
-        """From now on the bell is heard."""
+        """Begins to receive notifications of other members (LISTEN)."""
         self.turn.link.ask(self._listen)
 
     def close(self) -> None:
-        """Ends the session at once; a turn that is going on is undone."""
+        """Ends the session at once; an open turn is rolled back."""
         self._connection.close()
 
 
 def check_name(connection: psycopg.Connection[Any], place: Place, group_name: str) -> None:
-    """The first who comes names the group. Raises AnothersStore where the schema is another group's."""
+    """Checks the group's name, or writes it for the first member. Raises AnothersStore for another group's schema."""
     connection.execute("INSERT INTO meta VALUES ('group_name', %s) ON CONFLICT DO NOTHING", (group_name,))
     row = connection.execute("SELECT value FROM meta WHERE key = 'group_name'").fetchone()
     if row is not None and row[0] != group_name:
@@ -147,9 +147,9 @@ def check_name(connection: psycopg.Connection[Any], place: Place, group_name: st
 
 
 def check_reached(connection: psycopg.Connection[Any], place: Place, reached: Reached) -> int:
-    """The timeline of a server that has all that a member was told to last. Raises Unfit for one that has not.
+    """Returns the server's timeline. Raises Unfit if the server lacks a state that the member knew to be durable.
 
-    A loss may be put up with, but nobody goes on with what another server has gone on from.
+    ``accept_loss`` allows a loss, but never a server on an older timeline, which another server has replaced.
     """
     row = connection.execute(group_sql.REACHED).fetchone()
     assert row is not None
@@ -176,5 +176,5 @@ def _join(connection: psycopg.Connection[Any], name: str) -> int:
 
 
 def for_cursor(statement: str) -> str:
-    """A statement for a cursor, which marks its parameters otherwise than a link."""
+    """Returns a statement with the parameter marks of a cursor (``%s``)."""
     return statement.replace("?", "%s")

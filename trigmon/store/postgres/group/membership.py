@@ -1,8 +1,9 @@
-"""One member's way into its group on PostgreSQL: the shared half of its turns, each one transaction.
+"""A member's access to its group on PostgreSQL: the shared half of its turns, each one transaction.
 
-A turn holds the group's one row from when it enters to its end, so members in the group follow one another; what a
-member knows of the group is exact meanwhile, and otherwise as old as its last look. Turns that do nothing there hold
-nothing. Units of work are numbers in rows, and a member that stops in the middle of a turn loses its session with it.
+A turn locks the group's one row when it enters, until its end, so turns of members in the group follow one another.
+The member's snapshot of the group is exact during that time, and otherwise as old as its last look. Turns without work
+in the group lock nothing. Units of work are numbers in rows. A member that stops in the middle of a turn loses its
+session, and the turn is rolled back.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
-from trigmon.store.postgres.group.group_snapshot import Picture
+from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.member_session import BEATS, NOTHING_REACHED, Reached, Session
 from trigmon.store.postgres.group.recovery import recover
 from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected, only
 from trigmon.store.postgres.pipeline import Row
-from trigmon.store.postgres.queue_heads import Known
+from trigmon.store.postgres.queue_heads import QueueHeads
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql import statements as sql
@@ -41,24 +42,24 @@ from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.select import Look
 
 PEEK_S = 0.05
-"""A member that has looked so lately, and heard no bell since, begins a turn without asking what moved."""
+"""A member that looked so recently, without a notification since, begins a turn without looking for changes."""
 MOST_KEPT = 1000
-"""So many units of work that need not last are kept for a next life; then the member's own ends of them must last."""
+"""After so many recorded decisions on units that need not be durable, the member's own half must be made durable."""
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 
 
 def member_of(row: Row) -> Member:
-    """A member, by its row of MEMBERS."""
+    """Returns a member, by its row of MEMBERS."""
     values = (*row[:7], tuple(row[7].split()), *row[8:])
     return Member(*values)
 
 
 class PostgresMembership:
-    """See :class:`trigmon.qmgr.two_stores.SharedHalf`; and what a daemon does beside its turns.
+    """See :class:`trigmon.qmgr.two_stores.SharedHalf`; also heartbeats and recovery, which a daemon does between turns.
 
-    ``reached`` is what it was told to last, in this life or before: a server that has less is no group to go on with.
-    One session, used by one thread at a time. Every method may raise StoreBroken, and Fenced where another process
-    took this member's name, or another member recovered it: then it must end, and start again.
+    ``reached``: the state known to be durable, in this process or a previous one; a server with less is refused. One
+    session, used by one thread at a time. Every method may raise StoreBroken, and Fenced if another process took this
+    member's name or another member recovered it: then this process must end and start again.
     """
 
     def __init__(
@@ -68,26 +69,27 @@ class PostgresMembership:
         self.reached = reached
         self._peek_s = peek_s
         self._looked_s = 0.0
-        self._has_rung = False
-        self._was_busy = False  # the last turn did something here: so will this one
+        self._is_notified = False
+        self._was_busy = False  # the last turn worked in the group: this one probably will
         self._group_name = group_name
         self._session = Session(place, group_name, name, reached)
         self._own = self._session.number * OWN_NUMBERS
         self._place = place
-        self._picture = Picture()
+        self._snapshot = GroupSnapshot()
         self._ahead = Ahead()
         self._messages = Messages(self._execute)
-        self._picture.with_groups = self._messages.groups.queues
+        self._snapshot.with_groups = self._messages.groups.queues
         self._units: dict[int, Unit] = {}
         self._settles: dict[str, int] = {}
         self._must_last = False
-        # Of what was decided here the member's own half is told at its next life, until its end lasts there: how many
-        # are kept for that, whether those of the turn are sure to last with its own end, and whether all of them do.
+        # Committed units stay recorded in the group until the member's own half of them is durable, since its next
+        # start commits that half by the record. The number of these records; whether those of the turn become durable
+        # with the turn's own half; whether all of them are.
         self._kept = 0
         self._ends_last = False
         self._is_settled = False
         self.is_full = False
-        self._known: Known
+        self._heads: QueueHeads
         self._turn: Turn
 
     @property
@@ -97,25 +99,25 @@ class PostgresMembership:
 
     @property
     def version(self) -> int:
-        """The group's, as this member last saw it: one more with every turn that members must look at."""
-        return self._picture.version
+        """The group's version, as this member last saw it: one more with every turn that changes something shared."""
+        return self._snapshot.version
 
     # -- beside the turns -------------------------------------------------------------------------------
 
     def take(self) -> bool:
-        """Makes this process the one that is this member, with a new epoch; False while another process is.
+        """Makes this process serve this member, with a new epoch; returns False while another process does.
 
-        :meth:`open` takes by itself, and waits for a lease to be over; raises DirectoryInUse.
+        :meth:`open` calls it and waits for a lease to expire; it raises DirectoryInUse.
         """
         if not self._session.take():
             return False
         self._turn = self._session.turn
-        self._known = Known(self._ahead, self._turn)
+        self._heads = QueueHeads(self._ahead, self._turn)
         return True
 
     @property
     def waits_for(self) -> str:
-        """What its session waits for in the database, for a person; empty where it does not. For any thread."""
+        """What its session waits for in the database, as text; empty if it does not wait. Thread-safe."""
         awaited = self._turn.link.awaited
         if not awaited:
             return ""
@@ -123,7 +125,7 @@ class PostgresMembership:
         return "the commit is not confirmed" if is_commit else "the turn does not come"
 
     def holder(self) -> str:
-        """The process that is this member now, for a person."""
+        """Returns the process that serves this member now, as text."""
         return self._session.holder()
 
     @property
@@ -132,29 +134,29 @@ class PostgresMembership:
         return self.lease_s / BEATS
 
     def beat(self) -> None:
-        """Says that this member lives, by the database's clock. Not within a turn. Raises Fenced."""
+        """Sends a heartbeat, by the database's clock. Does nothing within a turn. Raises Fenced."""
         if not self._turn.is_open:
             self._session.beat()
 
     def kept_alive(self) -> AbstractContextManager[None]:
-        """Within the block it is said that this member lives, whatever it does: its own store may open slowly."""
+        """Sends heartbeats during the block: the member's own store may open slowly."""
         return self._session.kept_alive()
 
     def dead(self) -> list[str]:
-        """Members that serve no more and were not recovered: their lease is over, or their session is gone."""
+        """Returns members that need recovery: their lease has expired, or their session is gone."""
         return [name for (name,) in self._turn.ask(lease.DEAD, (self.member,))]
 
     def recover(self, name: str) -> bool:
-        """Recovers a member that is dead by the database's clock; False where it lives, or nothing was left of it.
+        """Recovers a member that is dead by the database's clock; returns False if it lives or was recovered before.
 
-        Uncommitted puts are gone, uncommitted gets are back with their backout counts raised, what it had open is
-        closed, its roles and locks are free. Not within a turn.
+        Removes its uncommitted puts, returns its uncommitted gets with their backout counts raised, closes its handles,
+        and frees its roles and locks. Not within a turn.
         """
         self.enter()
         was_dead = bool(self._turn.ask(lease.DISMISS, (name,)))
         if was_dead:
             ((number,),) = self._turn.ask(group_sql.NUMBER, (name,))
-            left = recover(self._turn, self._picture, self._messages.groups, name, number)
+            left = recover(self._turn, self._snapshot, self._messages.groups, name, number)
             for q_name in left.q_names:
                 self._ahead.forget(q_name)
             self._turn.execute(group_sql.NOTE_RECOVERY, (self.member, *left.counts, name))
@@ -164,34 +166,34 @@ class PostgresMembership:
 
     @property
     def lease_s(self) -> float:
-        """How long a member is believed to live that says nothing."""
+        """The lease in seconds: a member without a heartbeat for so long counts as dead."""
         return self._place.lease_ms / 1000
 
     def end_stuck(self) -> None:
-        """Ends what keeps the turn from all others: a dead member that takes nothing of an answer. For any thread."""
+        """Ends sessions of dead members that no longer read an answer and block all turns. Thread-safe."""
         self._session.end_stuck()
 
     def fileno(self) -> int:
-        """The session's socket: readable when a bell may have come, for an event loop that is not in a turn."""
+        """Returns the session's socket, readable when a notification may have come; for an event loop between turns."""
         return self._turn.link.fileno()
 
-    def rang(self) -> bool:
-        """Whether another member has changed something shared since the last turn; then one is due. No trip."""
-        self._has_rung = self._has_rung or self._turn.link.was_notified()
-        return self._has_rung
+    def was_notified(self) -> bool:
+        """Returns whether another member has changed something shared since the last turn. Makes no round trip."""
+        self._is_notified = self._is_notified or self._turn.link.was_notified()
+        return self._is_notified
 
     # -- life -------------------------------------------------------------------------------------------
 
     def open(self) -> Sequence[Decided]:
-        """The member is active. Returns its units of work that its own half may not know to be committed."""
+        """Makes the member active; returns its committed units of work whose own half may not be committed yet."""
         lease.wait_to_take(self.take, self._place, self.holder)
         try:
             self.enter()
-            recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
+            recover(self._turn, self._snapshot, self._messages.groups, self.member, self._session.number)
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
-            self._is_settled = bool(decided)  # who has a turn has taken in what its last lives had decided
+            self._is_settled = bool(decided)  # before its first turn the member has committed its half
             self._session.listen()
         except BaseException:
             self.abandon()
@@ -199,110 +201,110 @@ class PostgresMembership:
         return decided
 
     def close(self) -> None:
-        """The orderly end: nothing of it is left for others to recover."""
+        """Recovers the member's work and ends its lease, so that nothing is left for others to recover."""
         self.enter()
-        recover(self._turn, self._picture, self._messages.groups, self.member, self._session.number)
+        recover(self._turn, self._snapshot, self._messages.groups, self.member, self._session.number)
         self._turn.execute(lease.LEAVE, self._session.who)
         self._must_last = True
         self.end()
         self.abandon()
 
     def abandon(self) -> None:
-        """The member is gone, and others find that out."""
+        """Ends the session at once; other members detect that and recover this one."""
         self._session.close()
 
     # -- a turn -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A turn begins. What others did may be looked at later, but it is asked for at least so often."""
+        """Begins a turn. Looks for others' changes after a notification, and at least every ``peek_s`` seconds."""
         if self._turn.is_open:
             return
-        if self.rang() or self._was_busy:
-            self._has_rung = False
+        if self.was_notified() or self._was_busy:
+            self._is_notified = False
             self.enter()
         elif time.monotonic() - self._looked_s >= self._peek_s:
             self._looked_s = time.monotonic()
             ((version,),) = self._turn.ask(group_sql.PEEK, ())
-            if version != self._picture.version:
+            if version != self._snapshot.version:
                 self.enter()
 
     @property
     def is_entered(self) -> bool:
-        """Whether the turn is in the group: nothing moves but by this member's own calls."""
+        """Whether the turn has entered the group: only this member's own calls change shared objects."""
         return self._turn.is_open
 
     def enter(self) -> None:
-        """The turn is in the group, until its end: nobody else's is. Raises Fenced."""
+        """Enters the group until the end of the turn; other members' turns wait. Raises Fenced."""
         if self._turn.is_open:
             return
         self._session.beat_if_due()
-        version = self._picture.version
+        version = self._snapshot.version
         self._turn.begin()
-        if self._is_settled:  # the turns before this one have ended here and there
+        if self._is_settled:  # earlier turns have ended in both stores
             self._turn.execute(group_sql.FORGET_DECIDED, (self.member,))
             self._kept, self._is_settled = 0, False
         rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version))
         self._looked_s = time.monotonic()
-        for q_name in self._picture.take(rows):
+        for q_name in self._snapshot.take(rows):
             self._ahead.forget(q_name)
 
     def mark(self) -> None:
-        """A call begins: :meth:`undo` goes back to here."""
+        """Begins a call: :meth:`undo` returns to this point."""
         self._turn.release()
-        self._picture.mark()
+        self._snapshot.mark()
         self._ahead.mark()
 
     def undo(self) -> None:
-        """The call is taken back."""
+        """Undoes the call."""
         self._turn.undo()
-        self._picture.undo()
+        self._snapshot.undo()
         self._ahead.undo(self._units)
         self._ends_last = False
 
     def end(self) -> None:
-        """What was done in the turn is durable when this returns, and the others are told of it."""
+        """Commits the turn and notifies the other members."""
         self.is_full = self._was_busy = False
         if not self._turn.is_open:
             return
         self.mark()
-        writes = self._picture.writes()
+        writes = self._snapshot.writes()
         self._was_busy = bool(writes)
         for statement, values in writes:
             self._turn.execute(statement, values)
-        self._turn.commit(lasts=self._must_last, then=self._session.bell if writes else "")
+        self._turn.commit(lasts=self._must_last, then=self._session.notify if writes else "")
         if self._must_last:
-            self.reached = Reached(self._session.timeline, self._picture.version)
+            self.reached = Reached(self._session.timeline, self._snapshot.version)
         self._must_last = False
         self.is_full = self._kept >= MOST_KEPT and not self._ends_last
         self._is_settled = self._is_settled or self._ends_last or self.is_full
         self._ends_last = False
 
     def changed(self) -> Moved:
-        """What moved since this was last asked, whoever moved it."""
-        return self._picture.changed()
+        """Returns what changed since the last call of this method, by any member."""
+        return self._snapshot.changed()
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
-        """A definition that each member has a copy of, as it stands."""
-        return self._picture.definitions.get((object_type, name))
+        """Returns a definition that every member copies, in its present state."""
+        return self._snapshot.definitions.get((object_type, name))
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """Whether the role is this member's: it was already, or the one who had it ended or let it lapse."""
+        """Returns whether this member holds the role: it did already, or the previous holder ended or let it expire."""
         self._turn.link.send(lease.FENCE, self._session.who)
         return bool(self._turn.link.ask(group_sql.TAKE_ROLE, (role, self.member, until_ms, now)))
 
     def members(self) -> list[Member]:
-        """All members that ever were, by name."""
+        """Returns all members that ever joined, by name."""
         return [member_of(row) for row in self._turn.link.ask(group_sql.MEMBERS)]
 
     def queue(self, name: str) -> SharedQueue | None:
-        """A shared queue as it stands."""
-        return self._picture.queues.get(name)
+        """Returns a shared queue in its present state."""
+        return self._snapshot.queues.get(name)
 
     # -- looking ----------------------------------------------------------------------------------------
 
     def find(self, selection: Selection) -> Found:
-        """The messages of a shared queue that a call looks for, in get order."""
-        number = self._picture.numbers.get(selection.q_name)
+        """Returns the messages of a shared queue that a call looks for, in get order."""
+        number = self._snapshot.numbers.get(selection.q_name)
         if number is None:
             return Found()
         has_own = selection.q_name in self._units.get(selection.unit_id, NO_UNIT).put_to
@@ -311,7 +313,7 @@ class PostgresMembership:
         look = partial(self._look, selection, number, has_own)
         found = None
         if not self._messages.groups.has_groups(number):
-            found = self._known.found(selection, number, look)
+            found = self._heads.found(selection, number, look)
         return look(None).found() if found is None else found
 
     def _look(
@@ -322,7 +324,7 @@ class PostgresMembership:
             self._turn.open_rows,
             selection,
             number,
-            self._picture.locks,
+            self._snapshot.locks,
             has_groups=has_groups,
             has_own=has_own,
             ahead=ahead,
@@ -342,9 +344,9 @@ class PostgresMembership:
             _WRITE[type(change)](self, change)
 
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
-        """Settles what a unit of work did on these shared queues, all at once, when the turn ends.
+        """Commits or backs out a unit's work on these shared queues; durable at the turn's end.
 
-        That this is done decides for the whole unit, the member's own half as well.
+        This decides the outcome of the whole unit, including the member's own half.
         """
         self._turn.save()
         self._must_last = self._must_last or change.unit.is_durable
@@ -359,7 +361,7 @@ class PostgresMembership:
             uncommitted = [sum(n for (q_name, _), n in of.items() if q_name == name) for of in (unit.puts, unit.gets)]
             queue = at_work(self._queue(name), self.member, puts=-uncommitted[0], gets=-uncommitted[1])
             self._write(came(lies(queue, back), put))
-        self._picture.set(self._units, unit.unit_id, None)
+        self._snapshot.set(self._units, unit.unit_id, None)
         if is_commit:
             epoch = self._session.who[1]
             self._turn.execute(group_sql.DECIDE, (self.member, unit.client_id, unit.number, unit.unit_id, epoch))
@@ -367,31 +369,31 @@ class PostgresMembership:
             self._ends_last = self._ends_last or change.durability is SYNCED
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:
-        """Runs a statement; of what it must change as many rows as are believed to be there is made sure."""
+        """Runs a statement; it fails unless it changes as many rows as expected, if that is known."""
         rows = 1 if statement in _ONE_ROW else self._settles.get(statement)
         return self._turn.execute(statement, values, rows)
 
     # -- the changes ------------------------------------------------------------------------------------
 
     def _add(self, change: c.AddMessage) -> None:
-        picture = self._picture
-        number, picture.next_number = picture.next_number, picture.next_number + 1
+        snapshot = self._snapshot
+        number, snapshot.next_number = snapshot.next_number, snapshot.next_number + 1
         change = replace(change, number=number)
         unit_id, name = change.unit_id, change.q_name
-        self._messages.add(change, picture.numbers[name], number, self._of_group(unit_id))
+        self._messages.add(change, snapshot.numbers[name], number, self._of_group(unit_id))
         self._ahead.follow(change)
         queue = self._queue(name)
         counts = counts_of([change.priority])
         if unit_id:
             unit = self._units.get(unit_id, NO_UNIT)
-            picture.set(self._units, unit_id, replace(unit, put_to=unit.put_to | {name}))
+            snapshot.set(self._units, unit_id, replace(unit, put_to=unit.put_to | {name}))
             self._write(at_work(queue, self.member, puts=1))
         else:
             self._write(came(queue, counts) if change.trigger is None else lies(queue, counts))
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
-        self._messages.take(message, self._picture.numbers[message.q_name], self._of_group(change.unit_id))
+        self._messages.take(message, self._snapshot.numbers[message.q_name], self._of_group(change.unit_id))
         self._ahead.follow(change)
         unit = self._units.get(change.unit_id, NO_UNIT)
         queue = at_work(self._queue(message.q_name), self.member, gets=1)
@@ -400,21 +402,21 @@ class PostgresMembership:
             unit = replace(unit, own_gets={**unit.own_gets, key: unit.own_gets.get(key, 0) + 1})
         else:
             queue = _without(queue, message)
-        self._picture.set(self._units, change.unit_id, unit)
+        self._snapshot.set(self._units, change.unit_id, unit)
         self._write(queue)
         self._unlock(message.number)
 
     def _carry_over(self, change: c.CarryOver) -> None:
         self._messages.carry_over(change.message.number, self._of_group(change.unit_id))
         self._ahead.follow(change)
-        self._picture.set(self._units, change.unit_id, self._units.get(change.unit_id, NO_UNIT))
+        self._snapshot.set(self._units, change.unit_id, self._units.get(change.unit_id, NO_UNIT))
 
     def _remove(self, change: c.RemoveMessage) -> None:
-        self._messages.remove(change.message, self._picture.numbers[change.message.q_name])
+        self._messages.remove(change.message, self._snapshot.numbers[change.message.q_name])
         self._gone(change)
 
     def _set_aside(self, change: c.SetAside) -> None:
-        self._messages.set_aside(change.message, self._picture.numbers[change.message.q_name])
+        self._messages.set_aside(change.message, self._snapshot.numbers[change.message.q_name])
         self._gone(change)
 
     def _gone(self, change: c.RemoveMessage | c.SetAside) -> None:
@@ -425,41 +427,41 @@ class PostgresMembership:
     def _lock(self, change: handle_changes.LockMessage) -> None:
         handle = self._own + change.handle
         for number in change.numbers:
-            self._picture.lock(number, handle)
+            self._snapshot.lock(number, handle)
             self._turn.execute(group_sql.SET_LOCK, (number, handle))
 
     def _unlock_all(self, change: handle_changes.UnlockMessage) -> None:
         handle = self._own + change.handle
-        for number in [number for number, holder in self._picture.locks.items() if holder == handle]:
+        for number in [number for number, holder in self._snapshot.locks.items() if holder == handle]:
             self._unlock(number)
         self._write(self._queue(change.q_name))  # others' gets may go on
 
     def _unlock(self, number: int) -> None:
-        if number in self._picture.locks:
-            self._picture.lock(number, None)
+        if number in self._snapshot.locks:
+            self._snapshot.lock(number, None)
             self._turn.execute(group_sql.DROP_LOCK, (number,))
 
     def _define(self, change: c.SetDefinition) -> None:
         definition = change.definition
         assert isinstance(definition, LocalQueue)
         name = definition.name
-        there = self._picture.queues.get(name)
-        if name not in self._picture.numbers:
+        there = self._snapshot.queues.get(name)
+        if name not in self._snapshot.numbers:
             ((number,),) = self._turn.execute(sql.ADD_QUEUE, (name,))
-            self._picture.set(self._picture.numbers, name, number)
+            self._snapshot.set(self._snapshot.numbers, name, number)
         self._write(SharedQueue(definition) if there is None else replace(there, definition=definition))
 
     def _drop(self, change: c.DropDefinition) -> None:
         assert change.object_type is ObjectType.QLOCAL
-        self._turn.execute(sql.CLEAR_QUEUE, (self._picture.numbers[change.name],))
+        self._turn.execute(sql.CLEAR_QUEUE, (self._snapshot.numbers[change.name],))
         self._ahead.follow(change)
-        self._picture.write(change.name, None)
+        self._snapshot.write(change.name, None)
 
     def _define_for_all(self, change: group_changes.SetGroupDefinition) -> None:
-        self._picture.define((change.object_type, change.definition.name), change.definition)
+        self._snapshot.define((change.object_type, change.definition.name), change.definition)
 
     def _drop_for_all(self, change: group_changes.DropGroupDefinition) -> None:
-        self._picture.define((change.object_type, change.name), None)
+        self._snapshot.define((change.object_type, change.name), None)
 
     def _fired(self, change: group_changes.NoteTriggered) -> None:
         queue = self._queue(change.q_name)
@@ -473,10 +475,10 @@ class PostgresMembership:
         return self._own + unit_id if unit_id else 0
 
     def _queue(self, name: str) -> SharedQueue:
-        return self._picture.queues[name]
+        return self._snapshot.queues[name]
 
     def _write(self, queue: SharedQueue) -> None:
-        self._picture.write(queue.definition.name, queue)
+        self._snapshot.write(queue.definition.name, queue)
 
 
 def _without(queue: SharedQueue, message: StoredMessage) -> SharedQueue:

@@ -1,4 +1,4 @@
-"""What a member leaves in its group is settled, in a turn of whoever does it: itself, or another for a dead one."""
+"""Recovery of a member's work in the group: by the member itself at its start and end, or by another when it died."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from trigmon.rules.model.group_members import Use
 from trigmon.rules.model.shared_queue import counts_of, left, lies
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql as sql
-from trigmon.store.postgres.group.group_snapshot import Picture
+from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql.group_progress import Groups
 
 
 class Left(NamedTuple):
-    """What was found: the queues it was at work on, and how many puts, gets, open handles and locks there were."""
+    """What was recovered: the queues concerned, and the numbers of puts, gets, open handles and locks."""
 
     q_names: tuple[str, ...]
     counts: tuple[int, int, int, int]
 
 
-def recover(turn: Turn, picture: Picture, groups: Groups, name: str, number: int) -> Left:
-    """Backs out what the member had uncommitted and closes what it had open. A second time there is nothing left."""
+def recover(turn: Turn, snapshot: GroupSnapshot, groups: Groups, name: str, number: int) -> Left:
+    """Backs out the member's uncommitted work and closes its open handles. A repetition finds nothing."""
     between = number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS
     with_holes = turn.ask(sql.GROUPS_GOT, between)
     puts = turn.ask(sql.DROP_PUTS, between)
@@ -31,14 +31,14 @@ def recover(turn: Turn, picture: Picture, groups: Groups, name: str, number: int
     for group in with_holes:
         groups.changed(group, has_new_heads=True)
     for (message,) in locks:
-        picture.lock(message, None)
+        snapshot.lock(message, None)
     back: dict[int, list[int]] = {}
     for queue, priority in gets:
         back.setdefault(queue, []).append(priority)
-    q_names = [q_name for q_name, queue in picture.queues.items() if name in queue.uses]
+    q_names = [q_name for q_name, queue in snapshot.queues.items() if name in queue.uses]
     opens = 0
     for q_name in q_names:
-        queue = picture.queues[q_name]
+        queue = snapshot.queues[q_name]
         opens += queue.uses.get(name, Use()).opens
-        picture.write(q_name, lies(left(queue, name), counts_of(back.get(picture.numbers[q_name], []))))
+        snapshot.write(q_name, lies(left(queue, name), counts_of(back.get(snapshot.numbers[q_name], []))))
     return Left(tuple(q_names), (len(puts), len(gets), opens, len(locks)))

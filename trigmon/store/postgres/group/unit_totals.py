@@ -1,4 +1,4 @@
-"""How a unit of work settles on shared queues: what its end has to change, and what becomes available by it; pure."""
+"""The totals of a unit of work on shared queues: rows its end changes, and messages it makes available; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trigmon.store.sql import statements as sql
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """What a unit of work did here that no one else remembers: the queues it put to, and which own puts it got."""
+    """What only this module knows of a unit of work: the queues it put to, and how many of its own puts it got."""
 
     put_to: frozenset[str] = frozenset()
     own_gets: dict[tuple[str, int], int] = {}
@@ -22,7 +22,7 @@ NO_UNIT = Unit()
 
 
 def only(unit: UnitFacts, q_names: Sequence[str]) -> UnitFacts:
-    """What a unit of work did on these queues."""
+    """Returns what a unit of work did on these queues."""
     return replace(
         unit,
         puts={key: count for key, count in unit.puts.items() if key[0] in q_names},
@@ -32,7 +32,7 @@ def only(unit: UnitFacts, q_names: Sequence[str]) -> UnitFacts:
 
 
 def expected(unit: UnitFacts, known: Unit, *, is_commit: bool) -> dict[str, int]:
-    """How many rows each statement that settles a unit of work has to change."""
+    """Returns how many rows each statement that settles a unit of work has to change."""
     puts, gets = sum(unit.puts.values()), sum(unit.gets.values())
     own, kept = sum(known.own_gets.values()), sum(held.on_backout for held in unit.held)
     if is_commit:
@@ -41,7 +41,7 @@ def expected(unit: UnitFacts, known: Unit, *, is_commit: bool) -> dict[str, int]
 
 
 def available(unit: UnitFacts, known: Unit, name: str, *, is_commit: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What becomes available on a queue, by priority: by its puts, and otherwise, as when it was not got after all."""
+    """Returns the messages that become available on a queue, by priority: by puts, and by returned gets."""
     put, back = [0] * 10, [0] * 10
     for held in unit.held:
         if held.q_name == name and (is_commit or held.on_backout):
