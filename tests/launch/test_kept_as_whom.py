@@ -64,11 +64,11 @@ class TestAsAnotherUser:
         starts = (
             "import os, sys\n"
             "from pathlib import Path\n"
-            "from trigmon.launch import forked\n"
+            "from trigmon.keeper import spawn\n"
             "user = {'name': 'nobody', 'uid': 65534, 'gid': 65534, 'groups': [65534]}\n"
             "argv = ['/bin/cat', '/proc/self/status']\n"
             f"said = dict(user=user, limits={{}}, credentials='', mark=Path({str(tmp_path / 'begun')!r}))\n"
-            "pid = forked.start(argv, {}, '/', (0, 1, 2), **said)\n"
+            "pid = spawn.start(argv, {}, '/', (0, 1, 2), **said)\n"
             "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
         )
         kept = [f"--{of}=-all,{rights}" for of in ("inh-caps", "ambient-caps", "bounding-set")]
@@ -125,13 +125,13 @@ class TestAsAnotherUser:
         """A program of the monitor's own user may reach the socket, and gets no further than it is."""
         asks = (
             "import json, os, sys\n"
-            "from trigmon.launch import talk\n"
+            "from trigmon.keeper import protocol\n"
             "from pathlib import Path\n"
             "directory, name, run = sys.argv[1:]\n"
-            "link = talk.connected(Path(directory), name)\n"
+            "link = protocol.connected(Path(directory), name)\n"
             "user = {'name': 'nobody', 'uid': 65534, 'gid': 65534, 'groups': []}\n"
             "order = dict(argv=['/usr/bin/id'], environment={}, working_directory='/', directory=run, user=user)\n"
-            "link.sendall(talk.line('start', run='r', time_limit_s=0, grace_s=1, may_change_users=True, **order))\n"
+            "link.sendall(protocol.line('start', run='r', time_limit_s=0, grace_s=1, may_change_users=True, **order))\n"
             "link.recv(1)\n"
         )
         assert open_house.pid

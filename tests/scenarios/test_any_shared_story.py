@@ -207,7 +207,7 @@ def play(seed: int, store: str | list[InSchema] = "memory", steps: int = 150) ->
 
 def check(story: Story) -> None:
     """Depths and control are as retold, and each member has the group's own picture."""
-    houses = story.done.stage._houses
+    houses = story.done.stage._q_mgrs
     group = {name: next(iter(houses.values()))._store._shared.queue(name) for name in QUEUES}
     for member, house in houses.items():
         standing = house._store._own.standing

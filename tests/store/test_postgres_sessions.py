@@ -123,6 +123,7 @@ class TestItsStart:
         server.alter("synchronous_standby_names", STANDBY)
         standby = Server(of=server)
         try:
+            until(lambda: sql(where, "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"))
             db = connect(where)
             assert db.execute("SHOW synchronous_commit").fetchone() == ("on",)
             db.execute("CREATE ROLE plain LOGIN")

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 if find_spec("pyspark") is None:
     raise ImportError("trigmon.spark needs PySpark: pip install 'trigmon[spark]'")
 
-from trigmon.spark.batches import Batch, Batches, Rejected, batches
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.queue_batches import Batch, Batches, Rejected, batches
 
 __all__ = ["Batch", "Batches", "Drained", "Rejected", "batches", "drain", "refuse_batch", "write_batch"]

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trigmon.spark.batches import Batch, Batches, Rejected, batches
 from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.queue_batches import Batch, Batches, Rejected, batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,13 +50,13 @@ def drain(
     ``stream`` returns the writer of a streaming frame: ``lambda rows: rows.writeStream.format("delta")``. It needs a
     ``checkpoint`` of this query alone, and is exactly once if Spark's sink is, as files, Delta and queues are.
     ``transform`` turns the messages into the frame to write. ``progress`` is called after each batch, in place of the
-    progress line on a terminal. The other arguments are those of :func:`~trigmon.spark.batches.batches`: ``queue``,
-    ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``, ``options``,
-    ``schema``.
+    progress line on a terminal. The other arguments are those of :func:`~trigmon.spark.queue_batches.batches`:
+    ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``,
+    ``options``, ``schema``.
 
     Messages that make batches fail are found by halving and set aside on the backout queue. So are messages that kill
-    the job, with ``table``, and with ``each`` where ``refuse`` is given (:mod:`trigmon.spark.batches`). Raises the
-    error of the last attempt when nothing succeeds, and MQError.
+    the job, with ``table``, and with ``each`` where ``refuse`` is given (:mod:`trigmon.spark.queue_batches`). Raises
+    the error of the last attempt when nothing succeeds, and MQError.
     """
     if sum(way is not None for way in (each, table, stream)) != 1:
         raise TypeError("drain takes either each, a function, or table, a directory, or stream, a function")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from trigmon.spark.batches import Batch
+    from trigmon.spark.queue_batches import Batch
 
 BATCH, ORDINAL = "mq_batch", "mq_ordinal"
 _KEY = frozenset({BATCH, ORDINAL})

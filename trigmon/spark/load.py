@@ -33,7 +33,7 @@ from trigmon.spark.options import MAX_ROWS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from trigmon.spark.batches import Batch
+    from trigmon.spark.queue_batches import Batch
 
 FILES, JDBC = ("parquet", "json"), "jdbc"
 _IDS = tuple(name for name, (_, kind) in arrow_rows.COLUMNS.items() if kind == "binary" and name != arrow_rows.DATA)
