@@ -133,7 +133,7 @@ class TestTheStandbyTakesOver:
         pair.primary.alter("synchronous_standby_names", "")
         for one in two:
             one.wait_for_event("the group's database is lost; it comes back with that")
-        with pytest.raises(CfNotAvailable, match=r"standby_names is empty.*; with group\.accept_loss that"):
+        with pytest.raises(CfNotAvailable, match=r"standby_names is empty.*; set group\.accept_loss to"):
             first.connect()
         pair.primary.alter("synchronous_standby_names", STANDBY)
         is_back(*two)
@@ -169,7 +169,7 @@ class TestAServerThatWasReplaced:
         stale.start()
         stale.alter("synchronous_standby_names", "")
         until(lambda: [e for e in one.events("standing by") if "a server that was replaced" in e["why"]])
-        with pytest.raises(CfNotAvailable, match=r"its history is number \d+, and the group has gone on in"):
+        with pytest.raises(CfNotAvailable, match=r"its timeline is \d+, and the group has continued on"):
             one.connect()
         shown = one.trigmon("group")
         assert shown.returncode != 0

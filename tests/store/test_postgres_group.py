@@ -86,7 +86,7 @@ class TestItsSchema:
             careful = group.place._replace(accept_loss=False)
             assert check_reached(db, careful, there) == there.timeline
             more = there._replace(version=10**9)
-            with pytest.raises(Unfit, match="1000000000 was acknowledged; start the queue manager again"):
+            with pytest.raises(Unfit, match="1000000000 was acknowledged; restart the queue manager"):
                 check_reached(db, careful, more)
             assert check_reached(db, group.place, more) == there.timeline
 

@@ -148,4 +148,4 @@ def _decoded(text: str, kind: Any, name: str) -> Any:
     try:
         return cast("Any", msgspec.json.decode(text, type=kind))
     except msgspec.MsgspecError as error:
-        raise StoreBroken(f"what stands of {name} in the group cannot be read: {error}") from error
+        raise StoreBroken(f"the state of {name} in the group cannot be read: {error}") from error

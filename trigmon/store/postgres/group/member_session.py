@@ -155,11 +155,11 @@ def check_reached(connection: psycopg.Connection[Any], place: Place, reached: Re
     assert row is not None
     there = Reached(*row)
     if there.timeline < reached.timeline:
-        why = f"its history is number {there.timeline}, and the group has gone on in number {reached.timeline}"
-        raise Unfit(f"{place} is a server that was replaced: {why}; end it, so that the one that serves is found")
+        why = f"its timeline is {there.timeline}, and the group has continued on timeline {reached.timeline}"
+        raise Unfit(f"{place} is a server that was replaced: {why}; stop it, so that the primary is found")
     if there.version < reached.version and not place.accept_loss:
-        why = f"the group stands at {there.version} there, and {reached.version} was acknowledged"
-        raise Unfit(f"{place} has not all that it should have: {why}; start the queue manager again to go on with that")
+        why = f"the group's version there is {there.version}, and {reached.version} was acknowledged"
+        raise Unfit(f"{place} lacks acknowledged changes: {why}; restart the queue manager to continue without them")
     return there.timeline
 
 
