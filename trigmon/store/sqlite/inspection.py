@@ -170,7 +170,7 @@ def settle(db: apsw.Connection, tell: Tell, damaged: set[str]) -> None:
     """Repairs what depends on dropped rows of these tables."""
     if "meta" in damaged:
         _set_next_id(db)
-        _keep_puts(db, tell)
+        _set_puts_aside(db, tell)
     if damaged & {"object", "queue"}:
         _name_queues(db, tell, may_lack_definition="object" in damaged)
     if "reservation" in damaged:
@@ -189,8 +189,8 @@ SELECT max(coalesce((SELECT max(id) FROM message), 0), coalesce((SELECT max(put_
     db.execute(SUMMED[sql.SET_META], ("next_id", str(last + 2 * ID_BLOCK)))
 
 
-def _keep_puts(db: apsw.Connection, tell: Tell) -> None:
-    """Commits the puts of every unit, if the record of ended units is lost: rather too many messages than too few.
+def _set_puts_aside(db: apsw.Connection, tell: Tell) -> None:
+    """Sets aside what open units of work have put, if the record of ended units is lost: one may have been committed.
 
     Units that are committed without their rows being rewritten have put no messages of groups.
     """
@@ -198,8 +198,9 @@ def _keep_puts(db: apsw.Connection, tell: Tell) -> None:
         return
     units = "SELECT put_by FROM message WHERE put_by IS NOT NULL GROUP BY put_by HAVING count(group_id) = 0"
     for (unit,) in list(db.execute(units)):
-        tell(f"whether unit of work {unit} was committed is lost: what it has put counts as committed")
-        db.execute(SUMMED[sql.COMMIT_PUTS], (unit,))
+        tell(f"whether unit of work {unit} was committed is lost: what it has put is set aside")
+        for (number,) in list(db.execute("SELECT id FROM message WHERE put_by = ?", (unit,))):
+            _put_aside(db, number)
 
 
 def _name_queues(db: apsw.Connection, tell: Tell, *, may_lack_definition: bool) -> None:
