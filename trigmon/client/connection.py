@@ -34,7 +34,8 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
-from trigmon.mq.replies import Explained, Listing, Opened, OutcomeWas, Refused, Reply, Settled
+from trigmon.mq.paging import all_rows
+from trigmon.mq.replies import Explained, Opened, OutcomeWas, Refused, Reply, Settled
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)
@@ -335,13 +336,7 @@ class Connection:
 
         Each is values by name; ``own`` says that it is of this connection's user.
         """
-        rows: list[dict[str, Any]] = []
-        is_all = False
-        while not is_all:
-            after = rows[-1]["reservation"] if rows else 0
-            page = self.ask(Reservations(q_name=q_name, after=after), Listing)
-            rows += page.rows
-            is_all = not (page.more and page.rows)
+        rows = all_rows(self.call, Reservations(q_name=q_name))
         return sorted(rows, key=lambda row: (row["q_name"], row["consumer"], row["reservation"]))
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:

@@ -7,16 +7,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Display
+from trigmon.mq.calls import Call, Display, Reservations
 from trigmon.mq.replies import Listing, Reply
 
+_PAGED_BY = {Display: "name", Reservations: "reservation"}
+"""By call the value of a page's last row behind which the next page begins."""
 
-def all_rows(ask: Callable[[Call], Reply], call: Display) -> Iterator[dict[str, Any]]:
-    """Yields every row of a DISPLAY, page after page. Raises what ``ask`` raises."""
+
+def all_rows(ask: Callable[[Call], Reply], call: Display | Reservations) -> Iterator[dict[str, Any]]:
+    """Yields every row that a call lists, page after page. Raises what ``ask`` raises."""
     while True:
         listing = ask(call)
         assert isinstance(listing, Listing)
         yield from listing.rows
         if not listing.more or not listing.rows:
             return
-        call = replace(call, after=listing.rows[-1]["name"])
+        call = replace(call, after=listing.rows[-1][_PAGED_BY[type(call)]])
