@@ -16,7 +16,6 @@ _SETTING, _VARIABLE = "spark.authenticate.secret", "_SPARK_AUTH_SECRET"
 
 def made(master: str, settings: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Returns options of SparkSubmit and the variable with a new secret; none where none is needed or one is set."""
-    is_wanted = settings.get(spark_ports.AUTHENTICATE, "true").strip().lower() == "true"
-    if not master.startswith("local-cluster") or not is_wanted or _SETTING in settings:
+    if not master.startswith("local-cluster") or not spark_ports.authenticates(settings) or _SETTING in settings:
         return [], {}
     return ["--conf", f"{_SETTING}={_VARIABLE}"], {_VARIABLE: secrets.token_hex(32)}

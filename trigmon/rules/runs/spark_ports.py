@@ -47,9 +47,14 @@ def closing(master: str, said: Mapping[str, str]) -> dict[str, str]:
 def opened(said: Mapping[str, str]) -> list[str]:
     """The settings, as ``key=value``, by which a driver listens beyond loopback, or asks nobody who speaks to it."""
     found = [f"{key}={said[key]}" for key in ADDRESSES if key in said and not is_loopback(said[key])]
-    if said.get(AUTHENTICATE, "true").strip().lower() != "true":
+    if not authenticates(said):
         found.append(f"{AUTHENTICATE}={said[AUTHENTICATE]}")
     return found
+
+
+def authenticates(settings: Mapping[str, str]) -> bool:
+    """Returns whether a driver with these settings asks for a secret, as it does unless they say otherwise."""
+    return settings.get(AUTHENTICATE, "true").strip().lower() == "true"
 
 
 def is_loopback(address: str) -> bool:
