@@ -107,17 +107,17 @@ def put_right(db: apsw.Connection, tell: Tell) -> bool:
         if isinstance(queue, int) and queue < 0:
             continue
         tell(f"message {number} of queue number {queue} is damaged: it is set aside")
-        _put_aside(db, number)
+        _put_aside(db, "id", number)
         is_all_right = False
     return is_all_right
 
 
-def _put_aside(db: apsw.Connection, number: int) -> None:
+def _put_aside(db: apsw.Connection, column: str, number: int) -> None:
     """Takes a message with damaged columns off its queue; its descriptor and data stay."""
     db.execute(
-        """
+        f"""
 UPDATE message SET queue = CASE WHEN queue > 0 THEN -queue ELSE -1 END, put_by = NULL, taken_by = NULL, ordinal = NULL,
-    head = NULL, persistent = 1, expires_ms = 0, held = 0 WHERE id = ?""",
+    head = NULL, persistent = 1, expires_ms = 0, held = 0 WHERE {column} = ?""",
         (number,),
     )
 
@@ -199,8 +199,7 @@ def _set_puts_aside(db: apsw.Connection, tell: Tell) -> None:
     units = "SELECT put_by FROM message WHERE put_by IS NOT NULL GROUP BY put_by HAVING count(group_id) = 0"
     for (unit,) in list(db.execute(units)):
         tell(f"whether unit of work {unit} was committed is lost: what it has put is set aside")
-        for (number,) in list(db.execute("SELECT id FROM message WHERE put_by = ?", (unit,))):
-            _put_aside(db, number)
+        _put_aside(db, "put_by", unit)
 
 
 def _name_queues(db: apsw.Connection, tell: Tell, *, may_lack_definition: bool) -> None:
