@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.launch import booted
-from tests.project.test_install import INSTALL, PIP, House
+from tests.project.test_install import installed
 from tests.waiting import until
 
 pytestmark = [pytest.mark.timeout(booted.COMMAND_S), pytest.mark.slow]
@@ -26,13 +26,7 @@ MANY = 6
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    if why := booted.why_not():
-        pytest.skip(f"no systemd can be booted here: {why}")
-    with booted.booted(tmp_path_factory.mktemp("machine")) as machine:
-        house = House(machine)
-        house.do(PIP)
-        house.do(DISKS)
-        house.do(INSTALL)
+    with installed(tmp_path_factory.mktemp("machine"), DISKS) as house:
         house.do("trigmon queue define Q def_persistence=persistent")
         yield house
 

@@ -10,6 +10,7 @@ import json
 import shutil
 import sys
 import sysconfig
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -88,14 +89,21 @@ class House:
         return self.runs()
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory):
+@contextmanager
+def installed(directory, *before):
+    """A machine on which these scripts have run, and then what the README installs."""
     if why := booted.why_not():
         pytest.skip(f"no systemd can be booted here: {why}")
-    with booted.booted(tmp_path_factory.mktemp("machine")) as machine:
+    with booted.booted(directory) as machine:
         house = House(machine)
-        house.do(PIP)
-        house.do(INSTALL)
+        for script in (PIP, *before, INSTALL):
+            house.do(script)
+        yield house
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    with installed(tmp_path_factory.mktemp("machine")) as house:
         yield house
 
 
