@@ -12,7 +12,7 @@ import pytest
 
 from tests.waiting import until
 from trigmon.keeper import dbus, systemd_bus, systemd_unit, systemd_units
-from trigmon.keeper.main import Keeper
+from trigmon.keeper.keeper import Keeper
 from trigmon.keeper.systemd_units import Unit
 
 LOOKED_S = 0.5
@@ -83,10 +83,10 @@ def kept(tmp_path):
         os.close(told)
         os.close(signals)
     for keeper in keepers:
-        keeper._units._lose()
+        keeper.units()._lose()
         keeper._selector.close()
         keeper._listener.close()
-        os.close(keeper._null)
+        keeper._starts.close()
 
 
 def looks(keeper):
@@ -100,11 +100,11 @@ def test_one_that_has_no_unit_rests_when_systemd_has_hung_up(silent, kept, monke
     monkeypatch.setattr(systemd_units, "_TRY_AGAIN_S", 0.0)
     make, serve = kept
     keeper = make(60)
-    keeper._units._connected()
+    keeper.units()._connected()
     serve(keeper)
     until(lambda: silent)
     silent[0].close()
-    until(lambda: keeper._units._manager is None)
+    until(lambda: keeper.units()._manager is None)
     assert looks(keeper) < FEW
 
 
@@ -112,10 +112,10 @@ def test_one_that_waits_for_no_more_than_systemds_answer_rests(silent, kept, tmp
     monkeypatch.setattr(systemd_bus, "PATIENCE_S", 3 * LOOKED_S)
     make, serve = kept
     keeper = make(0)
-    keeper._units._connected()
-    run = Unit(keeper._units, "r", tmp_path, 0)
-    keeper._units._ended["r"] = run
-    keeper._units.let_go("r")
+    keeper.units()._connected()
+    run = Unit(keeper.units(), "r", tmp_path, 0)
+    keeper.units()._ended["r"] = run
+    keeper.units().let_go("r")
     thread = serve(keeper)
     assert looks(keeper) < FEW
     assert thread.is_alive()
@@ -125,13 +125,13 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
     """One unit has ended, which is let go by a call that fails, and behind that another is removed."""
     make, _ = kept
     keeper = make(0)
-    theirs = keeper._units
+    theirs = keeper.units()
     manager = theirs._connected()
     until(lambda: silent)
     for name in ("ended", "there"):
         run = Unit(theirs, name, tmp_path, 0)
         run.is_started = True
-        theirs._runs[run.path] = keeper._runs[name] = run
+        theirs._runs[run.path] = keeper._runs.by_id[name] = run
     properties = {"ActiveState": "inactive", "SubState": "dead", "ExecMainCode": 1}
     said = [
         dbus.Message(
@@ -150,4 +150,4 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
     silent[0].close()
     theirs._hear()
     assert theirs._manager is None
-    assert set(keeper._runs) == {"there"}
+    assert set(keeper._runs.by_id) == {"there"}

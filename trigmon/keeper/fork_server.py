@@ -25,7 +25,7 @@ from typing import IO, Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.process import STDERR, STDOUT, Kept, begun
+from trigmon.keeper.process import STDERR, STDOUT, ProgramProcess, start_process
 from trigmon.keeper.run_directory import now_ms
 from trigmon.keeper.spawn import limits_of_use, lower
 
@@ -33,7 +33,7 @@ _READY_S, _ANSWER_S = 120.0, 10.0
 _NOT_SOONER_S = 5.0
 
 
-class Heeds(Protocol):
+class ForkEvents(Protocol):
     """Who hears what became of a run that was to be forked."""
 
     def forks_are_ready(self, pid: int) -> None:
@@ -49,10 +49,10 @@ class Heeds(Protocol):
         """Nor could it be started plainly."""
 
 
-class Fork(Kept):
+class Fork(ProgramProcess):
     """A run that the fork server makes, or is to make; ``pid`` is 0 until then."""
 
-    def __init__(self, order: protocol.Said) -> None:
+    def __init__(self, order: protocol.Message) -> None:
         super().__init__(order)
         self._null = -1
         self._handed: list[int] = []
@@ -99,7 +99,7 @@ class Fork(Kept):
         """What its process would have run, started by being executed; as with go. Raises what that raises."""
         self.abandon()
         with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
-            self.pid = begun(self.order, self._null, out, err)
+            self.pid = start_process(self.order, self._null, out, err)
         self.start_ms = now_ms()
         if self.why:
             self.signal(signal.SIGTERM)
@@ -120,8 +120,8 @@ class Fork(Kept):
 class Forks:
     """The fork server of one keeper, and the runs that wait for it, the one that it is making first."""
 
-    def __init__(self, heeds: Heeds, selector: selectors.BaseSelector) -> None:
-        self._heeds = heeds
+    def __init__(self, events: ForkEvents, selector: selectors.BaseSelector) -> None:
+        self._events = events
         self._selector = selector
         self._wanted: tuple[list[str], Mapping[str, str]] | None = None
         self._server: subprocess.Popen[bytes] | None = None
@@ -211,11 +211,11 @@ class Forks:
         for said in heard:
             self._heard(said)
 
-    def _heard(self, said: protocol.Said) -> None:
+    def _heard(self, said: protocol.Message) -> None:
         self._answers_by = 0.0
         if said.get("ready"):
             self.is_ready = True
-            self._heeds.forks_are_ready(self.pid)
+            self._events.forks_are_ready(self.pid)
         elif self._waiting:
             run = self._waiting.popleft()
             if said.get("pid"):
@@ -232,17 +232,17 @@ class Forks:
             report()
             self._start_plainly(run)
             return
-        self._heeds.fork_started(run)
+        self._events.fork_started(run)
         run.go()
 
     def _start_plainly(self, run: Fork) -> None:
-        self._heeds.fork_starts(run)
+        self._events.fork_starts(run)
         try:
             run.start_plainly()
         except (OSError, ValueError) as error:
-            self._heeds.fork_failed(run, error)
+            self._events.fork_failed(run, error)
             return
-        self._heeds.fork_started(run)
+        self._events.fork_started(run)
 
     def _hand_next(self) -> None:
         if not self._waiting or not self.is_ready or self._answers_by:

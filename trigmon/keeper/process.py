@@ -40,14 +40,14 @@ class NotExecutedError(OSError):
     """The kernel refused to execute the program, or its working directory."""
 
 
-class Kept(Run):
+class ProgramProcess(Run):
     """A program, started by being made: in a session of its own, with its output in its run's directory.
 
     ``order`` is the frame that asked for it, or what :attr:`known` was of one that a killed keeper had. ``is_left``
     says that this keeper's parent has it, as what that one left.
     """
 
-    def __init__(self, order: protocol.Said, *, is_left: bool = False) -> None:
+    def __init__(self, order: protocol.Message, *, is_left: bool = False) -> None:
         self.order = order
         self.is_left = is_left
         self.limit_s = float(order["time_limit_s"])
@@ -57,7 +57,7 @@ class Kept(Run):
         if is_left:
             self._take_over(order)
 
-    def _take_over(self, known: protocol.Said) -> None:
+    def _take_over(self, known: protocol.Message) -> None:
         self.pid, self.start_ms = known["pid"], known["start_ms"]
         if self.limit_s:
             self.due_at -= (now_ms() - self.start_ms) / 1000
@@ -65,7 +65,7 @@ class Kept(Run):
             self.end(known["why"], self.grace_s)
 
     @property
-    def known(self) -> protocol.Said:
+    def known(self) -> protocol.Message:
         """What a later keeper must know of it; no more, for its environment may hold what is nobody's to keep."""
         kept = {name: self.order[name] for name in _KNOWN if name in self.order}
         more = {"pid": self.pid, "start_ms": self.start_ms, "why": self.why}
@@ -89,7 +89,7 @@ class Kept(Run):
         self.start_ms = now_ms()
 
     def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
-        return begun(self.order, null, out, err)
+        return start_process(self.order, null, out, err)
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to its whole process group; only while it has not been waited for."""
@@ -129,13 +129,13 @@ class Kept(Run):
                 report()
 
 
-def begun(order: protocol.Said, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+def start_process(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
     """Makes a process of an order: its id. Raises NotExecutedError, OSError and ValueError."""
     is_plain = not (order.get("user") or order.get("limits"))
     return (_started if is_plain else _forked)(order, null, out, err)
 
 
-def _started(order: protocol.Said, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+def _started(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
     """The ordinary way: no fork, and nothing between the keeper and the program but the mark that it has begun."""
     mark = Path(order["directory"]) / run_directory.BEGUN
     try:
@@ -162,7 +162,7 @@ def _started(order: protocol.Said, null: int, out: IO[bytes], err: IO[bytes]) ->
         os.chdir("/")  # a keeper keeps no file system busy
 
 
-def _forked(order: protocol.Said, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+def _forked(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
     """As another user, or with limits."""
     from trigmon.keeper import spawn
 

@@ -42,7 +42,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-Said = dict[str, Any]
+Message = dict[str, Any]
+"""One object of a connection, with its word as ``say``."""
 
 LISTENER = 3
 """The descriptor of its listening socket that a keeper is started with."""
@@ -82,7 +83,7 @@ class Lines:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> list[Said]:
+    def feed(self, data: bytes) -> list[Message]:
         """The objects that are complete with these bytes."""
         *whole, self._rest = (self._rest + data).split(b"\n") if b"\n" in data else [self._rest + data]
         return [json.loads(one) for one in whole]

@@ -33,7 +33,7 @@ _SENT_S = 1.0
 
 
 class Parent:
-    """A keeper's connection to its parent. Nothing is said any more when that has gone."""
+    """A keeper's connection to its parent. Nothing is sent any more when that has gone."""
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
@@ -41,13 +41,13 @@ class Parent:
         self.pid = os.getppid()
         link.settimeout(_SENT_S)
 
-    def tell(self, say: str, **fields: Any) -> None:
-        """Says something; a parent that has gone is noticed by hearing."""
+    def send(self, say: str, **fields: Any) -> None:
+        """Sends a message; :meth:`receive` notices a parent that has gone."""
         with suppress(OSError):
             self.link.sendall(protocol.line(say, **fields), socket.MSG_NOSIGNAL)
 
-    def hear(self) -> list[protocol.Said] | None:
-        """What it has said since; None when it has gone."""
+    def receive(self) -> list[protocol.Message] | None:
+        """Returns the messages since the last call; None when the parent has gone."""
         try:
             data = self.link.recv(1 << 16, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -118,7 +118,7 @@ class Subreaper:
             self._heard(said)
         return bool(data)
 
-    def _heard(self, said: protocol.Said) -> None:
+    def _heard(self, said: protocol.Message) -> None:
         if said["say"] == "starts":
             self._starts = said
         elif said["say"] == "known":

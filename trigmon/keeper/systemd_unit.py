@@ -82,7 +82,7 @@ def object_path(unit: str) -> str:
     return f"/org/freedesktop/systemd1/unit/{escaped}"
 
 
-def properties(order: protocol.Said) -> list[tuple[str, tuple[str, Any]]]:
+def properties(order: protocol.Message) -> list[tuple[str, tuple[str, Any]]]:
     """What StartTransientUnit is told of a run: names with D-Bus variants. ``order`` is a start of the keeper's words.
 
     Raises ValueError for what systemd could not be told.
@@ -116,7 +116,7 @@ def properties(order: protocol.Said) -> list[tuple[str, tuple[str, Any]]]:
     return said + _limits(order)
 
 
-def _limits(order: protocol.Said) -> list[tuple[str, tuple[str, Any]]]:
+def _limits(order: protocol.Message) -> list[tuple[str, tuple[str, Any]]]:
     said: list[tuple[str, tuple[str, Any]]] = []
     limits = order.get("limits") or {}
     if memory := limits.get("memory_mib"):

@@ -28,7 +28,7 @@ _UNIT = "org.freedesktop.systemd1.Unit"
 _NEVER_SIGNALLED = ("RuntimeMaxUSec", "LimitCPUSoft")
 
 
-class Heeds(Protocol):
+class UnitEvents(Protocol):
     """Who hears what became of a unit's run."""
 
     def unit_started(self, run: Unit) -> None:
@@ -77,8 +77,8 @@ class Unit(Run):
 class Units:
     """Those of one keeper, and its connection to systemd, made when it is needed and again when it is lost."""
 
-    def __init__(self, heeds: Heeds, selector: selectors.BaseSelector) -> None:
-        self._heeds = heeds
+    def __init__(self, events: UnitEvents, selector: selectors.BaseSelector) -> None:
+        self._events = events
         self._selector = selector
         self._manager: systemd_bus.Manager | None = None
         self._runs: dict[str, Unit] = {}
@@ -89,7 +89,7 @@ class Units:
         self.try_again_at = 0.0
         """When the lost connection is tried again; 0 when none is needed."""
 
-    def start(self, order: protocol.Said) -> Unit:
+    def start(self, order: protocol.Message) -> Unit:
         """Has a program started; the rest is told. Raises OSError when there is no systemd, ValueError for the order.
 
         The run is not begun when this raises.
@@ -246,7 +246,7 @@ class Units:
         run.pid, run.start_ms = int(run.state.get("ExecMainPID", 0)), systemd_unit.start_ms(run.state)
         with suppress(OSError):
             (run.directory / systemd_unit.ENVIRONMENT).unlink(missing_ok=True)
-        self._heeds.unit_started(run)
+        self._events.unit_started(run)
         if run.why:  # it was to end before it had begun
             run.signal(signal.SIGTERM)
 
@@ -259,7 +259,7 @@ class Units:
         if run.is_started and run.path in self._runs and systemd_unit.has_ended(run.state):
             del self._runs[run.path]
             self._ended[run.run_id] = run
-            self._heeds.unit_ended(run)
+            self._events.unit_ended(run)
 
     def _ask_for(self, run: Unit) -> None:
         def answered(answer: dbus.Message) -> None:
@@ -272,13 +272,13 @@ class Units:
 
     def _gone(self, run: Unit) -> None:
         self._runs.pop(run.path, None)
-        (self._heeds.unit_ended if systemd_unit.has_ended(run.state) else self._heeds.unit_lost)(run)
+        (self._events.unit_ended if systemd_unit.has_ended(run.state) else self._events.unit_lost)(run)
 
     def _fail(self, run: Unit, why: str) -> None:
         del self._runs[run.path]
         self._ended[run.run_id] = run
         self.let_go(run.run_id)
-        self._heeds.unit_failed(run, why)
+        self._events.unit_failed(run, why)
 
     # -- the connection -------------------------------------------------------------------------------------
 

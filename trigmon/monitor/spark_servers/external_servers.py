@@ -11,7 +11,7 @@ import time
 import uuid
 from typing import Final
 
-from trigmon.keeper.protocol import Said
+from trigmon.keeper.protocol import Message
 from trigmon.launch.spark.warm import connect_server
 from trigmon.launch.spark.warm.attendant import GONE, Attendant
 from trigmon.log import logger
@@ -89,7 +89,7 @@ class Elsewhere:
             other.begin_session()
         other.asked_at = now
 
-        def answered(answer: Said) -> None:
+        def answered(answer: Message) -> None:
             asked_at, other.asked_at = other.asked_at, 0.0
             error = str(answer.get("error", ""))
             if error == GONE or other.url not in self._others:
@@ -125,7 +125,7 @@ class Elsewhere:
             return
         self._leaving += 1
 
-        def released(_: Said) -> None:
+        def released(_: Message) -> None:
             self._leaving -= 1
             if self._attendant.is_there:
                 self._attendant.ask("forget", lambda _: None, _RELEASE_S, url=other.url, remote=other.remote)

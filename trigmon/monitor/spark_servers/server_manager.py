@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trigmon.keeper import run_directory
-from trigmon.keeper.protocol import Said
+from trigmon.keeper.protocol import Message
 from trigmon.launch import unix
 from trigmon.launch.keeper_client import Keeper, KeeperGone
 from trigmon.launch.launch_plan import LaunchError, Session
@@ -252,7 +252,7 @@ class Servers:
         """Waits until it answers, and has it heated then."""
         kept.is_asked = True
 
-        def answered(answer: Said) -> None:
+        def answered(answer: Message) -> None:
             if kept.server.server_id not in self._kept or kept.kill_at:
                 return
             if answer.get("error") == GONE:
@@ -276,7 +276,7 @@ class Servers:
             self._heat(kept)
 
     def _heat(self, kept: KeptServer) -> None:
-        def answered(answer: Said) -> None:
+        def answered(answer: Message) -> None:
             if kept.server.server_id not in self._kept or kept.kill_at:
                 return
             kept.is_warm = True
@@ -287,7 +287,7 @@ class Servers:
 
         self._ask_to_heat(kept, answered, _HEAT_S)
 
-    def _ask_to_heat(self, kept: KeptServer, answered: Callable[[Said], None], by_s: float, *kinds: str) -> None:
+    def _ask_to_heat(self, kept: KeptServer, answered: Callable[[Message], None], by_s: float, *kinds: str) -> None:
         fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address, "kinds": kinds}
         self._attendant.ask("heat", answered, by_s, url=kept.server.url, **fields)
 
@@ -300,7 +300,7 @@ class Servers:
         deadline_s = self._warm.settings.deadline_s
         kept.check_at = now + deadline_s + _CHECK_S
 
-        def answered(answer: Said) -> None:
+        def answered(answer: Message) -> None:
             kept.check_at = time.monotonic() + (_CHECK_S if uses else _CHECK_S_WHEN_IDLE)
             error = answer.get("error")
             if error and error != GONE and not kept.kill_at:
@@ -391,7 +391,7 @@ class Servers:
             self._ask_to_release(release, url)
 
     def _ask_to_release(self, release: Release, url: str) -> None:
-        def answered(answer: Said) -> None:
+        def answered(answer: Message) -> None:
             self._releasing -= 1
             self._warm.released(release, str(answer.get("error", "")))
 
