@@ -56,8 +56,6 @@ CROWDED = (
     "store/sqlite/store.py:SqliteStore",
     "store/memory/group.py:Membership",
     "store/memory/store.py:MemoryStore",
-    "keeper/main.py",
-    "keeper/main.py:Keeper",
 )
 SHARED_FILE_NAMES = {
     "connection.py": "one for each thing that is connected to: the client's, the server's, a database's",
