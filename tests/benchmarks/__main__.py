@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import first_row, on_shared
+from tests.benchmarks import first_row, large_units, on_shared
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
+    parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
     )
@@ -63,6 +64,9 @@ def main() -> None:
             return
         if options.postgres:
             postgres(Path(directory), rounds, scale)
+            return
+        if options.large_units:
+            large_units.measured(Path(directory), 1_000_000 // scale)
             return
         if options.shared:
             held_s = options.held if options.held is not None else 60 / scale

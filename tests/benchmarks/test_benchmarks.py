@@ -8,6 +8,7 @@ import pytest
 from tests.benchmarks.__main__ import WORKS
 from tests.benchmarks.first_row import WAYS as WAYS_TO_START
 from tests.benchmarks.heads import WAYS
+from tests.benchmarks.large_units import ENDS
 from tests.benchmarks.measuring import Figures, bars
 from tests.benchmarks.servers import Beanstalkd
 
@@ -64,6 +65,14 @@ def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_h
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" x ") == 4 + 2 * 2
     assert done.stdout.count("two members") == 3
+
+
+def test_what_another_client_waits_is_measured_for_each_end_of_a_large_unit():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--large-units"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [end for end in ENDS if f"  {end} " not in done.stdout] == []
+    assert done.stdout.count(" x ") == 1 + len(ENDS)
 
 
 @pytest.mark.slow

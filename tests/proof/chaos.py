@@ -206,7 +206,7 @@ class House:
             link = Link(connection)
             for statement in ("BEGIN", group_sql.LOCK):
                 link.send(statement)
-            snapshot.take(link.ask(group_sql.LOOK, (0, 0, 0)))
+            snapshot.take(link.ask(group_sql.LOOK, (0, 0, 0, 0)))
             ((number,),) = link.ask(group_sql.NUMBER, (name,))
             back = link.ask(GIVE_BACK, (number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS))
             for q_name, q_number in snapshot.numbers.items():

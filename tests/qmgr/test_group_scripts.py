@@ -6,6 +6,7 @@ After every step what stands in the group is what a count of its rows gives.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -27,6 +28,8 @@ from trigmon.rules.model.shared_queue import SharedQueue
 from trigmon.simulate.scenario_stores import Together
 from trigmon.store.memory.group import OWN_NUMBERS, MemoryGroup
 from trigmon.store.memory.store import MemoryStore
+from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
+from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED
 from trigmon.store.sqlite.store import SqliteStore
 
 MEMBERS = ("QM1", "QM2")
@@ -117,12 +120,21 @@ class OnPostgres(Together):
         self._with.__exit__(None, None, None)
 
     def rows(self):
-        """By message its queue, its priority, and the members who put and who got it, if it is uncommitted."""
+        """By message its queue, its priority, and the members that put and got it, if it is uncommitted.
+
+        A row that an ended unit of work has still to write or remove counts as written or removed.
+        """
         of = {number: name for name, number in self._db.execute("SELECT name, number FROM joined")}
+        works = [json.loads(work) for (work,) in self._db.execute("SELECT work FROM deferred")]
+        left = {int(unit): parts for work in works for own in work.values() for unit, parts in own["units"].items()}
         asked = """
             SELECT q.name, m.priority, coalesce(m.put_by, 0), coalesce(m.taken_by, 0)
             FROM message m JOIN queue q ON q.number = abs(m.queue) WHERE m.queue > 0"""
         for name, priority, put_by, taken_by in self._db.execute(asked):
+            of_put, of_get = left.get(put_by, ()), left.get(taken_by, ())
+            if PUT in of_put or GOT in of_get:
+                continue
+            put_by, taken_by = put_by * (COMMITTED not in of_put), taken_by * (RETURNED not in of_get)
             yield name, priority, of.get(put_by // OWN_NUMBERS), of.get(taken_by // OWN_NUMBERS)
 
     def queues(self):
@@ -189,6 +201,10 @@ class Group(World):
         self.qm = _Both(self.members, self.group)
         self.qm.look_around()
 
+    @property
+    def has_leftovers(self):
+        return any(store.has_leftovers for store in self.stores.values())
+
     def abandon(self):
         for store in self.stores.values():
             store.abandon()
@@ -229,6 +245,12 @@ class Script(alone.Script):
 
     def _refused(self, *_):
         pass
+
+    def _slice(self):
+        """Expired messages are not looked for: that would use numbers where a store defers nothing."""
+        members, stores = self.world.members, self.world.stores
+        answers = [a for name in MEMBERS if stores[name].has_leftovers for a in members[name].housekeeping.scan()]
+        self._note_ended_waits(answers + self.world.qm.look_around())
 
     _reserve = _read = _settle = _release = _reject = _refused
 
@@ -286,6 +308,12 @@ def test_a_group_on_postgresql_gives_the_same_as_one_in_memory(script):
     alone.check_that_stores_agree(script, "postgres")
 
 
+@settings(ANY, max_examples=25)
+@given(alone.scripts)
+def test_a_group_on_postgresql_gives_the_same_where_units_end_slice_by_slice(script):
+    alone.check_that_large_ends_agree(script, "postgres")
+
+
 @ANY
 @given(alone.scripts)
 def test_what_was_committed_is_got_once_and_nothing_else(script):
@@ -297,6 +325,24 @@ def test_members_keep_marks_and_locks_alike(seed):
     alone.check_that_stores_agree(alone.traffic(seed), "sqlite")
     alone.check_that_stores_agree(alone.traffic(seed), "postgres")
     alone.check_that_nothing_is_lost_or_doubled(alone.traffic(seed))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_large_units_of_members_end_alike(seed):
+    alone.check_that_large_ends_agree(alone.large_ends(seed), "postgres")
+
+
+def test_those_scripts_come_to_units_whose_end_is_deferred(monkeypatch):
+    sliced, remove = Counter(), GroupLeftovers.remove
+
+    def counted(leftovers):
+        sliced.update(part for left in leftovers._units.values() for part in left)
+        remove(leftovers)
+
+    monkeypatch.setattr(GroupLeftovers, "remove", counted)
+    for seed in range(4):
+        alone.check_that_large_ends_agree(alone.large_ends(seed), "postgres")
+    assert set(sliced) == {COMMITTED, GOT, PUT, RETURNED}
 
 
 def test_those_scripts_come_to_messages_that_one_member_puts_and_the_other_gets():

@@ -361,7 +361,7 @@ class Script:
                 self.committed[body] += 1
 
     def _slice(self) -> None:
-        if getattr(self.world.store, "has_leftovers", False):  # a group has none: its units end in one go
+        if self.world.store.has_leftovers:
             self._note_ended_waits(self.world.qm.housekeeping.scan())
 
     def _explain(self, q_name) -> None:

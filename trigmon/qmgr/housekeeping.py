@@ -76,10 +76,8 @@ class Housekeeping:
         So a look meets every message that has expired, those also that a large unit has just made available.
         """
         if self._store.has_leftovers:
-            self._store.begin()
-            self._store.remove_leftovers()
-            self._store.end()
-            return []
+            # In a turn of the manager: what the look at the group finds is judged in it.
+            return self._manager.turn([], self._store.remove_leftovers)
         return self._scan.go_on(self._manager, self._manager.connect(ITSELF)) if self._scan.is_under_way else []
 
     def expire(self) -> list[Answer]:
@@ -96,10 +94,8 @@ class Housekeeping:
 
     def forget_outcomes(self) -> list[Answer]:
         """Forgets what became of the units of work of clients that have long been gone, a slice of them."""
-        self._store.begin()
-        self._store.forget_outcomes(self._manager.clock.now() - OUTCOMES_KEPT_MS)
-        self._store.end()
-        return []
+        before_ms = self._manager.clock.now() - OUTCOMES_KEPT_MS
+        return self._manager.turn([], lambda: self._store.forget_outcomes(before_ms))
 
     def prune(self) -> list[Answer]:
         """Forgets runs that ended long ago or are too many, a few slices of them, each in a turn of its own."""

@@ -132,14 +132,19 @@ class QueueManager:
 
     # -- turns ------------------------------------------------------------------------------------------
 
-    def turn(self, requests: Sequence[tuple[Session, int, Call]]) -> list[Answer]:
+    def turn(
+        self, requests: Sequence[tuple[Session, int, Call]], upkeep: Callable[[], None] = lambda: None
+    ) -> list[Answer]:
         """Performs the calls in order and makes all of it durable; also answers waits that ended meanwhile.
+
+        ``upkeep`` is work on the store without a call, done first.
 
         Raises StoreBroken: then the outcome is unknown and nothing may be answered any more.
         """
         answers: list[Answer] = []
         self._room = SLICE
         self._store.begin()
+        upkeep()
         now = self.clock.now()
         if self._is_in_group:
             self._moved.heed(now, answers)

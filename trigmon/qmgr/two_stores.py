@@ -95,6 +95,13 @@ class SharedHalf(Protocol):
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
         """Ends the shared half of a unit of work; with that the whole of it is decided."""
 
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether this member has deferred work of the group to do."""
+
+    def remove_leftovers(self) -> None:
+        """Does a slice of it; enters the group."""
+
 
 class OwnHalf(Store, Protocol):
     """A member's own store: any that can also be told what the group's has decided."""
@@ -225,12 +232,15 @@ class TwoStores:
 
     @property
     def has_leftovers(self) -> bool:
-        """Of the member's own."""
-        return self._own.has_leftovers
+        """Of the member's own, and of the group's what this member has to do."""
+        return self._own.has_leftovers or self._shared.has_leftovers
 
     def remove_leftovers(self) -> None:
-        """Of the member's own."""
-        self._own.remove_leftovers()
+        """Of the member's own first."""
+        if self._own.has_leftovers:
+            self._own.remove_leftovers()
+        else:
+            self._shared.remove_leftovers()
 
     def idle(self) -> None:
         """The member's own upkeep."""

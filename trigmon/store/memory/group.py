@@ -225,6 +225,14 @@ class Membership:
         else:
             _WRITE[type(change)](self, change)
 
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether deferred work is to be done: rows are written at once here."""
+        return False
+
+    def remove_leftovers(self) -> None:
+        """Does nothing: nothing is deferred."""
+
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
         """Commits or backs out a unit's work on these shared queues.
 

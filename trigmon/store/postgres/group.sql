@@ -55,6 +55,12 @@ CREATE TABLE role (                   -- what one member does for all
 );
 CREATE INDEX role_holder ON role (holder);
 
+CREATE TABLE deferred (               -- at most one row: what the ends of large units of work and deletions have left to do
+    one boolean PRIMARY KEY CHECK (one),
+    version bigint NOT NULL,
+    work text NOT NULL                -- JSON: units of work and queues, by the number of the member that does it
+) WITH (fillfactor = 10);
+
 CREATE TABLE decided (                -- units of work that are committed here, until their other half's end lasts
     member text COLLATE "C" NOT NULL,
     client_id text COLLATE "C" NOT NULL,

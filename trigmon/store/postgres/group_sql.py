@@ -9,6 +9,7 @@ SELECT 'turn', locks_version::text, next_number, version::text FROM turn WHERE o
 UNION ALL SELECT CASE WHEN has_groups THEN 'queue of groups' ELSE 'queue' END, name, number, stands
           FROM queue WHERE version > ?
 UNION ALL SELECT kind, name, 0, definition FROM definition WHERE version > ?
+UNION ALL SELECT 'deferred', '', 0, work FROM deferred WHERE one AND version > ?
 UNION ALL SELECT 'lock', '', message, handle::text FROM lock
           WHERE message > 0 AND ? < (SELECT locks_version FROM turn WHERE one)"""
 """What has changed since a version: rows of kind, name, number, and the new state."""
@@ -20,6 +21,9 @@ SET_QUEUE = "UPDATE queue SET version = ?, has_groups = ?, stands = ? WHERE numb
 SET_COPIED = """
 INSERT INTO definition (kind, name, version, definition) VALUES (?, ?, ?, ?)
 ON CONFLICT (kind, name) DO UPDATE SET version = excluded.version, definition = excluded.definition"""
+SET_DEFERRED = """
+INSERT INTO deferred (one, version, work) VALUES (true, ?, ?)
+ON CONFLICT (one) DO UPDATE SET version = excluded.version, work = excluded.work"""
 SET_LOCK = """
 INSERT INTO lock (message, handle) VALUES (?, ?) ON CONFLICT (message) DO UPDATE SET handle = excluded.handle"""
 DROP_LOCK = "DELETE FROM lock WHERE message = ?"
@@ -34,13 +38,15 @@ ON CONFLICT (member, client_id, number) DO UPDATE SET unit_id = excluded.unit_id
 FORGET_DECIDED = "DELETE FROM decided WHERE member = ?"
 DECIDED = "SELECT client_id, number, unit_id FROM decided WHERE member = ?"
 
-# The two values are the bounds of a member's numbers of units of work, or of handles.
-DROP_PUTS = "DELETE FROM message WHERE put_by >= ? AND put_by < ? RETURNING queue"
+# The first two values are the bounds of a member's numbers of units of work, or of handles; the third has the units of
+# work that have ended.
+DROP_PUTS = "DELETE FROM message WHERE put_by >= ? AND put_by < ? AND put_by <> ALL (?::int8[]) RETURNING queue"
 GROUPS_GOT = """
-SELECT DISTINCT queue, group_id FROM message WHERE taken_by >= ? AND taken_by < ? AND group_id IS NOT NULL"""
+SELECT DISTINCT queue, group_id FROM message
+WHERE taken_by >= ? AND taken_by < ? AND taken_by <> ALL (?::int8[]) AND group_id IS NOT NULL"""
 GIVE_BACK = """
-UPDATE message SET taken_by = NULL, backout_count = backout_count + 1 WHERE taken_by >= ? AND taken_by < ?
-RETURNING queue, priority"""
+UPDATE message SET taken_by = NULL, backout_count = backout_count + 1
+WHERE taken_by >= ? AND taken_by < ? AND taken_by <> ALL (?::int8[]) RETURNING queue, priority"""
 DROP_LOCKS = "DELETE FROM lock WHERE handle >= ? AND handle < ? RETURNING message"
 DROP_ROLES = "DELETE FROM role WHERE holder = ?"
 NOTE_RECOVERY = """

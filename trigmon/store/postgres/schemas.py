@@ -43,7 +43,7 @@ GROUP = Schema(
     "a queue-sharing group",
     "group_version",
     ("group.sql", "member.sql", "message.sql"),
-    ("message", "queue", "definition", "lock", "role", "decided", "joined", "member"),
+    ("message", "queue", "definition", "lock", "role", "deferred", "decided", "joined", "member"),
     {},
 )
 

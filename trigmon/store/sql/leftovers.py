@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from trigmon.rules.model.handles import UnitFacts
 from trigmon.store.sql import statements as sql
 
 AT_ONCE = 1000
@@ -32,6 +33,9 @@ _SLICES = {
 _ONE = {COMMITTED: sql.COMMIT_PUT, RETURNED: sql.RETURN_GET}
 # Done at a start; recovery does the other two to every unit that was in flight.
 _REST = {GOT: sql.COMMIT_GETS, COMMITTED: sql.COMMIT_PUTS}
+Left = Mapping[str, Sequence[int]]
+"""The work left of a unit, each part with the queues on which its messages are available."""
+Units = dict[str, Left]
 LOOKS: dict[str, Mapping[str, str]] = {COMMITTED: sql.COMMITTED, RETURNED: sql.RETURNED}
 """Maps each look-up of messages to the one among the rows that a unit has made available."""
 
@@ -49,8 +53,7 @@ class Leftovers:
         self._execute = execute
         self._rows = rows
         self._queues: dict[int, None] = {}
-        # By unit the work left, with the queues on which its messages are available.
-        self._units: dict[str, Mapping[str, Sequence[int]]] = {}
+        self._units: Units = {}
         self.available: dict[int, list[tuple[str, int]]] = {}
 
     def __bool__(self) -> bool:
@@ -86,8 +89,25 @@ class Leftovers:
         self._execute(sql.SET_DROPPED, (number,))
         self._queues[number] = None
 
-    def of_unit(self, unit_id: int, left: Mapping[str, Sequence[int]]) -> None:
-        """Records the work left of a unit of work, with the queues on which its messages are available."""
+    def of_unit(self, unit: UnitFacts, numbers: Mapping[str, int], *, is_commit: bool, has_groups: bool) -> Left:
+        """Returns the parts of a unit's end that are too large and are left for later.
+
+        ``numbers``: the queues' numbers by name. Messages of groups become available all at once, since a group's
+        completeness is kept on its first item.
+        """
+        left: dict[str, list[int]] = {}
+        goes, stays = (unit.gets, unit.puts) if is_commit else (unit.puts, unit.gets)
+        if sum(stays.values()) > self.at_once and not has_groups and self.has_room:
+            names = {q_name for q_name, _ in stays}
+            left[COMMITTED if is_commit else RETURNED] = [numbers[name] for name in names & numbers.keys()]
+        if sum(goes.values()) > self.at_once:
+            left[GOT if is_commit else PUT] = []
+        return left
+
+    def leave(self, unit: UnitFacts, unit_id: int, left: Left, numbers: Mapping[str, int]) -> None:
+        """Records the work left of a unit of work; releases the held messages of a backout at once."""
+        for name in {held.q_name for held in unit.held if held.on_backout} if PUT in left else set():
+            self._execute(sql.RELEASE_HELD_ON, (unit_id, numbers[name]))
         self._set({**self._units, str(unit_id): left})
 
     @property
@@ -106,7 +126,7 @@ class Leftovers:
             number = next(iter(self._queues))
             if self._is_last(sql.CLEAR_SLICE, number):
                 self._execute(sql.DROP_QUEUE, (number,))
-                del self._queues[number]
+                self._forget_queue(number)
             return
         parts = [(unit, what) for unit, left in self._units.items() for what in left]
         unit, what = min(parts, key=lambda part: part[1] not in _ONE)
@@ -115,17 +135,26 @@ class Leftovers:
             units = {**self._units, unit: left}
             self._set({each: of for each, of in units.items() if of})
 
+    def _forget_queue(self, number: int) -> None:
+        del self._queues[number]
+
     def _is_last(self, statement: str, number: int) -> bool:
         return len(self._rows(statement, (number, self.at_once))) < self.at_once
 
-    def _set(self, units: dict[str, Mapping[str, Sequence[int]]]) -> None:
+    def _set(self, units: Units) -> None:
         self._know(units)
         self._execute(sql.SET_META, (KEY, json.dumps(units)))
 
-    def _know(self, units: dict[str, Mapping[str, Sequence[int]]]) -> None:
+    def _know(self, units: Units) -> None:
         self._units = units
-        self.available = {}
-        for unit, left in units.items():
-            for what, queues in left.items():
-                for queue in queues:
-                    self.available.setdefault(queue, []).append((what, int(unit)))
+        self.available = available_of(units)
+
+
+def available_of(units: Units) -> dict[int, list[tuple[str, int]]]:
+    """Returns by queue number the units with available messages, each with what it had done to them."""
+    available: dict[int, list[tuple[str, int]]] = {}
+    for unit, left in units.items():
+        for what, queues in left.items():
+            for queue in queues:
+                available.setdefault(queue, []).append((what, int(unit)))
+    return available

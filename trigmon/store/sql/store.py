@@ -15,7 +15,6 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
@@ -25,7 +24,7 @@ from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import ID_BLOCK, KEPT_RESERVATIONS, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED, Leftovers
+from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, LEDGER_WRITES, Ledger
 from trigmon.store.sql.select import Look
@@ -295,32 +294,12 @@ class RowStore(BaseStore):
         unit = change.unit
         if not change.is_decided:
             is_commit = change.outcome is UnitOutcome.COMMITTED
-            left = self._left_of(unit, is_commit=is_commit)
+            has_groups = self._messages.groups.has_any_of(unit.unit_id)
+            left = self._leftovers.of_unit(unit, self._numbers, is_commit=is_commit, has_groups=has_groups)
             self._messages.end_unit(unit, unit.unit_id, is_commit=is_commit, left=left)
             if left:
-                self._leave(unit, left)
+                self._leftovers.leave(unit, unit.unit_id, left, self._numbers)
         self._record(unit.client_id, unit.number, change.outcome, change.now)
-
-    def _left_of(self, unit: UnitFacts, *, is_commit: bool) -> dict[str, list[int]]:
-        """Returns the parts of a unit's end that are too large and are left for later, each with its available queues.
-
-        Messages of groups become available all at once, since a group's completeness is kept on its first item.
-        """
-        left: dict[str, list[int]] = {}
-        goes, stays = (unit.gets, unit.puts) if is_commit else (unit.puts, unit.gets)
-        has_groups = self._messages.groups.has_any_of(unit.unit_id)
-        if sum(stays.values()) > self._leftovers.at_once and not has_groups and self._leftovers.has_room:
-            names = {q_name for q_name, _ in stays}
-            left[COMMITTED if is_commit else RETURNED] = [self._numbers[name] for name in names & self._numbers.keys()]
-        if sum(goes.values()) > self._leftovers.at_once:
-            left[GOT if is_commit else PUT] = []
-        return left
-
-    def _leave(self, unit: UnitFacts, left: dict[str, list[int]]) -> None:
-        """Records these parts for later; releases the held messages of a backout at once."""
-        for name in {held.q_name for held in unit.held if held.on_backout} if PUT in left else set():
-            self._execute(sql.RELEASE_HELD_ON, (unit.unit_id, self._numbers[name]))
-        self._leftovers.of_unit(unit.unit_id, left)
 
     def _skip_unit(self, change: c.SkipUnit) -> None:
         self._record(change.client_id, change.number, change.outcome, change.now)

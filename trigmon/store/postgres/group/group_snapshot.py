@@ -20,10 +20,11 @@ _OF_GROUPS = "queue of groups"
 
 
 class GroupSnapshot:
-    """Shared queues, copied definitions and locks, and the turn's own changes to them.
+    """Shared queues, copied definitions, locks and deferred work, and the turn's own changes to them.
 
     ``version`` is the group's, ``next_number`` the number of its next message. ``numbers``: the queues' numbers, also
-    of deleted queues; ``with_groups``: the numbers of queues that have, or had, messages of groups.
+    of deleted queues; ``with_groups``: the numbers of queues that have, or had, messages of groups. ``deferred``: the
+    record of deferred work, as JSON.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class GroupSnapshot:
         self.definitions: dict[Key, AnyDefinition] = {}
         self.locks: dict[int, int] = {}
         self.numbers: dict[str, int] = {}
+        self.deferred = "{}"
         self.with_groups: set[int] = set()
         self._locks_version = 0
         self._moved: dict[str, None] = {}
@@ -40,6 +42,7 @@ class GroupSnapshot:
         self._written: dict[str, None] = {}
         self._defined: dict[Key, None] = {}
         self._has_locked = False
+        self._has_deferred = False
         self._notes: list[tuple[dict[Any, Any], object, object]] = []
 
     # -- what others changed ----------------------------------------------------------------------------
@@ -55,6 +58,8 @@ class GroupSnapshot:
                 self.next_number, self.version = number, int(stands)
             elif kind == "lock":
                 self.locks[number] = int(stands)
+            elif kind == "deferred":
+                self.deferred = stands
             elif kind in ("queue", _OF_GROUPS):
                 self.numbers[name] = number
                 if kind == _OF_GROUPS:
@@ -101,6 +106,11 @@ class GroupSnapshot:
         self.set(self.locks, message, handle)
         self._has_locked = True
 
+    def defer(self, work: str) -> None:
+        """Changes the record of deferred work."""
+        self.set(vars(self), "deferred", work)
+        self._has_deferred = True
+
     def set(self, table: dict[Any, Any], key: object, value: object) -> None:
         """Sets a key of any table so that the call can be undone; None removes the key."""
         self._notes.append((table, key, table.get(key)))
@@ -118,7 +128,7 @@ class GroupSnapshot:
 
     def writes(self) -> list[tuple[str, tuple[object, ...]]]:
         """Returns the statements that write the turn's changes; none if nothing changed."""
-        if not self._written and not self._defined and not self._has_locked:
+        if not (self._written or self._defined or self._has_locked or self._has_deferred):
             return []
         self.version += 1
         if self._has_locked:
@@ -133,10 +143,12 @@ class GroupSnapshot:
             definition = self.definitions.get((kind, name))
             text = None if definition is None else msgspec.json.encode(definition).decode()
             made.append((sql.SET_COPIED, (kind.name, name, self.version, text)))
+        if self._has_deferred:
+            made.append((sql.SET_DEFERRED, (self.version, self.deferred)))
         made.append((sql.SET_TURN, (self.version, self._locks_version, self.next_number)))
         self._written.clear()
         self._defined.clear()
-        self._has_locked = False
+        self._has_locked = self._has_deferred = False
         return made
 
 

@@ -25,13 +25,14 @@ from trigmon.rules.model.group_members import Member
 from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, lies, opened
 from trigmon.rules.model.shared_view import Moved
-from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
+from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.member_session import BEATS, NOTHING_REACHED, Reached, Session
-from trigmon.store.postgres.group.recovery import recover
+from trigmon.store.postgres.group.recovery import Left, recover
 from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected, only
 from trigmon.store.postgres.pipeline import Row
 from trigmon.store.postgres.queue_heads import QueueHeads
@@ -91,6 +92,7 @@ class PostgresMembership:
         self.is_full = False
         self._heads: QueueHeads
         self._turn: Turn
+        self._leftovers: GroupLeftovers
 
     @property
     def group_name(self) -> str:
@@ -113,6 +115,7 @@ class PostgresMembership:
             return False
         self._turn = self._session.turn
         self._heads = QueueHeads(self._ahead, self._turn)
+        self._leftovers = GroupLeftovers(self._turn.execute, self._turn.ask, self._snapshot, self._session.number)
         return True
 
     @property
@@ -156,13 +159,16 @@ class PostgresMembership:
         was_dead = bool(self._turn.ask(lease.DISMISS, (name,)))
         if was_dead:
             ((number,),) = self._turn.ask(group_sql.NUMBER, (name,))
-            left = recover(self._turn, self._snapshot, self._messages.groups, name, number)
+            left = self._recovered(name, number)
             for q_name in left.q_names:
                 self._ahead.forget(q_name)
             self._turn.execute(group_sql.NOTE_RECOVERY, (self.member, *left.counts, name))
             self._must_last = True
         self.end()
         return was_dead
+
+    def _recovered(self, name: str, number: int) -> Left:
+        return recover(self._turn, self._snapshot, self._messages.groups, self._leftovers, name, number)
 
     @property
     def lease_s(self) -> float:
@@ -189,7 +195,7 @@ class PostgresMembership:
         lease.wait_to_take(self.take, self._place, self.holder)
         try:
             self.enter()
-            recover(self._turn, self._snapshot, self._messages.groups, self.member, self._session.number)
+            self._recovered(self.member, self._session.number)
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
@@ -203,7 +209,7 @@ class PostgresMembership:
     def close(self) -> None:
         """Recovers the member's work and ends its lease, so that nothing is left for others to recover."""
         self.enter()
-        recover(self._turn, self._snapshot, self._messages.groups, self.member, self._session.number)
+        self._recovered(self.member, self._session.number)
         self._turn.execute(lease.LEAVE, self._session.who)
         self._must_last = True
         self.end()
@@ -243,10 +249,20 @@ class PostgresMembership:
         if self._is_settled:  # earlier turns have ended in both stores
             self._turn.execute(group_sql.FORGET_DECIDED, (self.member,))
             self._kept, self._is_settled = 0, False
-        rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version))
+        rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version, version))
         self._looked_s = time.monotonic()
         for q_name in self._snapshot.take(rows):
             self._ahead.forget(q_name)
+        self._look_at_leftovers()
+
+    def _look_at_leftovers(self) -> None:
+        """Reads the record of deferred work; what is cached of the queues with available messages is not all there."""
+        concerned = set(self._leftovers.available)
+        if self._leftovers.look():
+            concerned.update(self._leftovers.available)
+            for q_name, number in self._snapshot.numbers.items():
+                if number in concerned:
+                    self._ahead.forget(q_name)
 
     def mark(self) -> None:
         """Begins a call: :meth:`undo` returns to this point."""
@@ -258,6 +274,7 @@ class PostgresMembership:
         """Undoes the call."""
         self._turn.undo()
         self._snapshot.undo()
+        self._leftovers.look()
         self._ahead.undo(self._units)
         self._ends_last = False
 
@@ -312,7 +329,7 @@ class PostgresMembership:
         selection = replace(selection, unit_id=unit_id, handle=self._own + selection.handle)
         look = partial(self._look, selection, number, has_own)
         found = None
-        if not self._messages.groups.has_groups(number):
+        if not self._messages.groups.has_groups(number) and number not in self._leftovers.available:
             found = self._heads.found(selection, number, look)
         return look(None).found() if found is None else found
 
@@ -328,6 +345,7 @@ class PostgresMembership:
             has_groups=has_groups,
             has_own=has_own,
             ahead=ahead,
+            available=self._leftovers.available.get(number, ()),
         )
 
     # -- writing ----------------------------------------------------------------------------------------
@@ -352,9 +370,14 @@ class PostgresMembership:
         self._must_last = self._must_last or change.unit.is_durable
         unit, is_commit = only(change.unit, q_names), change.outcome is UnitOutcome.COMMITTED
         known = self._units.get(unit.unit_id, NO_UNIT)
-        self._settles = expected(unit, known, is_commit=is_commit)
-        self._messages.end_unit(unit, self._of_group(unit.unit_id), is_commit=is_commit)
+        number, numbers = self._of_group(unit.unit_id), self._snapshot.numbers
+        has_groups = self._messages.groups.has_any_of(number)
+        left = self._leftovers.of_unit(unit, numbers, is_commit=is_commit, has_groups=has_groups)
+        self._settles = expected(unit, known, left, is_commit=is_commit)
+        self._messages.end_unit(unit, number, is_commit=is_commit, left=left)
         self._settles = {}
+        if left:
+            self._leftovers.leave(unit, number, left, numbers)
         self._ahead.follow(replace(change, unit=unit))
         for name in q_names:
             put, back = available(unit, known, name, is_commit=is_commit)
@@ -372,6 +395,17 @@ class PostgresMembership:
         """Runs a statement; it fails unless it changes as many rows as expected, if that is known."""
         rows = 1 if statement in _ONE_ROW else self._settles.get(statement)
         return self._turn.execute(statement, values, rows)
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether this member has deferred work to do."""
+        return bool(self._leftovers)
+
+    def remove_leftovers(self) -> None:
+        """Does a slice of the deferred work, in the turn."""
+        self.enter()
+        if self._leftovers:
+            self._leftovers.remove()
 
     # -- the changes ------------------------------------------------------------------------------------
 
@@ -393,6 +427,8 @@ class PostgresMembership:
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
+        if self._leftovers.available:
+            self._leftovers.rewrite(self._snapshot.numbers[message.q_name], message.number)
         self._messages.take(message, self._snapshot.numbers[message.q_name], self._of_group(change.unit_id))
         self._ahead.follow(change)
         unit = self._units.get(change.unit_id, NO_UNIT)
@@ -453,9 +489,16 @@ class PostgresMembership:
 
     def _drop(self, change: c.DropDefinition) -> None:
         assert change.object_type is ObjectType.QLOCAL
-        self._turn.execute(sql.CLEAR_QUEUE, (self._snapshot.numbers[change.name],))
+        name, numbers = change.name, self._snapshot.numbers
+        if self._leftovers or sum(self._snapshot.queues[name].depths) > SLICE:
+            self._leftovers.of_queue(numbers[name])
+            # The next queue of this name has other rows; its deletion is written to its own row.
+            ((number,),) = self._turn.execute(sql.ADD_QUEUE, (name,))
+            self._snapshot.set(numbers, name, number)
+        else:
+            self._turn.execute(sql.CLEAR_QUEUE, (numbers[name],))
         self._ahead.follow(change)
-        self._snapshot.write(change.name, None)
+        self._snapshot.write(name, None)
 
     def _define_for_all(self, change: group_changes.SetGroupDefinition) -> None:
         self._snapshot.define((change.object_type, change.definition.name), change.definition)

@@ -8,7 +8,9 @@ from trigmon.rules.model.group_members import Use
 from trigmon.rules.model.shared_queue import counts_of, left, lies
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql as sql
+from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
+from trigmon.store.postgres.pipeline import Array
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql.group_progress import Groups
 
@@ -20,12 +22,19 @@ class Left(NamedTuple):
     counts: tuple[int, int, int, int]
 
 
-def recover(turn: Turn, snapshot: GroupSnapshot, groups: Groups, name: str, number: int) -> Left:
-    """Backs out the member's uncommitted work and closes its open handles. A repetition finds nothing."""
+def recover(
+    turn: Turn, snapshot: GroupSnapshot, groups: Groups, leftovers: GroupLeftovers, name: str, number: int
+) -> Left:
+    """Backs out the member's uncommitted work and closes its open handles. A repetition finds nothing.
+
+    The work left of its ended units of work goes to the member that recovers it.
+    """
+    leftovers.adopt(number)
     between = number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS
-    with_holes = turn.ask(sql.GROUPS_GOT, between)
-    puts = turn.ask(sql.DROP_PUTS, between)
-    gets = turn.ask(sql.GIVE_BACK, between)
+    of_units = (*between, Array("int8", leftovers.units))
+    with_holes = turn.ask(sql.GROUPS_GOT, of_units)
+    puts = turn.ask(sql.DROP_PUTS, of_units)
+    gets = turn.ask(sql.GIVE_BACK, of_units)
     locks = turn.ask(sql.DROP_LOCKS, between)
     turn.execute(sql.DROP_ROLES, (name,))
     for group in with_holes:

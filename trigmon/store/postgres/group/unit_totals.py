@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from trigmon.rules.model.handles import UnitFacts
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.leftovers import GOT, PUT
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -31,10 +32,14 @@ def only(unit: UnitFacts, q_names: Sequence[str]) -> UnitFacts:
     )
 
 
-def expected(unit: UnitFacts, known: Unit, *, is_commit: bool) -> dict[str, int]:
-    """Returns how many rows each statement that settles a unit of work has to change."""
+def expected(unit: UnitFacts, known: Unit, left: Container[str], *, is_commit: bool) -> dict[str, int]:
+    """Returns how many rows each statement that settles a unit of work has to change.
+
+    Of the unit's own puts those that it got itself are gone before, unless that is ``left`` for later.
+    """
     puts, gets = sum(unit.puts.values()), sum(unit.gets.values())
-    own, kept = sum(known.own_gets.values()), sum(held.on_backout for held in unit.held)
+    kept = sum(held.on_backout for held in unit.held)
+    own = 0 if (GOT if is_commit else PUT) in left else sum(known.own_gets.values())
     if is_commit:
         return {sql.COMMIT_GETS: gets, sql.COMMIT_PUTS: puts - own}
     return {sql.BACK_OUT_PUTS: puts - kept, sql.RELEASE_HELD: kept, sql.BACK_OUT_GETS: gets - own}
