@@ -14,8 +14,8 @@ from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.rules import shared_triggers
 from trigmon.rules.model.changes import AddMessage, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.errands import Heed, JudgeShared, TakeCopy
 from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.internal_calls import JudgeMoved, JudgeShared, TakeCopy
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_queue import SharedQueue
 from trigmon.rules.model.shared_view import Shared
@@ -246,7 +246,7 @@ CRITERIA = [
     ),
 ]
 MEMBERS = [
-    Fault("members: nobody judges what others did", _instead(MovedQueues, "heed", _without)),
+    Fault("members: nobody judges what others did", _instead(MovedQueues, "judge_others", _without)),
     Fault("members: nobody judges what he did himself", _instead(MovedQueues, "_judge", _without)),
     Fault("members: EVERY is each member's", decided(JudgeShared, _acted_everywhere)),
     Fault("members: EVERY is nobody's", decided(JudgeShared, _acted_nowhere)),
@@ -258,7 +258,12 @@ MEMBERS = [
     Fault("13: what changed is not seen", _instead(shared_triggers, "situations", _changes_of_others_unseen)),
     Fault(
         "members: what has been judged is judged again",
-        decided(Heed, lambda right, call, *rest: replace(right(call, *rest), errands=right(call, *rest).errands[:-1])),
+        decided(
+            JudgeMoved,
+            lambda right, call, *rest: replace(
+                right(call, *rest), internal_calls=right(call, *rest).internal_calls[:-1]
+            ),
+        ),
     ),
     Fault(
         "DEPTH: the first member's firing keeps the others quiet",

@@ -18,9 +18,9 @@ from trigmon.mq.replies import Counted
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Expire, LookThrough
 from trigmon.rules.model.events import ScanDue
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Expire, LookThrough
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import Found, Selection
 

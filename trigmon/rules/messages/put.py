@@ -59,9 +59,9 @@ from trigmon.rules.messages.transmission import as_it_lies, head_length
 from trigmon.rules.messages.units_of_work import check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import DONE, Decision, Ids
-from trigmon.rules.model.errands import Deliver
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handles import Route
+from trigmon.rules.model.internal_calls import Deliver
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, check_alive
 from trigmon.rules.model.situation import Happened, Situation
@@ -132,7 +132,9 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply, further=further)
     if not placed.report:
         return decision
-    return replace(decision, errands=[*decision.errands, *arrival_reports(decision.changes, queue, facts, now)])
+    return replace(
+        decision, internal_calls=[*decision.internal_calls, *arrival_reports(decision.changes, queue, facts, now)]
+    )
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -166,7 +168,7 @@ def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, 
         warning = max((reply.warning for reply in replies), default=0)
         return WerePut(msg_ids=[r.msg_id for r in replies if isinstance(r, WasPut)], warning=warning)
 
-    return Decision(errands=list(puts), gather=gather)
+    return Decision(internal_calls=list(puts), gather=gather)
 
 
 def counted_priority(definition: LocalQueue, priority: int) -> int:
@@ -327,4 +329,4 @@ def _placed(
     if unit_id:
         check_limit(facts, 1 + effects.in_unit)
     changes = [*(begins or ()), added, *rest, *effects.changes]
-    return Decision(reply, changes, effects.errands, effects.events, judged=effects.judged)
+    return Decision(reply, changes, effects.internal_calls, effects.events, judged=effects.judged)

@@ -1,6 +1,6 @@
 """Reports: what the queue manager writes to the sender about a message (seed 003; mq-facts 4.8).
 
-A report is an errand of the call that gives rise to it, made here from the message it is about; ``delivering`` brings
+A report is an internal call of the call that causes it, made here from the message it is about; ``dead_letters`` puts
 it to ReplyToQ. Confirmations of arrival and delivery belong to the unit of work of the put or the get; an expiration
 or exception report belongs to none.
 """
@@ -30,8 +30,8 @@ from trigmon.mq.errors import FeedbackError, MissingReplyToQ, ReportOptionsError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission_header import XQH_LENGTH, ids_in_xqh
 from trigmon.rules.model.changes import AddMessage, AnyChange
-from trigmon.rules.model.errands import Report
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Report
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import StoredMessage
 
@@ -115,7 +115,7 @@ def report(kind: Kind, feedback: int, message: StoredMessage, facts: Facts, now:
         appl_origin_data="",
         original_length=len(message.data),
     )
-    errand = Report(
+    report = Report(
         q_name=original.reply_to_q,
         q_mgr_name=original.reply_to_q_mgr,
         descriptor=descriptor,
@@ -123,7 +123,7 @@ def report(kind: Kind, feedback: int, message: StoredMessage, facts: Facts, now:
         expires_ms=message.expires_ms if passes_expiry else 0,
         unit_id=unit_id,
     )
-    return [errand]
+    return [report]
 
 
 def expiration_reports(expired: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:

@@ -14,8 +14,8 @@ from trigmon.mq.replies import Done, OutcomeWas
 from trigmon.rules.messages.skip_backout import LARGEST_UNIT, carried_over, without_marked
 from trigmon.rules.model.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Abandon, Reap
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Abandon, Reap
 from trigmon.rules.model.stored_messages import Found
 
 SYNCPOINT = 0x2

@@ -35,22 +35,22 @@ DONE = Done()
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` tells afterwards."""
+    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` shows afterwards."""
 
     situation: Situation
     verdict: Verdict
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The reply, the changes, and the errands: further calls to perform on the same road after this one.
+    """The reply, the changes, and the internal calls, which are performed after this one in the same way.
 
-    ``gather`` makes the reply of a call out of its errands' replies. ``judged`` are the verdicts this call brought;
-    ``events`` are for the log and for the housekeeping.
+    ``gather`` makes the reply of a call out of the replies to its internal calls. ``judged`` are the verdicts of this
+    call; ``events`` are for the log and for periodic work.
     """
 
     reply: Reply = DONE
     changes: list[AnyChange] = []
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     events: tuple[DecisionEvent, ...] = ()
     gather: Callable[[list[Reply]], Reply] | None = None
     judged: tuple[Judged, ...] = ()

@@ -38,7 +38,7 @@ def altered(
     if queue.shared is not None:
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, definition)])  # each member judges it behind this
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     told: list[TriggerFired] = []
     judged: list[Judged] = []
     placed: Counter[str] = Counter()
@@ -49,12 +49,12 @@ def altered(
             judged += effects.judged
             if effects.events:
                 changes += effects.changes
-                errands += effects.errands
+                internal_calls += effects.internal_calls
                 told += effects.events
                 # The queue's own goes where it says, those of the queues it serves go onto itself.
-                placed[name] += 1 - len(effects.errands)
+                placed[name] += 1 - len(effects.internal_calls)
                 break
-    return Decision(changes=changes, errands=errands, events=tuple(told), judged=tuple(judged))
+    return Decision(changes=changes, internal_calls=internal_calls, events=tuple(told), judged=tuple(judged))
 
 
 def situations(

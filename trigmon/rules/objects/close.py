@@ -17,10 +17,10 @@ from trigmon.rules.messages.skip_backout import LARGEST_UNIT
 from trigmon.rules.model.access import check_may_delete
 from trigmon.rules.model.changes import AnyChange, DeleteLogically, DropDefinition, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Abandon, Forget, LetGo, Reap
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, DropConnection
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.internal_calls import Abandon, Forget, LetGo, Reap
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found
@@ -62,7 +62,7 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
     changes += _armed(closed)
-    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.events, judged=effects.judged)
+    return Decision(reply, [*changes, *effects.changes], effects.internal_calls, effects.events, judged=effects.judged)
 
 
 def _armed(closed: QueueFacts) -> list[AnyChange]:
@@ -136,13 +136,13 @@ def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: 
     unit = connection.unit_number if connection.unit_id else call.unit
     is_new = connection.unit_number < unit <= LARGEST_UNIT
     ends: list[Call] = [Commit(unit=unit)] if connection.unit_id or is_new else []
-    return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
+    return Decision(Done(), internal_calls=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
 
 
 def decide_lost_connection(call: LostConnection, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A connection ended without MQDISC: a backout, which nobody asked for, then its closes."""
     ends: list[Call] = [Abandon(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
-    return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
+    return Decision(Done(), internal_calls=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
 
 
 def decide_forget(call: Forget, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

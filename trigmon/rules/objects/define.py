@@ -27,10 +27,10 @@ from trigmon.mq.replies import Counted, Done
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Deliver, TakeCopy
 from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.group_changes import DropGroupDefinition, SetGroupDefinition
 from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.internal_calls import Deliver, TakeCopy
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive, object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection
@@ -186,7 +186,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
     moved = found.messages if found is not None else ()
     discarded = met_on_the_way(found) if found is not None else []
     changes: list[AnyChange] = [*discarded, *map(RemoveMessage, moved)]
-    errands: list[Call] = [
+    internal_calls: list[Call] = [
         Deliver(
             q_name=call.to_q_name,
             descriptor=message.descriptor,
@@ -197,8 +197,8 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
     ]
     more = facts.queue is not None and facts.queue.depth > len(changes)
     reply = Counted(count=len(moved), more=more and bool(changes))
-    errands += expiration_reports(found.expired, facts, now) if found is not None else []
-    return Decision(reply, changes, errands)
+    internal_calls += expiration_reports(found.expired, facts, now) if found is not None else []
+    return Decision(reply, changes, internal_calls)
 
 
 def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:

@@ -28,10 +28,10 @@ from trigmon.rules.messages.context import check_opened
 from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import MakeQueue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import OpenHandle
 from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.internal_calls import MakeQueue
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, object_type_of
 from trigmon.rules.model.situation import Happened, Situation
@@ -77,7 +77,7 @@ def _open_queue(call: Open, options: int, facts: Facts, found: Found | None, now
     """A queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
     if facts.model is not None and facts.alias is None:
-        # It still holds when the errand MakeQueue is performed: both are of one turn, and nothing comes between.
+        # It still holds when the internal call MakeQueue is performed: both are of one turn, and nothing comes between.
         check_dynamic_queues(facts)
         return _make(call, options, facts.model, facts.connection.user, now, ids)
     itself = facts.alias or facts.remote
@@ -111,19 +111,21 @@ def _opened(
     return Decision(
         Opened(handle=handle.handle, q_name=queue.definition.name),
         changes,
-        [errand for effect in effects for errand in effect.errands],
-        tuple(told for effect in effects for told in effect.events),
+        [call for effect in effects for call in effect.internal_calls],
+        tuple(event for effect in effects for event in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 
 
 def _make(call: Open, options: int, model: ModelQueue, user: str, now: int, ids: Ids) -> Decision:
-    """Opening a model queue makes a local queue like it; that one is opened, by an errand that knows its name."""
+    """Decides the open of a model queue: an internal call makes a local queue like it, and opens that one."""
     like = {field: getattr(model, field) for field in MessageQueue.__struct_fields__}
     name = dynamic_name(call.dynamic_q_name, ids)
     own = {"name": name, "created_ms": now, "altered_ms": now, "made_by": user}
     definition = LocalQueue(**{**like, **own, "definition_type": model.definition_type})
-    return Decision(errands=[MakeQueue(definition=definition, options=options)], gather=lambda replies: replies[0])
+    return Decision(
+        internal_calls=[MakeQueue(definition=definition, options=options)], gather=lambda replies: replies[0]
+    )
 
 
 def dynamic_name(pattern: str, ids: Ids) -> str:
@@ -222,6 +224,6 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: i
             under_way=neighbour.under_way + lying[neighbour.queue.definition.name],
         )
         effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
-        placed += len(effect.events) - len(effect.errands)
+        placed += len(effect.events) - len(effect.internal_calls)
         effects.append(effect)
     return effects

@@ -7,9 +7,9 @@ from trigmon.mq.enums import ObjectType, Rearm
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids, Judged
-from trigmon.rules.model.errands import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.internal_calls import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.objects.alter import altered
@@ -25,8 +25,8 @@ def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: 
     rows = [{"name": d.name} for d in definitions if watches_the_clock(d)]
     again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
     over = [JudgeRun(run_id=each.run_id) for each in facts.serves if each.is_over]
-    errands: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
-    return Decision(Listing(rows=rows), errands=errands, events=(SweepDue(due),) * bool(due))
+    internal_calls: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
+    return Decision(Listing(rows=rows), internal_calls=internal_calls, events=(SweepDue(due),) * bool(due))
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -52,7 +52,7 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
     if comes_back(queue):
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, rearmed(queue.definition))])
     if is_missed(queue):
-        return Decision(errands=[Rearmed(q_name=call.q_name)])
+        return Decision(internal_calls=[Rearmed(q_name=call.q_name)])
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     judged: list[Judged] = []
     watched = {Happened.BACKSTOP: queue.definition.backstop_s, Happened.MAX_WAIT: queue.definition.max_wait_s}
@@ -70,6 +70,9 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
         judged += effects.judged
         if effects.events:
             return Decision(
-                changes=effects.changes, errands=effects.errands, events=effects.events, judged=tuple(judged)
+                changes=effects.changes,
+                internal_calls=effects.internal_calls,
+                events=effects.events,
+                judged=tuple(judged),
             )
     return Decision(judged=tuple(judged))

@@ -1,10 +1,11 @@
-"""Calls that only rules make: they travel the same road as an application's, after the call that made them."""
+"""Internal calls: calls that only rules make, performed like an application's after the call that asks for them."""
 
 from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.explanation import SEEN_IN_GROUP
 from trigmon.mq.reasons import Reason
 from trigmon.mq.run import RunState
 from trigmon.rules.model.handle_changes import SetPlace
@@ -113,10 +114,10 @@ class MakeQueue(Call, frozen=True, kw_only=True):
     options: int
 
 
-class Heed(Call, frozen=True, kw_only=True):
-    """Something has moved in the group: this member copies what it is to have, and looks at each shared queue.
+class JudgeMoved(Call, frozen=True, kw_only=True, tag=SEEN_IN_GROUP):
+    """Something has moved in the group: this member copies what it is to have, and judges each shared queue.
 
-    ``acted``: it did so itself, just now.
+    ``acted``: this member moved it itself, just now.
     """
 
     moved: Moved
@@ -137,8 +138,8 @@ class JudgeShared(Call, frozen=True, kw_only=True):
     acted: bool = False
 
 
-class Heeded(Call, frozen=True, kw_only=True):
-    """All that happened to these shared queues has been judged."""
+class RecordJudged(Call, frozen=True, kw_only=True):
+    """All that happened to these shared queues has been judged, which is put on record."""
 
     q_names: tuple[str, ...]
 
@@ -246,4 +247,4 @@ class LetGo(Call, frozen=True, kw_only=True):
 
 
 class Forget(Call, frozen=True, kw_only=True):
-    """The last errand of a connection's end: it is struck off."""
+    """The last internal call of a connection's end: the connection is removed."""
