@@ -297,7 +297,8 @@ LOSSES = [
     Fault("scan: every member looks for expired messages", _instead(Membership, "takes_role", lambda *_: True)),
     Fault("scan: nobody takes over", _instead(Membership, "takes_role", lambda right, self, *_: self.member == "QM1")),
     Fault(
-        "names: a private object may be defined beside a shared one", _instead(sharing_scope, "whose", lambda *_: None)
+        "names: a private object may be defined beside a shared one",
+        _instead(sharing_scope, "disposition", lambda *_: None),
     ),
     Fault(
         "names: a private object hides the shared one",
@@ -311,7 +312,7 @@ LOSSES = [
 ]
 COPIES = [
     Fault("copies: nobody takes one", decided(TakeCopy, lambda *_: Decision())),
-    Fault("copies: they hide what is a member's own", _instead(define, "whose", lambda *_: QsgDisp.COPY)),
+    Fault("copies: they hide what is a member's own", _instead(define, "disposition", lambda *_: QsgDisp.COPY)),
     Fault(
         "copies: they stay when the group's definition goes",
         decided(

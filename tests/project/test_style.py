@@ -63,7 +63,18 @@ SHARED_FILE_NAMES = {
     "reservation.py": "the value in the rules, and the client's object",
 }
 # Parts of the package whose every text is rewritten by the style page.
-PLAIN: tuple[str, ...] = ("client/", "definitions/", "demo/", "launch/", "mqsc/", "rules/messages/", "spark/", "wire/")
+PLAIN: tuple[str, ...] = (
+    "client/",
+    "definitions/",
+    "demo/",
+    "launch/",
+    "mqsc/",
+    "rules/messages/",
+    "rules/model/",
+    "rules/objects/",
+    "spark/",
+    "wire/",
+)
 METAPHORS = (
     r"heed\w*|guests?|clerks?|cellars?|bells?|strays?|houses?|housekeepers?"
     r"|errands?|doors?|roofs?|storeys?|rungs?|puts? up with|let go of|str(?:ikes?|uck) off"

@@ -1,4 +1,4 @@
-"""What deciding a call results in. A rule that refuses raises instead, and then nothing has changed."""
+"""The decision on a call. A rule that refuses raises instead, and then nothing has changed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Ids(Protocol):
     """Fresh numbers, handed in so that a rehearsal and the real thing get theirs the same way."""
 
     def message(self) -> int:
-        """An arrival number, above all before it."""
+        """Returns an arrival number, above all before it."""
 
     def unit(self) -> int:
-        """A number for a unit of work."""
+        """Returns a number for a unit of work."""
 
     def handle(self) -> int:
-        """A number for an open object."""
+        """Returns a number for an open object."""
 
     def msg_id(self, number: int) -> bytes:
-        """The 24 bytes of a message id, ascending with ``number``."""
+        """Returns the 24 bytes of a message id, ascending with ``number``."""
 
 
 DONE = Done()

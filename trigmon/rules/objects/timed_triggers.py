@@ -1,4 +1,4 @@
-"""What time brings to a queue, and a start: the rows B and M of the law, and the control that comes back by itself."""
+"""Triggers by time and at a start: BACKSTOP (B) and MAXWAIT (M), and the control that REARM(AUTO) turns on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, wa
 
 
 def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The queue manager starts: names queues to tend, turns on what a DEPTH queue switched off, judges runs."""
+    """Decides a start: names queues to check, turns on what a DEPTH queue switched off, judges runs."""
     queues = facts.world.queues if facts.world is not None else ()
     due = tuple(r.number for r in facts.world.reservations if r.due) if facts.world is not None else ()
     definitions = [queue.definition for queue in queues]
@@ -30,7 +30,7 @@ def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: 
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Control is turned on at a start or after a commit, which is occasion 13 where enough messages wait."""
+    """Decides to turn control on, at a start or after a commit, which is occasion 13 where enough messages wait."""
     if facts.queue is None:
         return Decision()
     neighbour = Neighbour(facts.queue, facts.process, facts.initiation)
@@ -38,14 +38,14 @@ def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, i
 
 
 def look_for_tend(call: Tend, facts: Facts, now: int) -> Selection | None:
-    """The oldest qualifying message, where MAXWAIT asks for it."""
+    """Returns the selection of the oldest qualifying message, where MAXWAIT asks for it."""
     if facts.queue is None or not facts.queue.definition.max_wait_s:
         return None
     return Selection(call.q_name, now, oldest_from=facts.queue.definition.trigger_msg_priority)
 
 
 def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Control comes back, or the backstop or the longest wait fires."""
+    """Decides a check: control is turned on, or the backstop or the longest wait fires."""
     queue = facts.queue
     if queue is None:
         return Decision()
