@@ -55,7 +55,7 @@ from trigmon.rules.model.internal_calls import (
     JudgeMoved,
     JudgeRun,
     JudgeShared,
-    LetGo,
+    LeaveReservation,
     LookThrough,
     MakeQueue,
     Prune,
@@ -101,7 +101,7 @@ from trigmon.rules.objects.open import decide_make_queue, decide_open, look_for_
 from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.reservations.reserve import (
     decide_attempt,
-    decide_let_go,
+    decide_leave_reservation,
     decide_read_reserved,
     decide_release,
     decide_reservations,
@@ -329,7 +329,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     TakeIn: Verb(_reservation, decide_take_in, look_for_take_in),
     Seal: Verb(_reservation, decide_seal),
     Sweep: Verb(_reservation, decide_sweep, look_for_sweep),
-    LetGo: Verb(_reservation, decide_let_go),
+    LeaveReservation: Verb(_reservation, decide_leave_reservation),
     Deliver: Verb(_by_q_name, decide_deliver, needs_space=True),
     Report: Verb(_report, decide_report),
     Undelivered: Verb(_dead_letter, decide_undelivered),

@@ -1,4 +1,4 @@
-"""Which options of MQGET go together: syncpoint, marks, locks. What they mean is where they act.
+"""Which options of MQGET go together: syncpoint, marks, locks. The effect of each is decided where it acts.
 
 The manual's list of combinations that are not valid; each of them is 2046.
 """

@@ -23,7 +23,7 @@ def check_may_set(name: str, connection: ConnectionFacts) -> None:
     if not connection.is_setter:
         raise NotAuthorized(
             f"{name}: MQSET needs the right to set: server.setters names its users, and an administrator has it; "
-            "over TCP nobody has"
+            "over TCP no user has"
         )
 
 

@@ -18,7 +18,7 @@ from trigmon.rules.model.stored_messages import Found, StoredMessage
 class AddMessage(Change, frozen=True):
     """A message arrives. In a unit of work (``unit_id`` > 0) it stays unseen by others until the unit commits.
 
-    A held one is seen by nobody, its own unit included, until the unit ends; with ``on_backout`` even backout
+    A held one is visible to no get, not even in its own unit, until the unit ends; with ``on_backout`` even backout
     releases it (seed 001: the trigger messages of FIRST and DEPTH). ``trigger`` is the content of a trigger message.
     A further one is a segment after the first of a put that the queue manager split: MAXUMSGS has counted the put.
     """
@@ -147,7 +147,7 @@ class NoteRefused(Change, frozen=True):
 class EndUnit(Change, frozen=True):
     """A unit of work ends: its puts become visible and its gets final, or the other way about.
 
-    ``deleted`` are the queues on which nothing becomes available to anyone, since they are logically deleted.
+    ``deleted`` are the queues on which nothing becomes available, since they are logically deleted.
     ``is_decided``: all that the unit did is in the group's store, which commits it and tells that to the member's next
     start; so the commit need not last in the member's own.
     """

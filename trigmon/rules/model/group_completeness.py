@@ -1,4 +1,4 @@
-"""When a logical message or a group is whole: all of it is there, from its first item to its last, with no hole."""
+"""Completeness of a logical message or a group: all of it is there, from its first item to its last, with no hole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a handle stands in a group and in a logical message: what a queue manager keeps of its last put or get.
+"""The position of a handle in a group and a logical message: what a queue manager keeps of its last put or get.
 
 Three are kept for each handle: of its last put, its last destructive get, and its last browse (seed 000; the manual on
 MQPUT and MQGET, MQPMO_LOGICAL_ORDER and MQGMO_LOGICAL_ORDER). An *item* is a physical message: a whole logical

@@ -240,7 +240,7 @@ class Sweep(Call, frozen=True, kw_only=True):
     reservation: int
 
 
-class LetGo(Call, frozen=True, kw_only=True):
+class LeaveReservation(Call, frozen=True, kw_only=True):
     """The connection is no longer behind a reservation."""
 
     reservation: int

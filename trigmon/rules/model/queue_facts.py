@@ -1,4 +1,4 @@
-"""A local queue as it stands. Priorities are the counted ones."""
+"""The state of a local queue. Priorities are the counted ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trigmon.rules.model.shared_view import NO_DEPTH, Shared
 
 
 class QueueFacts(msgspec.Struct, frozen=True):
-    """A local queue as it stands: its definition, its messages, its open handles, its last trigger.
+    """The state of a local queue: its definition, its messages, its open handles, its last trigger.
 
     Of a ``shared`` queue ``depths`` are the committed messages of the whole group (seed 001, condition 3, note b), and
     so are the counts of what is uncommitted and of open handles in all; ``open_input_count``, ``open_output_count``

@@ -1,4 +1,4 @@
-"""Runs, how they ended, and what keeps them from being started."""
+"""Runs as facts: due and running ones, how they ended, pauses and held runs."""
 
 from __future__ import annotations
 

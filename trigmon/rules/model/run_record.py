@@ -1,4 +1,4 @@
-"""The change that writes a run down, with when it ended."""
+"""The change that writes a run's record, with the time of its end."""
 
 from __future__ import annotations
 

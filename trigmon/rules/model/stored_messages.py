@@ -1,4 +1,4 @@
-"""Messages as they lie in a store, and which of them a call looks for."""
+"""Stored messages, and the selection of those that a call looks for."""
 
 from __future__ import annotations
 

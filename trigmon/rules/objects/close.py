@@ -20,7 +20,7 @@ from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, DropConnection
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
-from trigmon.rules.model.internal_calls import Abandon, Forget, LetGo, Reap
+from trigmon.rules.model.internal_calls import Abandon, Forget, LeaveReservation, Reap
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found
@@ -155,7 +155,7 @@ def _leaves(facts: Facts) -> list[Call]:
 
     What it had reserved waits by then, so the death of a program with the queue open is one occasion, 12, not R and 12.
     """
-    return [LetGo(reservation=number) for number in facts.connection.reservations]
+    return [LeaveReservation(reservation=number) for number in facts.connection.reservations]
 
 
 def _closes(facts: Facts) -> list[Call]:

@@ -55,7 +55,7 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.model.handles import HandleFacts
-from trigmon.rules.model.internal_calls import LetGo, PutOff, Seal, Sweep, TakeIn
+from trigmon.rules.model.internal_calls import LeaveReservation, PutOff, Seal, Sweep, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Due, Reservation, cut, ended, longer, offered_anew, without
 from trigmon.rules.model.resolve_name import check_alive
@@ -498,7 +498,7 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(Counted(count=len(rows), more=bool(after.due)), changes, errands, told)
 
 
-def decide_let_go(call: LetGo, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A connection has ended. Behind the last one the messages wait again, which is occasion R."""
     reservation, queue = facts.reservation, facts.queue
     if reservation is None or queue is None:

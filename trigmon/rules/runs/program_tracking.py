@@ -19,7 +19,7 @@ from trigmon.rules.model.changes import AnyChange, EndUnit, RemoveMessage, Serve
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, OpenHandle
-from trigmon.rules.model.internal_calls import Attend, JudgeRun, LetGo, PutAside, Seal
+from trigmon.rules.model.internal_calls import Attend, JudgeRun, LeaveReservation, PutAside, Seal
 from trigmon.rules.model.run_facts import Serving
 from trigmon.rules.model.stored_messages import Found
 
@@ -83,7 +83,11 @@ def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Servi
 def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, now: int) -> Serving:
     """What it reserves it takes, also where it is offered anew; what it settles it commits."""
     reply, reservation = decision.reply, facts.reservation
-    if isinstance(call, LetGo) and reservation is not None and reservation.holder == facts.connection.connection:
+    if (
+        isinstance(call, LeaveReservation)
+        and reservation is not None
+        and reservation.holder == facts.connection.connection
+    ):
         return replace(serving, backed_out=serving.backed_out + reservation.left)
     if isinstance(reply, Reserved) and not reply.more and (isinstance(call, Seal) or decision.changes):
         return replace(serving, taken=serving.taken + reply.left, first_get_ms=serving.first_get_ms or now)
