@@ -23,7 +23,7 @@ from tests.mutations.planting import (
 from trigmon.mq.enums import Inhibit, ObjectType, TriggerControl, TriggerType, UnitOutcome
 from trigmon.rules.dead_letters import dead_letter
 from trigmon.rules.model.changes import AddMessage, EndUnit, SetDefinition
-from trigmon.rules.model.errands import DeadLetter
+from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers import effects
 
@@ -85,7 +85,7 @@ SWITCH = [
     ),
     Fault(
         "DEPTH: not switched off when the trigger message becomes a dead letter",
-        afterwards(lambda found, s: without(found, SetDefinition) if found.errands else found),
+        afterwards(lambda found, s: without(found, SetDefinition) if found.internal_calls else found),
     ),
 ]
 
@@ -184,7 +184,7 @@ def _round_and_round(right, call, facts, *rest):
     decision = right(call, facts, *rest)
     chained = [told for told in decision.events if not hasattr(told, "verdict")]
     return (
-        replace(decision, errands=[replace(call, q_name=chained[0].q_name)])
+        replace(decision, internal_calls=[replace(call, q_name=chained[0].q_name)])
         if chained and call.q_name != chained[0].q_name
         else decision
     )

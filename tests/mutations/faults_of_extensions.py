@@ -100,9 +100,9 @@ def _never_behind(patches: Patches) -> None:
 
 
 def _handles_first(patches: Patches) -> None:
-    lets_go, closes = close._lets_go, close._closes
-    patches.setattr(close, "_lets_go", closes)
-    patches.setattr(close, "_closes", lets_go)
+    leaves, closes = close._leaves, close._closes
+    patches.setattr(close, "_leaves", closes)
+    patches.setattr(close, "_closes", leaves)
 
 
 def _recovers(says: Callable[[Any], bool]) -> Callable[[Patches], None]:

@@ -20,7 +20,7 @@ from tests.mutations.planting import (
 )
 from trigmon.mq.calls import Backout, Close, Commit, Disconnect, LostConnection
 from trigmon.qmgr.manager import QueueManager
-from trigmon.rules.model.errands import Forget
+from trigmon.rules.model.internal_calls import Forget
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.objects import close
 from trigmon.rules.triggers import table
@@ -100,7 +100,7 @@ def _ends(first_closes: bool, end: type):
         closes = close._closes(facts)
         return replace(
             right(call, facts, found, now, ids),
-            errands=[*closes, *ends, Forget()] if first_closes else [*ends, *closes, Forget()],
+            internal_calls=[*closes, *ends, Forget()] if first_closes else [*ends, *closes, Forget()],
         )
 
     return ending

@@ -14,8 +14,8 @@ from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.rules import shared_triggers
 from trigmon.rules.model.changes import AddMessage, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.errands import Heed, JudgeShared, TakeCopy
 from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.internal_calls import JudgeMoved, JudgeShared, TakeCopy
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_queue import SharedQueue
 from trigmon.rules.model.shared_view import Shared
@@ -246,7 +246,7 @@ CRITERIA = [
     ),
 ]
 MEMBERS = [
-    Fault("members: nobody judges what others did", _instead(MovedQueues, "heed", _without)),
+    Fault("members: nobody judges what others did", _instead(MovedQueues, "judge_others", _without)),
     Fault("members: nobody judges what he did himself", _instead(MovedQueues, "_judge", _without)),
     Fault("members: EVERY is each member's", decided(JudgeShared, _acted_everywhere)),
     Fault("members: EVERY is nobody's", decided(JudgeShared, _acted_nowhere)),
@@ -258,7 +258,12 @@ MEMBERS = [
     Fault("13: what changed is not seen", _instead(shared_triggers, "situations", _changes_of_others_unseen)),
     Fault(
         "members: what has been judged is judged again",
-        decided(Heed, lambda right, call, *rest: replace(right(call, *rest), errands=right(call, *rest).errands[:-1])),
+        decided(
+            JudgeMoved,
+            lambda right, call, *rest: replace(
+                right(call, *rest), internal_calls=right(call, *rest).internal_calls[:-1]
+            ),
+        ),
     ),
     Fault(
         "DEPTH: the first member's firing keeps the others quiet",
@@ -292,7 +297,8 @@ LOSSES = [
     Fault("scan: every member looks for expired messages", _instead(Membership, "takes_role", lambda *_: True)),
     Fault("scan: nobody takes over", _instead(Membership, "takes_role", lambda right, self, *_: self.member == "QM1")),
     Fault(
-        "names: a private object may be defined beside a shared one", _instead(sharing_scope, "whose", lambda *_: None)
+        "names: a private object may be defined beside a shared one",
+        _instead(sharing_scope, "disposition", lambda *_: None),
     ),
     Fault(
         "names: a private object hides the shared one",
@@ -306,7 +312,7 @@ LOSSES = [
 ]
 COPIES = [
     Fault("copies: nobody takes one", decided(TakeCopy, lambda *_: Decision())),
-    Fault("copies: they hide what is a member's own", _instead(define, "whose", lambda *_: QsgDisp.COPY)),
+    Fault("copies: they hide what is a member's own", _instead(define, "disposition", lambda *_: QsgDisp.COPY)),
     Fault(
         "copies: they stay when the group's definition goes",
         decided(

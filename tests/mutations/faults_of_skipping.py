@@ -11,7 +11,7 @@ from trigmon.mq.errors import OptionsError, SecondMarkNotAllowed
 from trigmon.rules.messages import browse_lock, get, get_options
 from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout
 from trigmon.rules.model.changes import BeginUnit, CarryOver, TakeMessage
-from trigmon.rules.model.errands import Abandon
+from trigmon.rules.model.internal_calls import Abandon
 from trigmon.rules.objects import close
 from trigmon.store.memory import store
 from trigmon.store.memory.rows import Row, Rows, once_more

@@ -124,6 +124,6 @@ FAULTS = [
     Fault("stamp: lost by a backout", followed(EndUnit, _lost_by_backout)),
     Fault(
         "stamp: not set by a trigger message that becomes a dead letter",
-        afterwards(lambda found, s: without(found, StampTrigger) if found.errands else found),
+        afterwards(lambda found, s: without(found, StampTrigger) if found.internal_calls else found),
     ),
 ]

@@ -25,7 +25,7 @@ from trigmon.mq.enums import TriggerControl, TriggerType, UnitOutcome
 from trigmon.qmgr import follow_ups
 from trigmon.rules.model import transitions
 from trigmon.rules.model.changes import EndUnit, SetDefinition, TakeMessage
-from trigmon.rules.model.errands import DeadLetter
+from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.situation import Happened
 from trigmon.rules.objects import alter, close, open
 from trigmon.rules.triggers import effects

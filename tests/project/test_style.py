@@ -41,7 +41,6 @@ CROWDED = (
     "rules/model/reservation.py:Reservation",
     "rules/model/stored_messages.py:Selection",
     "rules/reservations/reserve.py",
-    "rules/messages/put.py:_placed",
     "cli/dlq.py",
     "monitor/monitor.py:run",
     "monitor/programs.py",
@@ -64,7 +63,18 @@ SHARED_FILE_NAMES = {
     "reservation.py": "the value in the rules, and the client's object",
 }
 # Parts of the package whose every text is rewritten by the style page.
-PLAIN: tuple[str, ...] = ("client/", "definitions/", "demo/", "launch/", "mqsc/", "spark/", "wire/")
+PLAIN: tuple[str, ...] = (
+    "client/",
+    "definitions/",
+    "demo/",
+    "launch/",
+    "mqsc/",
+    "rules/messages/",
+    "rules/model/",
+    "rules/objects/",
+    "spark/",
+    "wire/",
+)
 METAPHORS = (
     r"heed\w*|guests?|clerks?|cellars?|bells?|strays?|houses?|housekeepers?"
     r"|errands?|doors?|roofs?|storeys?|rungs?|puts? up with|let go of|str(?:ikes?|uck) off"

@@ -9,7 +9,7 @@ from trigmon.mq.replies import WasGot
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.errands import Deliver
+from trigmon.rules.model.internal_calls import Deliver
 from trigmon.store.sqlite.store import SqliteStore
 
 DAY_MS = 86_400_000

@@ -11,7 +11,7 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import StorageMediumFull
 from trigmon.mq.replies import Refused, WasGot
 from trigmon.qmgr.manager_events import SharedQueuesJudged, SharedQueuesUnjudged, Telling
-from trigmon.rules.model.errands import JudgeShared
+from trigmon.rules.model.internal_calls import JudgeShared
 from trigmon.rules.verbs import VERBS
 
 WAIT_MS = 50
@@ -52,7 +52,7 @@ def test_one_whose_wait_is_over_when_messages_come_gets_one_of_them_and_one_answ
 
 
 class Heard(Telling):
-    """Hears whether others are heeded."""
+    """Collects whether the changes of others are judged."""
 
     def __init__(self):
         self.heard = []

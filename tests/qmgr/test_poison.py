@@ -10,7 +10,7 @@ from trigmon.mq.descriptors import DLH_LENGTH, MessageDescriptor, padded_id, unp
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption, ReportOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.rules.model.errands import Deliver
+from trigmon.rules.model.internal_calls import Deliver
 
 IN, SYNC, WAIT = OpenOption.INPUT_SHARED, GetOption.SYNCPOINT.value, GetOption.WAIT.value
 

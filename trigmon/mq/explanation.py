@@ -8,6 +8,9 @@ import msgspec
 
 from trigmon.mq.descriptors import date_and_time
 
+SEEN_IN_GROUP = "heed"
+"""The call of a verdict on what another member of the group did, on the wire."""
+
 
 class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet"."""
@@ -58,7 +61,7 @@ class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """What happened, by whom and when, and what came of it."""
         what = _HAPPENED.get(self.happened, f"{self.happened} of")
         who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
-        by = f" by {who} ({self.call})" if self.call != "heed" else ", seen in the group"
+        by = f" by {who} ({self.call})" if self.call != SEEN_IN_GROUP else ", seen in the group"
         text = f"{moment(self.at_ms)}  {what}{by}"
         if self.priority >= 0:
             text += f", priority {self.priority}"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from trigmon.mq.calls import Call, Disconnect
 from trigmon.mq.replies import Counted
 from trigmon.qmgr.sessions import Session
-from trigmon.rules.model.errands import Expire, Sweep
 from trigmon.rules.model.events import ScanDue, SweepDue
+from trigmon.rules.model.internal_calls import Expire, Sweep
 from trigmon.rules.model.stored_messages import SLICE
 
 if TYPE_CHECKING:

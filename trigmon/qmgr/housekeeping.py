@@ -10,8 +10,8 @@ from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.startup import system_objects
-from trigmon.rules.model.errands import Awake, LookThrough, Prune, Tend
 from trigmon.rules.model.facts import Wants
+from trigmon.rules.model.internal_calls import Awake, LookThrough, Prune, Tend
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.port import Store
 

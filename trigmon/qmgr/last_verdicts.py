@@ -13,8 +13,8 @@ from trigmon.mq.explanation import Looked
 from trigmon.mq.replies import Reply, WasPut
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.model.decision import Decision, Judged
-from trigmon.rules.model.errands import DeadLetter
 from trigmon.rules.model.events import TriggerMessageDropped
+from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.situation import Happened
 from trigmon.rules.triggers.wording import explanations
 
@@ -44,7 +44,7 @@ class Looks:
         self._number = 0
 
     def note(self, decision: Decision, who: Identity, call: Call) -> None:
-        """Keeps what a performed decision judged. ``call`` is the one that was made, of which it may be an errand."""
+        """Keeps what a performed decision judged. ``call`` was made; the decision's may be an internal one."""
         for judged in decision.judged:
             situation = judged.situation
             self._number += 1
@@ -59,10 +59,10 @@ class Looks:
             else:
                 look = _Look(judged, held, who, type(call), decision.reply, situation.now, self._number)
                 of_queue[situation.happened] = look
-        for errand in decision.errands:
-            if isinstance(errand, DeadLetter):
-                why = f"{errand.initiation_q} did not take it ({errand.reason.mq_name})"
-                self._befell(errand.q_name, f"{why} and it went to the dead-letter queue")
+        for internal_call in decision.internal_calls:
+            if isinstance(internal_call, DeadLetter):
+                why = f"{internal_call.initiation_q} did not take it ({internal_call.reason.mq_name})"
+                self._befell(internal_call.q_name, f"{why} and it went to the dead-letter queue")
         for told in decision.events:
             if isinstance(told, TriggerMessageDropped):
                 self._befell(told.q_name, f"it was dropped: {told.why}")

@@ -36,7 +36,7 @@ from trigmon.rules.runs.program_tracking import attended
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import NotEntered, Store, StoreBroken
 
-DEEPEST_ERRAND = 5
+DEEPEST_INTERNAL_CALL = 5
 """Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
 
 KEEP_TIME_MS = 1000
@@ -147,7 +147,7 @@ class QueueManager:
         upkeep()
         now = self.clock.now()
         if self._is_in_group:
-            self._moved.heed(now, answers)
+            self._moved.judge_others(now, answers)
         for session, sequence, call in requests:
             self._serve(session, sequence, call, now, answers)
             if self._notes.woken:
@@ -203,7 +203,7 @@ class QueueManager:
             self._store.enter()
             # What is found there wakes who waits for it, but not who is being asked: he would be answered twice.
             was_asked, session.is_asked = session.is_asked, True
-            self._moved.heed(now, self._late)
+            self._moved.judge_others(now, self._late)
             session.is_asked = was_asked
             return self.answer(session, call, now)
         except MQError as error:
@@ -236,7 +236,7 @@ class QueueManager:
         return Refused(reason=int(error.reason), about=error.about)
 
     def perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
-        """Read once, decide once, write once; then the errands, on the same road."""
+        """Reads once, decides once, writes once; then performs the internal calls in the same way."""
         verb = VERBS[type(call)]
         who = session.identity
         if verb.is_administrative and not who.administrator:
@@ -255,14 +255,14 @@ class QueueManager:
             decision = verb.decide(call, facts, found, now, self._ids)
             if facts.serving is not None:
                 decision = attended(call, facts, found, decision, now)
-            did_something = bool(decision.changes or decision.errands)
+            did_something = bool(decision.changes or decision.internal_calls)
             noted = len(self._noted)
             if decision.changes:
-                can_be_undone = decision.reply.may_wait or bool(decision.errands) or depth > 0
+                can_be_undone = decision.reply.may_wait or bool(decision.internal_calls) or depth > 0
                 self._store.apply(decision.changes, can_be_undone)
             self._noted.append(decision)
-            if decision.errands:
-                decision = self._run_errands(decision, call, session, now, depth)
+            if decision.internal_calls:
+                decision = self._run_internal_calls(decision, call, session, now, depth)
             # Only messages were met that are not given out, and more may lie behind them: the same call looks again,
             # in the next turn where this one has discarded its slice.
             if not (did_something and decision.reply.may_wait):
@@ -272,11 +272,11 @@ class QueueManager:
                 self._goes_on = True
                 return decision
 
-    def _run_errands(self, decision: Decision, call: Call, session: Session, now: int, depth: int) -> Decision:
-        """The decision with the reply that its errands' replies make."""
-        if depth >= DEEPEST_ERRAND:
-            raise AssertionError(f"an errand of an errand of an errand: {type(call).__name__}")
-        replies = [self.perform(errand, session, now, depth + 1).reply for errand in decision.errands]
+    def _run_internal_calls(self, decision: Decision, call: Call, session: Session, now: int, depth: int) -> Decision:
+        """Performs the internal calls and returns the decision with the reply that their replies make."""
+        if depth >= DEEPEST_INTERNAL_CALL:
+            raise AssertionError(f"internal calls nested deeper than {DEEPEST_INTERNAL_CALL}: {type(call).__name__}")
+        replies = [self.perform(each, session, now, depth + 1).reply for each in decision.internal_calls]
         if decision.gather is not None:
             return replace(decision, reply=decision.gather(replies))
         return decision

@@ -12,7 +12,7 @@ from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.manager_events import SharedQueuesJudged, SharedQueuesUnjudged
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.waiters import ANY
-from trigmon.rules.model.errands import Forget, Heed
+from trigmon.rules.model.internal_calls import Forget, JudgeMoved
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.store.port import Store
 
@@ -43,18 +43,18 @@ class MovedQueues:
                 return
         session = self._manager.connect(ITSELF)
         try:
-            self._manager.perform(Heed(moved=moved, acted=True), session, now)
+            self._manager.perform(JudgeMoved(moved=moved, acted=True), session, now)
             self._manager.perform(Forget(), session, now)
         finally:
             self._manager.forget_session(session)
 
-    def heed(self, now: int, answers: list[Answer]) -> None:
+    def judge_others(self, now: int, answers: list[Answer]) -> None:
         """Judges what other members of the group did to shared queues, and wakes the gets that wait on them."""
         moved, self._left = _both(self._left, self._store.changed()), NOTHING_MOVED
         if moved is NOTHING_MOVED:
             return
         session = self._manager.connect(ITSELF)
-        reply = self._manager.answer(session, Heed(moved=moved), now)
+        reply = self._manager.answer(session, JudgeMoved(moved=moved), now)
         self._manager.answer(session, Disconnect(), now)
         self._note(moved, reply)
         self._notes.woken.update(dict.fromkeys(moved.queues, ANY))

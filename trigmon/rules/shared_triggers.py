@@ -19,9 +19,9 @@ from trigmon.mq.enums import TriggerType
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.changes import AnyChange, StampTrigger
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Heed, Heeded, JudgeShared, TakeCopy
 from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.group_changes import NoteJudged
+from trigmon.rules.model.internal_calls import JudgeMoved, JudgeShared, RecordJudged, TakeCopy
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.model.situation import Happened, Situation
@@ -45,14 +45,14 @@ def is_quiet(queue: QueueFacts | None, judged: QueueFacts | None) -> bool:
     )
 
 
-def decide_heed(call: Heed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_judge_moved(call: JudgeMoved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Each queue is judged against how it stood before, and only then all of them are noted as judged."""
     copies: list[Call] = [TakeCopy(object_type=kind.name, name=name) for kind, name in call.moved.definitions]
     looks: list[Call] = [JudgeShared(q_name=name, acted=call.acted) for name in call.moved.queues]
-    return Decision(errands=[*copies, *looks, Heeded(q_names=call.moved.queues)])
+    return Decision(internal_calls=[*copies, *looks, RecordJudged(q_names=call.moved.queues)])
 
 
-def decide_heeded(call: Heeded, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_record_judged(call: RecordJudged, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """From here on only what comes later is judged."""
     return Decision(changes=[NoteJudged(name) for name in call.q_names])
 
@@ -94,10 +94,10 @@ def _fired(due: Iterable[Sequence[Situation]], facts: Facts, ids: Ids) -> Decisi
             effects.append(effect)
             if effect.events:
                 fired = situation.happened
-                placed[name] += 1 - len(effect.errands)
+                placed[name] += 1 - len(effect.internal_calls)
     return Decision(
         changes=[change for effect in effects for change in effect.changes],
-        errands=[errand for effect in effects for errand in effect.errands],
+        internal_calls=[call for effect in effects for call in effect.internal_calls],
         events=tuple(told for effect in effects for told in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )

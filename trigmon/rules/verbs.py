@@ -42,7 +42,8 @@ from trigmon.rules.messages.get import look_for_get, look_for_get_many
 from trigmon.rules.messages.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout, decide_commit, decide_outcome
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import (
+from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.internal_calls import (
     Abandon,
     Attend,
     Awake,
@@ -51,11 +52,10 @@ from trigmon.rules.model.errands import (
     Expire,
     Forget,
     HandOut,
-    Heed,
-    Heeded,
+    JudgeMoved,
     JudgeRun,
     JudgeShared,
-    LetGo,
+    LeaveReservation,
     LookThrough,
     MakeQueue,
     Prune,
@@ -64,6 +64,7 @@ from trigmon.rules.model.errands import (
     PutPart,
     Reap,
     Rearmed,
+    RecordJudged,
     Report,
     Seal,
     SendBack,
@@ -74,7 +75,6 @@ from trigmon.rules.model.errands import (
     Tend,
     Undelivered,
 )
-from trigmon.rules.model.facts import Facts, Wants
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import Found, Selection
@@ -101,7 +101,7 @@ from trigmon.rules.objects.open import decide_make_queue, decide_open, look_for_
 from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.reservations.reserve import (
     decide_attempt,
-    decide_let_go,
+    decide_leave_reservation,
     decide_read_reserved,
     decide_release,
     decide_reservations,
@@ -133,7 +133,7 @@ from trigmon.rules.runs.run_ledger import (
     fired_by,
     runs_limit,
 )
-from trigmon.rules.shared_triggers import decide_heed, decide_heeded, decide_judge_shared
+from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_shared, decide_record_judged
 
 Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Facts, int], Selection | None]
@@ -329,7 +329,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     TakeIn: Verb(_reservation, decide_take_in, look_for_take_in),
     Seal: Verb(_reservation, decide_seal),
     Sweep: Verb(_reservation, decide_sweep, look_for_sweep),
-    LetGo: Verb(_reservation, decide_let_go),
+    LeaveReservation: Verb(_reservation, decide_leave_reservation),
     Deliver: Verb(_by_q_name, decide_deliver, needs_space=True),
     Report: Verb(_report, decide_report),
     Undelivered: Verb(_dead_letter, decide_undelivered),
@@ -346,10 +346,10 @@ VERBS: dict[type[calls.Call], Verb] = {
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),
-    Heed: Verb(_nothing, decide_heed),
+    JudgeMoved: Verb(_nothing, decide_judge_moved),
     TakeCopy: Verb(_definition, decide_take_copy, is_wide=True),
     JudgeShared: Verb(_by_q_name, decide_judge_shared, is_wide=True),
-    Heeded: Verb(_nothing, decide_heeded),
+    RecordJudged: Verb(_nothing, decide_record_judged),
     Attend: Verb(_run, decide_attend, is_wide=True),
     StartRun: Verb(_run, decide_start_run, is_wide=True),
     JudgeRun: Verb(_run, decide_judge_run, look_for_judge_run, is_wide=True),

@@ -91,12 +91,12 @@ def _message_damaged(to: Logged, event: events.MessageDamaged) -> None:
 
 def _shared_queues_unjudged(to: Logged, event: events.SharedQueuesUnjudged) -> None:
     """Programs that other members' messages should start are not started meanwhile."""
-    sentence = "what other members did cannot be heeded yet, so triggers wait"
+    sentence = "what other members did cannot be judged yet, so triggers wait"
     to.log.warning(sentence, event_name=event.name, why=str(event.why))
 
 
 def _shared_queues_judged(to: Logged, event: events.SharedQueuesJudged) -> None:
-    to.log.info("what other members did is heeded again", event_name=event.name)
+    to.log.info("what other members did is judged again", event_name=event.name)
 
 
 def _not_authorized(to: Logged, event: events.NotAuthorizedCall) -> None:

@@ -31,11 +31,11 @@ from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
 from trigmon.rules.messages.reports import exception_report, expiration_reports
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Deliver, HandOut, PutAside, PutPart
 from trigmon.rules.model.events import PoisonKept, PoisonMoved
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import Side
 from trigmon.rules.model.handle_changes import SetPlace
+from trigmon.rules.model.internal_calls import Deliver, HandOut, PutAside, PutPart
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
@@ -98,15 +98,17 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
         reports = [] if call.to_q_name else _reports(messages, facts, now)
         if len(messages) > 1:
             parts = [PutPart(message=message, to_q_name=call.to_q_name, why=call.why) for message in messages]
-            return Decision(changes=leaves, errands=[*parts, *reports])
+            return Decision(changes=leaves, internal_calls=[*parts, *reports])
         (only,) = tried
         assert isinstance(only, Decision)
-        return replace(only, changes=[*only.changes, *leaves], errands=[*only.errands, *reports])
+        return replace(only, changes=[*only.changes, *leaves], internal_calls=[*only.internal_calls, *reports])
     if call.to_q_name:
         # Not a failure of the get, whose caller did not ask for this.
-        return Decision(errands=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
+        return Decision(internal_calls=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
     told = _kept(call.messages[0], call.why, why)
-    return Decision(errands=[HandOut(get=call.get, number=call.messages[0].number)], events=(told,), gather=_first)
+    return Decision(
+        internal_calls=[HandOut(get=call.get, number=call.messages[0].number)], events=(told,), gather=_first
+    )
 
 
 def decide_put_part(call: PutPart, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -25,9 +25,9 @@ from trigmon.rules.messages.put import counted_priority, put_situation
 from trigmon.rules.messages.units_of_work import check_limit
 from trigmon.rules.model.changes import AddMessage
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import DeadLetter
 from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import trigger, trigger_descriptor
@@ -60,7 +60,10 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
     if call.unit_id:
         check_limit(facts, 1 + effects.in_unit)
     placed = Decision(
-        changes=[added, *effects.changes], errands=effects.errands, events=effects.events, judged=effects.judged
+        changes=[added, *effects.changes],
+        internal_calls=effects.internal_calls,
+        events=effects.events,
+        judged=effects.judged,
     )
     return ends_here(placed, queue.definition.name)
 
@@ -72,8 +75,8 @@ def dead_descriptor(descriptor: MessageDescriptor) -> MessageDescriptor:
 
 def ends_here(placed: Decision, q_name: str) -> Decision:
     """A dead letter put there: what its arrival triggers and finds no place is dropped, so nothing goes for ever."""
-    dropped = tuple(TriggerMessageDropped(q_name, "a dead letter has no dead letter") for _ in placed.errands)
-    return replace(placed, errands=[], events=(*placed.events, *dropped))
+    dropped = tuple(TriggerMessageDropped(q_name, "a dead letter has no dead letter") for _ in placed.internal_calls)
+    return replace(placed, internal_calls=[], events=(*placed.events, *dropped))
 
 
 def header(

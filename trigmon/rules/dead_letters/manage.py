@@ -24,8 +24,8 @@ from trigmon.rules.dead_letters.backout_requeue import backouts_before, moved, u
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import SendBack
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import SendBack
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive
 from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Selection, StoredMessage

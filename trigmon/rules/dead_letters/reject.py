@@ -25,10 +25,10 @@ from trigmon.rules.messages.reports import exception_report
 from trigmon.rules.model.access import check_may_end
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import PutOff
 from trigmon.rules.model.events import PoisonMoved
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import SEGMENT
+from trigmon.rules.model.internal_calls import PutOff
 from trigmon.rules.model.reservation import Due, ended
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.reservations.reserve import check_stretches, named, open_one
@@ -67,7 +67,7 @@ def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids
     def gather(_: list[Reply]) -> Reply:
         return Settled(count=1, left=reservation.left - 1)
 
-    return Decision(errands=[errand], gather=gather)
+    return Decision(internal_calls=[errand], gather=gather)
 
 
 def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -103,17 +103,17 @@ def _put(call: PutOff, descriptor: MessageDescriptor, data: bytes, facts: Facts,
     if call.to_q_name:
         return moved(message, call.to_q_name, descriptor, data, facts, now, ids)
     if descriptor.report & _DISCARD:
-        return Decision(changes=[RemoveMessage(message)], errands=_reports(message, facts, now))
+        return Decision(changes=[RemoveMessage(message)], internal_calls=_reports(message, facts, now))
     return _dead_letter(message, descriptor, data, facts, now, ids)
 
 
 def _other_way(call: PutOff, why: str) -> Decision:
     if call.to_q_name:
         said = "; ".join(part for part in (call.why, f"BOQNAME: {why}") if part)
-        return Decision(errands=[replace(call, to_q_name="", why=said)])
+        return Decision(internal_calls=[replace(call, to_q_name="", why=said)])
     if call.otherwise is None:
         raise CommandFailed(f"no queue takes it: {why}")
-    return Decision(errands=[call.otherwise])
+    return Decision(internal_calls=[call.otherwise])
 
 
 def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> list[AnyChange]:
@@ -139,7 +139,7 @@ def _dead_letter(
         raise CommandFailed(f"the dead-letter queue: {hindered}")
     to_q_name = facts.q_mgr.dead_letter_q_name
     done = moved(message, to_q_name, dead_descriptor(descriptor), data, facts, now, ids)
-    return replace(ends_here(done, to_q_name), errands=_reports(message, facts, now))
+    return replace(ends_here(done, to_q_name), internal_calls=_reports(message, facts, now))
 
 
 def _reports(message: StoredMessage, facts: Facts, now: int) -> list[Call]:

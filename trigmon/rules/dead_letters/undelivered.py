@@ -15,9 +15,9 @@ from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, h
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Deliver, Report, Undelivered
 from trigmon.rules.model.events import MessageDropped
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Deliver, Report, Undelivered
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.stored_messages import Found
 
@@ -47,7 +47,7 @@ def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids
         raise
     except MQError as error:
         undelivered = Undelivered(report=replace(call, descriptor=descriptor), reason=int(error.reason))
-        return Decision(errands=[undelivered])
+        return Decision(internal_calls=[undelivered])
 
 
 def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

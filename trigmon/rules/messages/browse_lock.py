@@ -1,7 +1,7 @@
-"""MQGMO_LOCK and UNLOCK: a browsed message that no other handle sees until its own lets it go.
+"""MQGMO_LOCK and UNLOCK: a browsed message that no other handle sees until its own handle unlocks it.
 
 A handle locks one message at most, the one under its cursor; browsed with COMPLETE_MSG, all its segments. A lock is no
-unit of work: it is in nobody's books and a restart forgets it. It ends with the next browse that succeeds or finds
+unit of work: it is not stored, and a restart forgets it. It ends with the next browse that succeeds or finds
 nothing, with UNLOCK, with the handle, and with the message, which its own handle may take and which may expire (seed
 003, note 6). A browse that fails otherwise, or is cut short (2080), leaves it (the manual on MQGMO_LOCK).
 """
@@ -26,12 +26,12 @@ _NOTHING = MessageDescriptor()
 
 
 def released(handle: HandleFacts) -> list[AnyChange]:
-    """What lets go the message that a handle has locked, if it has one."""
+    """Returns the change that unlocks the message that a handle has locked, if it has one."""
     return [UnlockMessage(handle.handle, handle.q_name)] if handle.locked else []
 
 
 def after_browse(options: int, handle: HandleFacts, messages: Sequence[StoredMessage]) -> list[AnyChange]:
-    """The lock moves to the message just browsed, all segments of it that were, or ends."""
+    """Returns the changes that move the lock to the message just browsed and its browsed segments, or end it."""
     if not options & LOCK:
         return released(handle)
     numbers = tuple(message.number for message in messages)
@@ -41,12 +41,12 @@ def after_browse(options: int, handle: HandleFacts, messages: Sequence[StoredMes
 
 
 def after_nothing(options: int, handle: HandleFacts) -> list[AnyChange]:
-    """A browse found nothing, or begins to wait: its lock ends."""
+    """Returns the change that ends the lock of a browse that found nothing, or begins to wait."""
     return released(handle) if options & BROWSES else []
 
 
 def decide_unlock(number: int, facts: Facts) -> Decision:
-    """MQGMO_UNLOCK: no message is returned. NO_MSG_LOCKED, a warning, where the handle has locked none."""
+    """Decides MQGMO_UNLOCK: no message is returned. NO_MSG_LOCKED is a warning, where the handle has locked none."""
     handle = facts.handle
     if handle is None or facts.queue is None:
         raise HobjError(f"handle {number}")

@@ -1,12 +1,12 @@
-"""Message context: who says so (identity) and where it came from (origin), and how both are passed on or set.
+"""Message context: the user a message is from (identity) and the program (origin), and how both are passed or set.
 
 A put has one of six ways: by default, and with DEFAULT_CONTEXT, the queue manager writes both parts; NO_CONTEXT leaves
 both blank; PASS_IDENTITY_CONTEXT and PASS_ALL_CONTEXT take them from the message last got through another handle;
-SET_IDENTITY_CONTEXT and SET_ALL_CONTEXT let the application say them. Sources: the manual's pages of MQOPEN, MQPUT and
+SET_IDENTITY_CONTEXT and SET_ALL_CONTEXT let the application give them. Sources: the manual's pages of MQOPEN, MQPUT and
 MQPUT1, "Rules for validating MQI options", and those of reasons 2093 to 2098.
 
-MQ asks for an authority here. Anybody may pass on what he got, but for the word that the queue manager wrote it; to set
-what he likes, so that a message seems another's, is for administrators.
+MQ asks for an authority here. Every application may pass on what it got, except the mark that the queue manager wrote
+it. To set a context freely, so that a message seems to be from another user, is for administrators.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _LARGEST_MS = 253_402_300_799_999
 
 
 def check_opened(options: int, facts: Facts) -> None:
-    """What an open says of contexts. Raises OptionsError (2046), and NotAuthorized (2035) for setting one."""
+    """Checks the context options of an open. Raises OptionsError (2046), and NotAuthorized (2035) for setting one."""
     if options & _SAVE and not options & _INPUT:
         raise OptionsError("save_all_context goes with one of the ways of input")
     if options & _OPEN_WAYS and not options & _OUTPUT:
@@ -79,14 +79,14 @@ def check_opened(options: int, facts: Facts) -> None:
 
 
 def saved(handle: HandleFacts, last: MessageDescriptor | None) -> list[AnyChange]:
-    """What a successful get leaves with a handle that saves contexts: the last message's, and none after a browse."""
+    """Returns the change after a get by a handle that saves contexts; ``last`` is None after a browse."""
     if not handle.options & _SAVE or handle.context == last:
         return []
     return [SaveContext(handle.handle, last)]
 
 
 def context_for(call: Put, facts: Facts, now: int) -> dict[str, Any]:
-    """The context fields of a message that is put.
+    """Returns the context fields of a message that is put.
 
     Raises OptionsError (2046) for several ways at once, NotOpenForPassAll to NotOpenForSetIdent (2093 to 2096) where
     the queue was not opened for it, ContextHandleError (2097), ContextNotAvailable (2098), NotAuthorized (2035).
@@ -110,11 +110,11 @@ def context_for(call: Put, facts: Facts, now: int) -> dict[str, Any]:
         return {**fields, **_BLANK}
     if facts.handle is not None and not _is_open_for(facts.handle, way):
         raise _NOT_OPEN[way](facts.handle.object_name)
-    source = _passed(call, facts) if way & _PASSES else _said(call, facts)
+    source = _passed(call, facts) if way & _PASSES else _given(call, facts)
     names = (*IDENTITY, *ORIGIN) if way & _ALL else IDENTITY
     fields |= {name: getattr(source, name) for name in names}
     if fields["put_appl_type"] == ApplType.QMGR and not connection.is_administrator:
-        # By this a monitor knows the queue manager's own trigger messages, whose word it takes for what to run.
+        # By this a monitor knows the queue manager's own trigger messages, and runs what they name.
         fields["put_appl_type"] = ApplType.UNIX.value
     if way & _ALL and (not fields["put_ms"] or fields["put_appl_type"] == ApplType.NO_CONTEXT):
         fields["put_ms"] = now
@@ -122,12 +122,12 @@ def context_for(call: Put, facts: Facts, now: int) -> dict[str, Any]:
 
 
 def shown(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """The descriptor as a get returns it: a message without context does not say when it was put."""
+    """Returns the descriptor as a get returns it: a message without context has no time of its put."""
     return replace(descriptor, put_ms=0) if descriptor.put_appl_type == ApplType.NO_CONTEXT else descriptor
 
 
 def _is_open_for(handle: HandleFacts, way: int) -> bool:
-    """MQOO and MQPMO give the ways the same bits, and each implies those below it."""
+    """Returns whether the handle may be used so: MQOO and MQPMO have the same bits, and each implies those below it."""
     return (handle.options & _OPEN_WAYS) >= way
 
 
@@ -140,17 +140,17 @@ def _passed(call: Put, facts: Facts) -> MessageDescriptor:
     return handle.context
 
 
-def _said(call: Put, facts: Facts) -> MessageDescriptor:
+def _given(call: Put, facts: Facts) -> MessageDescriptor:
     _check_authority(facts)
-    said = call.descriptor
+    given = call.descriptor
     for name, length in (("user_identifier", 12), ("put_appl_name", 28)):
-        if len(getattr(said, name)) > length:
+        if len(getattr(given, name)) > length:
             raise MdError(f"{name} has at most {length} characters")
-    if not -LARGEST_LONG <= said.put_appl_type <= LARGEST_LONG:
+    if not -LARGEST_LONG <= given.put_appl_type <= LARGEST_LONG:
         raise MdError("put_appl_type is beyond 32 bits")
-    if not 0 <= said.put_ms <= _LARGEST_MS:
+    if not 0 <= given.put_ms <= _LARGEST_MS:
         raise MdError("put_ms is beyond what PutDate can say")
-    return said
+    return given
 
 
 def _check_authority(facts: Facts) -> None:

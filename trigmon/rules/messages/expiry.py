@@ -1,8 +1,8 @@
-"""Expiry: how long a message may live, and looking for those that have lived too long (seed 003; mq-facts 7).
+"""Expiry: how long a message may live, and the scan for expired messages (seed 003; mq-facts 7).
 
 A get or browse discards what it meets on its way. Beside it the queue manager looks through whole queues: at its
-start, each EXPRYINT, and when REFRESH QMGR TYPE(EXPIRY) asks. The housekeeper goes through them a slice at a time;
-here is what one look means.
+start, each EXPRYINT, and on REFRESH QMGR TYPE(EXPIRY). The queue manager's expiry scan goes through them a slice at a
+time; here each slice is decided.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from trigmon.mq.replies import Counted
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Expire, LookThrough
 from trigmon.rules.model.events import ScanDue
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Expire, LookThrough
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import Found, Selection
 
 
 def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> MessageDescriptor:
-    """The descriptor with its expiry under the lowest CAPEXPRY on the way: alias, remote queue, and where it lies."""
+    """Returns the descriptor with its expiry under the lowest CAPEXPRY of alias, remote queue and local queue."""
     cap = queue.definition.cap_expiry
     for definition in (facts.alias, facts.remote):
         if definition is not None and definition.cap_expiry > 0 and not 0 < cap <= definition.cap_expiry:
@@ -37,13 +37,13 @@ def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> Me
 
 
 def decide_refresh(call: Refresh, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """REFRESH QMGR TYPE(EXPIRY): the queues of this generic name are to be looked through, which goes on behind it."""
+    """Decides REFRESH QMGR TYPE(EXPIRY): the queues of this generic name are to be scanned, after the reply."""
     queues = facts.world.queues if facts.world is not None else ()
     return _to_scan(queue.definition.name for queue in queues if matches(queue.definition.name, call.name))
 
 
 def decide_look_through(call: LookThrough, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The same of all queues, at a start and each EXPRYINT. Shared ones are looked at by one member of the group."""
+    """Decides the same for all queues, at a start and each EXPRYINT. One member of the group scans the shared ones."""
     queues = facts.world.queues if facts.world is not None else ()
     return _to_scan(queue.definition.name for queue in queues if call.shared or queue.shared is None)
 
@@ -54,7 +54,7 @@ def _to_scan(names: Iterable[str]) -> Decision:
 
 
 def look_for_expire(call: Expire, facts: Facts, now: int) -> Selection | None:
-    """The next slice of a queue's messages that have expired."""
+    """Returns the next slice of a queue's messages that have expired."""
     if facts.queue is None or facts.queue.is_deleted:
         return None
     return Selection(call.q_name, now, limit=call.limit, is_expired=True)

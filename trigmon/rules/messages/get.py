@@ -79,7 +79,7 @@ _BROWSE = OpenOption.BROWSE.value
 
 
 def look_for_get(call: Get, facts: Facts, now: int) -> Selection | None:
-    """Checks the call against its handle, and says which message it looks for."""
+    """Checks the call against its handle, and returns which message it looks for."""
     if call.options & UNLOCK:
         check_together(call.options, call.unit, facts)
         return None
@@ -106,7 +106,7 @@ def look_for_get(call: Get, facts: Facts, now: int) -> Selection | None:
 
 
 def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The message found, taken or browsed; or 2033, or 2034 where the cursor's message is gone."""
+    """Decides MQGET: the message found, taken or browsed; 2033, or 2034 where the cursor's message is gone."""
     if call.options & UNLOCK:
         return decide_unlock(call.handle, facts)
     handle = facts.handle
@@ -150,7 +150,7 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
 
 
 def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
-    """The next messages in get order, up to the count asked for."""
+    """Returns the next messages in get order, up to the count asked for."""
     if call.count < 1 or call.options & (_PLACES | ONE_AT_A_TIME | ORDERS):
         raise OptionsError("get_many takes a count above 0, in physical order, and neither browses nor locks nor marks")
     handle = _checked(call, facts)
@@ -166,7 +166,7 @@ def look_for_get_many(call: GetMany, facts: Facts, now: int) -> Selection:
 
 
 def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Every message found that one reply can carry, taken; 2033 for none."""
+    """Decides a get of several: every message found that one reply can carry is taken; 2033 for none."""
     if found is None or facts.handle is None:
         raise HobjError(f"handle {call.handle}")
     changes = met_on_the_way(found)
@@ -185,12 +185,12 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
         changes.append(_taken(message, unit_id * joins))
         reports += delivery_report(message, facts, now, unit_id * joins)
     changes += moves
-    told = [given(message, now, -1, False) for message in messages]
-    return Decision(WereGot(messages=told, warning=warning), changes, reports)
+    replies = [given(message, now, -1, False) for message in messages]
+    return Decision(WereGot(messages=replies, warning=warning), changes, reports)
 
 
 def _checked(call: Get | GetMany, facts: Facts) -> HandleFacts:
-    """The handle, once the options suit each other and it."""
+    """Returns the handle after the options were checked against each other and against it."""
     handle, options = facts.handle, call.options
     if handle is None:
         raise HobjError(f"handle {call.handle}")
@@ -216,12 +216,12 @@ def _checked(call: Get | GetMany, facts: Facts) -> HandleFacts:
 
 
 def _visible_unit(options: int, facts: Facts) -> int:
-    """The unit whose own puts this call sees: a get outside syncpoint sees committed messages only."""
+    """Returns the unit whose own puts this call sees: a get outside syncpoint sees committed messages only."""
     return facts.connection.unit_id if options & (SYNCPOINT | IF_PERSISTENT | BROWSES) else 0
 
 
 def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """The first message, and those behind it for which one reply has room."""
+    """Returns the first message, and those behind it for which one reply has room."""
     carried: list[StoredMessage] = []
     size = 0
     for message in messages:
@@ -237,7 +237,7 @@ def _taken(message: StoredMessage, unit_id: int, marked: Marked | None = None) -
 
 
 def given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
-    """The message as the application sees it: the time it has left, and as much data as it can take."""
+    """Returns the message as the application sees it: the time it has left, and as much data as it can take."""
     descriptor = shown(message.descriptor)
     data = message.data
     if descriptor.format == FORMAT_XMIT_Q_HEADER:

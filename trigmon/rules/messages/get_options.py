@@ -1,4 +1,4 @@
-"""Which options of MQGET go together: syncpoint, marks, locks. What they mean is told where they act.
+"""Which options of MQGET go together: syncpoint, marks, locks. The effect of each is decided where it acts.
 
 The manual's list of combinations that are not valid; each of them is 2046.
 """
@@ -45,7 +45,7 @@ def check_together(options: int, unit: int, facts: Facts) -> None:
 
 
 def syncpoint_of(options: int, message: StoredMessage) -> int:
-    """The options of a get as they are for this message: under syncpoint, or not."""
+    """Returns the options of a get as they are for this message: under syncpoint, or not."""
     if options & IF_PERSISTENT and message.is_persistent:
         return options | SYNCPOINT
     return options

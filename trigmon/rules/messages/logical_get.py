@@ -54,7 +54,7 @@ MATCHES = _GROUP_ID | _SEQ | _OFFSET
 
 
 def check_browse(options: int, handle: HandleFacts) -> None:
-    """A BROWSE_NEXT agrees with the browse before it about LOGICAL_ORDER. Raises InconsistentBrowse (2259)."""
+    """Raises InconsistentBrowse (2259) for a BROWSE_NEXT with another LOGICAL_ORDER than the browse before it."""
     if not options & _BROWSE_NEXT or handle.cursor is None:
         return
     was_logical = handle.browse_place is not None
@@ -64,7 +64,7 @@ def check_browse(options: int, handle: HandleFacts) -> None:
 
 
 def unfinished(options: int, handle: HandleFacts) -> Place | None:
-    """The unfinished group or logical message in which a call of these options goes on, if it does."""
+    """Returns the unfinished group or logical message in which a call of these options goes on, if it does."""
     if not options & LOGICAL or options & (_BROWSE_FIRST | _HERE):
         return None
     place = handle.browse_place if options & BROWSES else handle.get_place
@@ -72,7 +72,7 @@ def unfinished(options: int, handle: HandleFacts) -> Place | None:
 
 
 def in_order(selection: Selection, call: Get, handle: HandleFacts) -> Selection:
-    """The selection of a get that speaks of groups or segments. Raises MatchOptionsError (2247)."""
+    """Returns the selection of a get with options of groups or segments. Raises MatchOptionsError (2247)."""
     options = call.options
     matched = replace(
         selection,
@@ -97,7 +97,7 @@ def in_order(selection: Selection, call: Get, handle: HandleFacts) -> Selection:
 
 
 def _following(matched: Selection, call: Get, place: Place) -> Selection:
-    """The item that follows. Its ids are compared when it is found, since nothing else can be got."""
+    """Returns the item that follows. Its ids are compared when it is found, since nothing else can be got."""
     seq, offset = place.next
     _check_match(call, place.group_id, place.next)
     return replace(
@@ -113,21 +113,21 @@ def _following(matched: Selection, call: Get, place: Place) -> Selection:
 
 
 def _check_match(call: Get, group_id: bytes | None, place: tuple[int, int]) -> None:
-    """What a get in logical order matches agrees with what it has to look for. Raises MatchOptionsError (2247)."""
+    """Raises MatchOptionsError (2247) where a get in logical order matches another item than the one that is next."""
     wanted = (
         (_GROUP_ID, call.group_id, group_id),
         (_SEQ, call.msg_seq_number, place[0]),
         (_OFFSET, call.offset, place[1]),
     )
-    for bit, said, must_be in wanted:
-        if call.match & bit and must_be is not None and said != must_be:
+    for bit, value, must_be in wanted:
+        if call.match & bit and must_be is not None and value != must_be:
             raise MatchOptionsError(
-                f"match {MatchOption(bit).name}: {said!r}, where logical order goes on at {must_be!r}"
+                f"match {MatchOption(bit).name}: {value!r}, where logical order goes on at {must_be!r}"
             )
 
 
 def check_found(call: Get, facts: Facts, messages: Sequence[StoredMessage], unit_id: int) -> None:
-    """What only the message that was found can tell.
+    """Checks what depends on the message that was found.
 
     Raises MatchOptionsError (2247), InconsistentUow (2245), InvalidMsgUnderCursor (2246), UowNotAvailable (2255).
     """
@@ -142,8 +142,8 @@ def check_found(call: Get, facts: Facts, messages: Sequence[StoredMessage], unit
     place = unfinished(call.options, handle)
     if place is None:
         return
-    for bit, said, found in ((_MSG_ID, call.msg_id, first.msg_id), (_CORREL_ID, call.correl_id, first.correl_id)):
-        if call.match & bit and said != found:
+    for bit, value, found in ((_MSG_ID, call.msg_id, first.msg_id), (_CORREL_ID, call.correl_id, first.correl_id)):
+        if call.match & bit and value != found:
             raise MatchOptionsError(f"match {MatchOption(bit).name}: the next message of the group has another")
     if not is_browse and place.in_unit is not bool(unit_id):
         before, now = ("under", "outside") if place.in_unit else ("outside", "under")
@@ -153,7 +153,7 @@ def check_found(call: Get, facts: Facts, messages: Sequence[StoredMessage], unit
 def moved(
     call_options: int, handle: HandleFacts, messages: Sequence[StoredMessage], unit_id: int
 ) -> tuple[list[AnyChange], int]:
-    """Where the handle stands after these items, and the warning that it left something unfinished (0: none)."""
+    """Returns the handle's move behind these items, and the warning that it left something unfinished (0: none)."""
     logical = bool(call_options & LOGICAL)
     last = messages[-1]
     if call_options & BROWSES:
@@ -170,7 +170,7 @@ def moved(
 
 
 def _browsed(options: int, handle: HandleFacts, messages: Sequence[StoredMessage]) -> list[AnyChange]:
-    """A browse in logical order remembers its place, and where its group lies among the others."""
+    """Returns the place after a browse: in logical order it is kept, with the group's place among the others."""
     if options & _BROWSE_HERE:
         return []
     if not options & LOGICAL:
@@ -193,14 +193,14 @@ def _place(message: StoredMessage, *, is_logical: bool, in_unit: bool) -> Place:
 
 
 def _inconsistent(before: Place, got: MessageDescriptor, in_unit: bool) -> int:
-    """The warning of a get without LOGICAL_ORDER after one with it that had not come to the end."""
+    """Returns the warning of a get without LOGICAL_ORDER after one with it that left something unfinished."""
     if before.is_followed_by(got):
         return 0 if before.in_unit is in_unit else int(Reason.INCONSISTENT_UOW)
     return int(Reason.INCOMPLETE_MSG if before.in_message else Reason.INCOMPLETE_GROUP)
 
 
 def consistent(segments: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], int]:
-    """The first segments that have one character set and one encoding, and the warning that there are more."""
+    """Returns the first segments that have one character set and one encoding, and the warning that there are more."""
     first = segments[0].descriptor
     alike = list(takewhile(lambda each: _coding(each.descriptor) == _coding(first), segments))
     if len(alike) == len(segments):
@@ -215,7 +215,7 @@ def _coding(descriptor: MessageDescriptor) -> tuple[int, int]:
 
 
 def joined(segments: Sequence[StoredMessage]) -> StoredMessage:
-    """One message of its segments: the first one's descriptor, which says that it is the only one, and all the data."""
+    """Returns one message of its segments: all the data, and the first descriptor with the flag of the last."""
     first, last = segments[0], segments[-1]
     if len(segments) == 1:
         return first
@@ -225,6 +225,6 @@ def joined(segments: Sequence[StoredMessage]) -> StoredMessage:
 
 
 def statuses(flags: int) -> tuple[str, str]:
-    """GroupStatus and SegmentStatus of a message with these flags: one character each."""
+    """Returns GroupStatus and SegmentStatus of a message with these flags: one character each."""
     group = "L" if flags & LAST_IN_GROUP else "G" if flags & IN_GROUP else " "
     return group, "L" if flags & LAST_SEGMENT else "S" if flags & SEGMENT else " "

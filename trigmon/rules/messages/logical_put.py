@@ -2,8 +2,8 @@
 
 The manual's table of MQPMO_LOGICAL_ORDER (page of MQPMO). With the option the queue manager keeps a place for the
 handle and counts on from it; without, the fields of the descriptor count, and the place follows them: so a group that
-a restart interrupted is resumed by one put that names its place, and the next may say LOGICAL_ORDER again (seed 000).
-A handle keeps a place of its puts only while something is unfinished, so None says that nothing is.
+a restart interrupted is resumed by one put that names its place, and the next may use LOGICAL_ORDER again (seed 000).
+A handle keeps a place of its puts only while something is unfinished, so None means that nothing is.
 """
 
 from __future__ import annotations
@@ -53,10 +53,7 @@ class Ordered(msgspec.Struct, frozen=True):
 
 
 def check_flags(flags: int, *, is_transmitted: bool) -> None:
-    """MsgFlags are known, or unknown and harmless: on their way to another queue manager more of them are.
-
-    Raises MsgFlagsError (2249).
-    """
+    """Raises MsgFlagsError (2249) for unknown MsgFlags; on the way to another queue manager more are accepted."""
     rejected = _REJECTED if is_transmitted else _REJECTED | _REJECTED_HERE
     if not -(2**31) <= flags < 2**31 or flags & rejected & ~_KNOWN_FLAGS:
         raise MsgFlagsError(f"msg_flags {flags:#x}")
@@ -65,10 +62,10 @@ def check_flags(flags: int, *, is_transmitted: bool) -> None:
 def put_in_order(
     call: Put, handle: HandleFacts | None, descriptor: MessageDescriptor, unit_id: int, ids: Ids
 ) -> Ordered:
-    """The put's place, by the table. ``descriptor`` is the resolved one; MQPUT1 has no handle and no place.
+    """Returns the put's place, by the table. ``descriptor`` is the resolved one; MQPUT1 has no handle and no place.
 
-    Raises OptionsError, the four of :func:`clash` where the put says LOGICAL_ORDER, MsgSeqNumberError, OffsetError,
-    OriginalLengthError, SegmentLengthZero; the four are the warning where only the put before it said so.
+    Raises OptionsError, the four of :func:`clash` where the put has LOGICAL_ORDER, MsgSeqNumberError, OffsetError,
+    OriginalLengthError, SegmentLengthZero; the four are the warning where only the put before it had the option.
     """
     is_logical = bool(call.options & LOGICAL_ORDER)
     if is_logical and handle is None:
@@ -98,7 +95,7 @@ def put_in_order(
 
 
 def clash(before: Place, descriptor: MessageDescriptor, unit_id: int) -> MQError | None:
-    """Why a put does not go on with what is unfinished before it: 2242 rather than 2241, then 2245, then 2185."""
+    """Returns why a put does not continue what is unfinished: 2242 rather than 2241, then 2245, then 2185; or None."""
     about = f"group {before.group_id.hex()}, message {before.msg_seq_number}"
     last_differs = bool((descriptor.msg_flags ^ before.flags) & LAST_IN_GROUP)
     if not before.is_followed_by(descriptor) or (before.in_message and last_differs):
@@ -113,14 +110,14 @@ def clash(before: Place, descriptor: MessageDescriptor, unit_id: int) -> MQError
 
 
 def _with_implied(flags: int) -> int:
-    """The last message of a group is in it, and a last segment is one."""
+    """Returns the flags with what they imply: a last message of a group is in it, a last segment is a segment."""
     if flags & LAST_IN_GROUP:
         flags |= MsgFlag.MSG_IN_GROUP.value
     return flags | MsgFlag.SEGMENT.value if flags & LAST_SEGMENT else flags
 
 
 def _counted_on(descriptor: MessageDescriptor, before: Place | None, ids: Ids) -> MessageDescriptor:
-    """With LOGICAL_ORDER: the next item of what is unfinished, else a new beginning, or no group at all."""
+    """Returns the descriptor with LOGICAL_ORDER: the next item of what is unfinished, else a new group, or none."""
     flags = descriptor.msg_flags
     if before is not None and (flags & SEGMENT if before.in_message else flags & IN_GROUP):
         msg_seq_number, offset = before.next
@@ -131,7 +128,7 @@ def _counted_on(descriptor: MessageDescriptor, before: Place | None, ids: Ids) -
 
 
 def _as_given(descriptor: MessageDescriptor, given: MessageDescriptor, ids: Ids) -> MessageDescriptor:
-    """Without LOGICAL_ORDER: the fields that mean something with these flags, as they are given."""
+    """Returns the descriptor without LOGICAL_ORDER: the fields that mean something with these flags, as given."""
     if len(given.group_id) != ID_LENGTH:
         raise MdError(f"group_id has {ID_LENGTH} bytes")
     flags = descriptor.msg_flags
@@ -145,12 +142,12 @@ def _as_given(descriptor: MessageDescriptor, given: MessageDescriptor, ids: Ids)
 
 
 def _new_group_id(ids: Ids) -> bytes:
-    """An id that no group has had, since no number is given out twice."""
+    """Returns an id that no group has had, since no number is given out twice."""
     return ids.msg_id(ids.message())
 
 
 def _checked_length(descriptor: MessageDescriptor, length: int) -> int:
-    """By how much the offset grows: the data's length, of a report on a segment that segment's OriginalLength.
+    """Returns by how much the offset grows: the data's length, or the OriginalLength of a report on a segment.
 
     A report without data stands for a segment that had some, so it may be empty.
     """

@@ -1,12 +1,12 @@
 """MQPUT and MQPUT1: what is checked, what the descriptor becomes, and what is written.
 
 The message is placed and counted at its counted priority: its own, or the queue's DEFPRTY on a FIFO queue.
-Deciding a put judges its triggering in the same breath, so a put that fires writes two messages instead of one.
+Deciding a put judges its triggering in the same step, so a put that fires writes two messages instead of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -59,9 +59,9 @@ from trigmon.rules.messages.transmission import as_it_lies, head_length
 from trigmon.rules.messages.units_of_work import check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import DONE, Decision, Ids
-from trigmon.rules.model.errands import Deliver
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handles import Route
+from trigmon.rules.model.internal_calls import Deliver
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, check_alive
 from trigmon.rules.model.situation import Happened, Situation
@@ -69,7 +69,7 @@ from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
 
 MOST_BODIES = 4096
-"""What one PutMany carries at most: all of it is one step, during which nobody else is served."""
+"""What one PutMany carries at most: all of it is one step, during which no other client is served."""
 
 KNOWN_OPTIONS = sum(PutOption)
 _OUTPUT = OpenOption.OUTPUT.value
@@ -89,7 +89,7 @@ _COMMON = (_free(MessageDescriptor()), _free(MessageDescriptor(coded_char_set_id
 
 
 def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQPUT through a handle, or MQPUT1 by name."""
+    """Decides MQPUT through a handle, or MQPUT1 by name."""
     queue, opened, route = _destination(call, facts)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
@@ -104,20 +104,7 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         ordered = put_in_order(call, handle, descriptor, unit_id, ids)
         descriptor, warning = ordered.descriptor, max(warning, ordered.warning)
         changes += ordered.changes
-    length, head = len(call.data), head_length(descriptor) if route is not None else 0
-    piece = piece_length(descriptor, length, head, queue, facts, unit_id) if given.msg_flags else 0
-    # What is put straight onto a transmission queue is held against its header as the application made it.
-    lasting = descriptor if route is None else capped(descriptor, queue, facts)
-    further: Sequence[tuple[MessageDescriptor, bytes]] = ()
-    if piece:
-        pieces = segments(lasting, call.data, piece)
-        _check_room(queue, head + piece, facts, len(pieces))
-        lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
-        (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
-    else:
-        _check_room(queue, head + length, facts)
-        placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
-        placed = capped(placed, queue, facts)
+    messages = _messages(call, queue, route, descriptor, number, unit_id, facts, now, ids)
     reply = WasPut(
         msg_id=descriptor.msg_id,
         correl_id=descriptor.correl_id,
@@ -129,25 +116,28 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         msg_seq_number=descriptor.msg_seq_number,
         offset=descriptor.offset,
     )
-    decision = _placed(facts, queue, placed, data, number, now, ids, unit_id, changes, reply, further=further)
-    if not placed.report:
+    decision = _placed(facts, queue, messages, now, ids, changes, reply)
+    if not messages[0].descriptor.report:
         return decision
-    return replace(decision, errands=[*decision.errands, *arrival_reports(decision.changes, queue, facts, now)])
+    return replace(
+        decision, internal_calls=[*decision.internal_calls, *arrival_reports(decision.changes, queue, facts, now)]
+    )
 
 
 def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A message moved here by an operator, or the queue manager's own: its descriptor stays as it is."""
+    """Decides the put of a message moved by an operator, or of the queue manager's own: its descriptor stays."""
     queue, route = base_queue(call.q_name, facts)
     descriptor, number = call.descriptor, ids.message()
     _check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
     descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    return _placed(facts, queue, descriptor, data, number, now, ids, call.unit_id, expires_ms=call.expires_ms)
+    added = _added(facts, queue, descriptor, data, number, call.expires_ms, call.unit_id)
+    return _placed(facts, queue, [added], now, ids, [], DONE)
 
 
 def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Puts one after the other in one frame; the refusal of one refuses all."""
+    """Decides several puts of one frame, one after the other; the refusal of one refuses all."""
     if len(call.bodies) > MOST_BODIES:
         raise BufferLengthError(f"bodies: {len(call.bodies)} in one put_many, at most {MOST_BODIES}")
     puts = [
@@ -166,16 +156,16 @@ def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, 
         warning = max((reply.warning for reply in replies), default=0)
         return WerePut(msg_ids=[r.msg_id for r in replies if isinstance(r, WasPut)], warning=warning)
 
-    return Decision(errands=list(puts), gather=gather)
+    return Decision(internal_calls=list(puts), gather=gather)
 
 
 def counted_priority(definition: LocalQueue, priority: int) -> int:
-    """Where a message is placed and as what it counts (condition 14)."""
+    """Returns the priority at which a message is placed and counted (condition 14)."""
     return definition.def_priority if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO else priority
 
 
 def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int, arriving: int = 1) -> Situation:
-    """The situation a put of this priority meets; ``explain`` asks with the same one."""
+    """Returns the situation that a put of this priority meets; ``explain`` judges the same one."""
     return Situation(
         Happened.PUT,
         queue,
@@ -193,9 +183,9 @@ Named = LocalQueue | AliasQueue | RemoteQueue
 
 
 def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | None]:
-    """The local queue, the definition that was named, and where messages go from there if it is a remote queue's.
+    """Returns the local queue, the definition that was named, and for a remote queue where its messages go from there.
 
-    The definition named lends its defaults; every one on the way has its PUT switch.
+    The defaults are those of the definition named; PUT may be inhibited by every definition on the way.
     """
     if call.handle:
         handle = facts.handle
@@ -215,7 +205,7 @@ def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | No
 
 
 def check_puts_allowed(facts: Facts, queue: QueueFacts) -> None:
-    """Raises PutInhibited (2051): every definition on the way to the queue has its PUT switch."""
+    """Raises PutInhibited (2051) where PUT is disabled by a definition on the way to the queue."""
     for definition in (facts.alias, facts.remote, queue.definition):
         if definition is not None and definition.inhibit_put is Inhibit.INHIBITED:
             raise PutInhibited(definition.name)
@@ -242,7 +232,7 @@ def _check_descriptor(descriptor: MessageDescriptor) -> None:
 
 
 def _check_free(descriptor: MessageDescriptor) -> None:
-    """What the sender may say freely has to fit into its MQMD field; what the queue manager writes is not looked at."""
+    """Raises MdError where a field that the sender sets freely does not fit into the MQMD."""
     for name, length in _LENGTHS.items():
         if len(getattr(descriptor, name)) > length:
             raise MdError(f"{name} has at most {length} bytes or characters")
@@ -262,7 +252,7 @@ def _check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1)
 
 
 def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
-    """The descriptor as stored: defaults from the definition that was named, ids and context filled in."""
+    """Returns the descriptor as stored: defaults from the definition that was named, ids and context filled in."""
     given = call.descriptor
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
     keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
@@ -282,49 +272,88 @@ def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -
     return descriptor, int(warning)
 
 
-def _placed(
+def _messages(
+    call: Put,
+    queue: QueueFacts,
+    route: Route | None,
+    descriptor: MessageDescriptor,
+    number: int,
+    unit_id: int,
+    facts: Facts,
+    now: int,
+    ids: Ids,
+) -> list[AddMessage]:
+    """Returns the message that a put adds to the queue, or the segments into which it is cut.
+
+    Raises the reasons of :func:`_check_room`, :func:`piece_length` and :func:`as_it_lies`.
+    """
+    length, head = len(call.data), head_length(descriptor) if route is not None else 0
+    piece = piece_length(descriptor, length, head, queue, facts, unit_id) if call.descriptor.msg_flags else 0
+    # What is put straight onto a transmission queue is held against its header as the application made it.
+    lasting = descriptor if route is None else capped(descriptor, queue, facts)
+    if piece:
+        pieces = segments(lasting, call.data, piece)
+        _check_room(queue, head + piece, facts, len(pieces))
+        lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
+        (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
+    else:
+        _check_room(queue, head + length, facts)
+        placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
+        placed, further = capped(placed, queue, facts), []
+    expires_ms = now + placed.expiry * 100 if placed.expiry > 0 else 0
+    added = _added(facts, queue, placed, data, number, expires_ms, unit_id)
+    return _with_segments(added, further, ids) if further else [added]
+
+
+def _added(
     facts: Facts,
     queue: QueueFacts,
     descriptor: MessageDescriptor,
     data: bytes,
     number: int,
-    now: int,
-    ids: Ids,
-    unit_id: int = 0,
-    begins: list[AnyChange] | None = None,
-    reply: Reply = DONE,
-    expires_ms: int | None = None,
-    further: Sequence[tuple[MessageDescriptor, bytes]] = (),
-) -> Decision:
-    """The message on the queue, and what its arrival triggers. ``further`` are its segments but the first.
-
-    All of them are there before the put is judged, once (seed 001, note 2), and MAXUMSGS counts them as one.
-    """
+    expires_ms: int,
+    unit_id: int,
+) -> AddMessage:
+    """Returns the change that puts this message on the queue, at its counted priority."""
     priority = min(descriptor.priority, facts.q_mgr.max_priority)
-    situation = put_situation(facts, queue, priority, now, 1 + len(further))
-    if expires_ms is None:
-        expires_ms = now + descriptor.expiry * 100 if descriptor.expiry > 0 else 0
-    added = AddMessage(
+    return AddMessage(
         queue.definition.name,
         number,
-        situation.priority,
+        counted_priority(queue.definition, priority),
         descriptor.persistence == Persistence.PERSISTENT,
         descriptor,
         data,
         expires_ms,
         unit_id,
     )
-    rest = (
-        [
-            replace(added, number=ids.message(), descriptor=segment, data=body, is_further=True)
+
+
+def _with_segments(first: AddMessage, further: Iterable[tuple[MessageDescriptor, bytes]], ids: Ids) -> list[AddMessage]:
+    """Returns the first segment and those behind it, which have its place in all but the number and the content."""
+    return [
+        first,
+        *(
+            replace(first, number=ids.message(), descriptor=segment, data=body, is_further=True)
             for segment, body in further
-        ]
-        if further
-        else ()
-    )
+        ),
+    ]
+
+
+def _placed(
+    facts: Facts, queue: QueueFacts, added: list[AddMessage], now: int, ids: Ids, begins: list[AnyChange], reply: Reply
+) -> Decision:
+    """Returns the decision of a put: the message, or its segments, and what its arrival triggers.
+
+    All segments are there before the put is judged, once (seed 001, note 2), and MAXUMSGS counts them as one.
+    """
+    unit_id = added[0].unit_id
+    priority = min(added[0].descriptor.priority, facts.q_mgr.max_priority)
     # A shared queue is judged when what was put is committed, by each member behind the call that does it.
-    effects = trigger(situation, facts.q_mgr.name, ids, unit_id) if queue.shared is None else NO_EFFECTS
+    if queue.shared is None:
+        effects = trigger(put_situation(facts, queue, priority, now, len(added)), facts.q_mgr.name, ids, unit_id)
+    else:
+        effects = NO_EFFECTS
     if unit_id:
         check_limit(facts, 1 + effects.in_unit)
-    changes = [*(begins or ()), added, *rest, *effects.changes]
-    return Decision(reply, changes, effects.errands, effects.events, judged=effects.judged)
+    changes = [*begins, *added, *effects.changes]
+    return Decision(reply, changes, effects.internal_calls, effects.events, judged=effects.judged)

@@ -1,6 +1,6 @@
 """Reports: what the queue manager writes to the sender about a message (seed 003; mq-facts 4.8).
 
-A report is an errand of the call that gives rise to it, made here from the message it is about; ``delivering`` brings
+A report is an internal call of the call that causes it, made here from the message it is about; ``undelivered`` puts
 it to ReplyToQ. Confirmations of arrival and delivery belong to the unit of work of the put or the get; an expiration
 or exception report belongs to none.
 """
@@ -30,8 +30,8 @@ from trigmon.mq.errors import FeedbackError, MissingReplyToQ, ReportOptionsError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.transmission_header import XQH_LENGTH, ids_in_xqh
 from trigmon.rules.model.changes import AddMessage, AnyChange
-from trigmon.rules.model.errands import Report
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Report
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import StoredMessage
 
@@ -65,7 +65,7 @@ _ASKED = EXCEPTION.asked | EXPIRATION.asked | COA.asked | COD.asked | _NOTICES
 
 
 def check_report(descriptor: MessageDescriptor, is_remote: bool) -> int:
-    """Checks what a put says of reports; returns 2104 for bits that are accepted though nobody here knows them, else 0.
+    """Checks the report options of a put; returns 2104 for bits that are accepted though they are unknown here, else 0.
 
     Raises FeedbackError (2014), MissingReplyToQ (2027) where a report is asked for, ReportOptionsError (2061).
     """
@@ -85,7 +85,10 @@ def check_report(descriptor: MessageDescriptor, is_remote: bool) -> int:
 
 
 def report(kind: Kind, feedback: int, message: StoredMessage, facts: Facts, now: int, unit_id: int = 0) -> list[Call]:
-    """The report of this kind on a message, if its sender asked for one. ``feedback`` is a Feedback or a reason."""
+    """Returns the report of this kind on a message, if its sender asked for one.
+
+    ``feedback`` is a Feedback or a reason.
+    """
     q_mgr_name = facts.q_mgr.name
     original = message.descriptor
     if not original.report & kind.asked:
@@ -115,7 +118,7 @@ def report(kind: Kind, feedback: int, message: StoredMessage, facts: Facts, now:
         appl_origin_data="",
         original_length=len(message.data),
     )
-    errand = Report(
+    report = Report(
         q_name=original.reply_to_q,
         q_mgr_name=original.reply_to_q_mgr,
         descriptor=descriptor,
@@ -123,16 +126,16 @@ def report(kind: Kind, feedback: int, message: StoredMessage, facts: Facts, now:
         expires_ms=message.expires_ms if passes_expiry else 0,
         unit_id=unit_id,
     )
-    return [errand]
+    return [report]
 
 
 def expiration_reports(expired: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:
-    """Of messages that are discarded now, never in a unit of work (seed 003, notes 3 and 4)."""
+    """Returns the reports on messages that are discarded now, never in a unit of work (seed 003, notes 3 and 4)."""
     return [made for message in expired for made in report(EXPIRATION, Feedback.EXPIRATION, message, facts, now)]
 
 
 def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Facts, now: int) -> list[Call]:
-    """The confirmations that what these changes put arrived on its destination, one a segment, in its unit of work."""
+    """Returns the confirmations of arrival for what these changes put: one a segment, in the put's unit of work."""
     made: list[Call] = []
     for change in changes:
         if isinstance(change, AddMessage) and change.descriptor.report:
@@ -141,7 +144,7 @@ def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Fact
 
 
 def delivery_report(message: StoredMessage, facts: Facts, now: int, unit_id: int) -> list[Call]:
-    """The confirmation that a message was got, in the unit of work of the get."""
+    """Returns the confirmation that a message was got, in the unit of work of the get."""
     if not message.descriptor.report or facts.queue is None:
         return []
     return _confirmation(COD, Feedback.COD, message, facts.queue, facts, now, unit_id)
@@ -150,19 +153,19 @@ def delivery_report(message: StoredMessage, facts: Facts, now: int, unit_id: int
 def _confirmation(
     kind: Kind, feedback: Feedback, message: StoredMessage, queue: QueueFacts, facts: Facts, now: int, unit_id: int
 ) -> list[Call]:
-    """None for a transmission queue, which is no destination, and none for a dead letter, which was not delivered."""
+    """Returns the confirmation: none on a transmission queue, which is no destination, and none of a dead letter."""
     if queue.definition.usage is Usage.TRANSMISSION or message.descriptor.format == FORMAT_DEAD_LETTER:
         return []
     return report(kind, feedback, message, facts, now, unit_id)
 
 
 def exception_report(message: StoredMessage, reason: int, facts: Facts, now: int) -> list[Call]:
-    """A message was put to the dead-letter queue, or discarded, instead of where it was meant to go."""
+    """Returns the report that a message went to the dead-letter queue, or was discarded, instead of its destination."""
     return report(EXCEPTION, reason, message, facts, now)
 
 
 def _data_for(kind: Kind, original: MessageDescriptor, data: bytes) -> bytes | None:
-    """What the report carries of the message: all of it, its headers and 100 bytes, or nothing."""
+    """Returns what the report carries of the message: all of it, its headers and 100 bytes, or nothing."""
     if original.report & kind.with_full_data:
         return data
     if original.report & kind.with_data:

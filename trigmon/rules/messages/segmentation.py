@@ -18,7 +18,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 MULTIPLE = 16
 """Of so many bytes every segment but the last has a multiple."""
 MOST_SEGMENTS = 4096
-"""Into so many one put is cut at most: all of them are one step, during which nobody else is served."""
+"""Into so many one put is cut at most: all of them are one step, during which no other client is served."""
 
 _SEGMENTATION_ALLOWED = MsgFlag.SEGMENTATION_ALLOWED.value
 _SEGMENT = MsgFlag.SEGMENT.value
@@ -27,7 +27,7 @@ _SEGMENT = MsgFlag.SEGMENT.value
 def piece_length(
     descriptor: MessageDescriptor, length: int, head: int, queue: QueueFacts, facts: Facts, unit_id: int
 ) -> int:
-    """How long each piece but the last is, or 0 where the message stays whole, be it too long.
+    """Returns how long each piece but the last is, or 0 where the message stays whole, be it too long.
 
     ``head`` is what stands before each piece on a transmission queue. What an application puts straight onto a
     transmission queue is not cut: only the first piece would begin with its MQXQH. Raises UowNotAvailable (2255) for
@@ -48,7 +48,7 @@ def piece_length(
 
 
 def segments(descriptor: MessageDescriptor, data: bytes, piece: int) -> list[tuple[MessageDescriptor, bytes]]:
-    """The pieces in order. They share every field but Offset and MsgFlags, MsgId and GroupId among them."""
+    """Returns the pieces in order. They share every field but Offset and MsgFlags, MsgId and GroupId among them."""
     flags = (descriptor.msg_flags & ~LAST_SEGMENT) | _SEGMENT
     ends = LAST_SEGMENT if descriptor.msg_flags & LAST_SEGMENT or not descriptor.msg_flags & SEGMENT else 0
     starts = range(0, len(data), piece)

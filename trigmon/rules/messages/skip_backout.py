@@ -36,18 +36,18 @@ def check_mark(options: int, unit: int, facts: Facts) -> None:
 
 
 def marked_by(message: StoredMessage, facts: Facts, moves: Iterable[AnyChange]) -> Marked:
-    """The message as its unit is to remember it; ``moves`` are where the get leaves its handle in a group."""
+    """Returns the message as its unit is to remember it; ``moves`` are where the get leaves its handle in a group."""
     marked = Marked(message.number, message.q_name, message.priority, message.is_persistent, message.is_own)
     places = facts.unit.places if facts.unit is not None else {}
     for move in moves:
-        # Behind other gets of the unit the way leads back before them: the backout gives those messages back.
+        # After other gets of the unit its backout leads back before them: the backout gives those messages back.
         if isinstance(move, SetPlace) and (move.handle, move.side) not in places:
             marked = replace(marked, handle=move.handle, place=move.place)
     return marked
 
 
 def without_marked(unit: UnitFacts) -> UnitFacts:
-    """The unit as its backout sees it: as if it had not got the marked message."""
+    """Returns the unit as its backout sees it: as if it had not got the marked message."""
     marked = unit.marked
     if marked is None:
         return unit
@@ -57,7 +57,7 @@ def without_marked(unit: UnitFacts) -> UnitFacts:
 
 
 def carried_over(marked: Marked, ended: Decision, facts: Facts, now: int, ids: Ids) -> Decision:
-    """The backout with what follows it: the next unit of work begins, and the marked message's get is its first.
+    """Returns the backout and what follows it: the next unit of work, which begins with the marked message's get.
 
     Its handle stands in the group behind the marked message again, and before it when that unit is backed out as well.
     """

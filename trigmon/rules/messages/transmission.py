@@ -26,7 +26,7 @@ _NOT_HERE = 0x3FF00
 
 
 def head_length(descriptor: MessageDescriptor) -> int:
-    """How many bytes stand before a message for a remote queue, by its own descriptor."""
+    """Returns how many bytes stand before a message for a remote queue, by its own descriptor."""
     return XQH_LENGTH + (MDE_LENGTH if has_extension(descriptor) else 0)
 
 
@@ -39,7 +39,7 @@ def as_it_lies(
     now: int,
     ids: Ids,
 ) -> tuple[MessageDescriptor, bytes]:
-    """The message as this queue holds it: one for a remote queue behind a transmission header.
+    """Returns the message as this queue holds it: one for a remote queue behind a transmission header.
 
     Raises PersistentNotAllowed (2048) for a temporary dynamic queue, XqhError (2260) for a transmission queue.
     """
@@ -56,9 +56,9 @@ def as_it_lies(
 def transmitted(
     descriptor: MessageDescriptor, data: bytes, route: Route, q_mgr_name: str, msg_id: bytes, now: int
 ) -> tuple[MessageDescriptor, bytes]:
-    """The separate descriptor, with the new ``msg_id``, and the data behind an MQXQH that holds the message's own.
+    """Returns the separate descriptor, with the new ``msg_id``, and the data behind an MQXQH with the message's own.
 
-    Both say the same expiry, priority and persistence; CorrelId is the message's MsgId, by which a report is matched.
+    Both have the same expiry, priority and persistence; CorrelId is the message's MsgId, by which a report is matched.
     """
     separate = replace(
         descriptor,

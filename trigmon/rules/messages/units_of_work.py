@@ -14,8 +14,8 @@ from trigmon.mq.replies import Done, OutcomeWas
 from trigmon.rules.messages.skip_backout import LARGEST_UNIT, carried_over, without_marked
 from trigmon.rules.model.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Abandon, Reap
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Abandon, Reap
 from trigmon.rules.model.stored_messages import Found
 
 SYNCPOINT = 0x2
@@ -23,7 +23,7 @@ NO_SYNCPOINT = 0x4
 
 
 def joined_unit(options: int, unit: int, facts: Facts, now: int, ids: Ids) -> tuple[int, list[AnyChange]]:
-    """The unit of work a put or get belongs to, 0 for none, and the change that begins it if it is the first.
+    """Returns the unit of work a put or get belongs to, 0 for none, and the change that begins it if it is the first.
 
     MQPMO and MQGMO give SYNCPOINT and NO_SYNCPOINT the same bits; neither means outside syncpoint.
     Raises OptionsError for both at once or a SYNCPOINT without a unit, UnitOfWorkNotStarted for an ended unit.
@@ -53,19 +53,19 @@ def check_unit(unit: int, facts: Facts) -> None:
 
 
 def check_limit(facts: Facts, adds: int) -> None:
-    """MAXUMSGS: puts, gets and the trigger messages of the puts count. Raises SyncpointLimitReached (2024)."""
+    """Raises SyncpointLimitReached (2024) above MAXUMSGS: puts, gets and the trigger messages of the puts count."""
     count = (facts.unit.count if facts.unit is not None else 0) + adds
     if count > facts.q_mgr.max_uncommitted_msgs:
         raise SyncpointLimitReached(f"MAXUMSGS({facts.q_mgr.max_uncommitted_msgs}): commit or back out first")
 
 
 def decide_commit(call: Commit, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQCMIT. A unit in which nothing was done ends as well."""
+    """Decides MQCMIT. A unit in which nothing was done ends as well."""
     return _end(call.unit, facts, UnitOutcome.COMMITTED, now)
 
 
 def decide_backout(call: Backout, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQBACK: puts vanish, gets return to their place with the backout count raised by one, but for a marked one."""
+    """Decides MQBACK: puts vanish, gets but a marked one return to their place, their backout count raised by one."""
     unit = facts.unit
     if unit is None or unit.marked is None or unit.marked.is_own:
         return _end(call.unit, facts, UnitOutcome.BACKED_OUT, now)
@@ -74,7 +74,7 @@ def decide_backout(call: Backout, facts: Facts, found: Found | None, now: int, i
 
 
 def decide_abandon(call: Abandon, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A backout that no application asked for: every get returns to its place."""
+    """Decides a backout that no application asked for: every get returns to its place."""
     return _end(call.unit, facts, UnitOutcome.BACKED_OUT, now)
 
 
@@ -87,13 +87,13 @@ def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
     if connection.unit_id or not connection.unit_number < unit <= LARGEST_UNIT:
         raise _ended(unit, connection.unit_number + (0 if connection.unit_id else 1))
     if unit == connection.refused_unit:
-        # Who sent its commit behind its puts, and was cut off before any answer, asks whether the puts are there.
+        # A client that sent its commit behind its puts, and lost its connection, asks whether the puts are there.
         outcome = UnitOutcome.BACKED_OUT
     return Decision(Done(), [SkipUnit(connection.connection, unit, connection.client_id, outcome, now)])
 
 
 def decide_outcome(call: Outcome, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What became of a unit of work: what is on record, or that it is open, or that nobody knows."""
+    """Decides the query of a unit's outcome: what is on record, or that it is open, or that it is not known."""
     return Decision(OutcomeWas(outcome=UnitOutcome(facts.outcome)))
 
 

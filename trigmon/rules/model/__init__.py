@@ -1,1 +1,1 @@
-"""Values that a decision reads and makes: facts, changes, errands, state and its transitions."""
+"""Values that a decision reads and makes: facts, changes, internal calls, state and its transitions."""

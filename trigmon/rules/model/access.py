@@ -1,6 +1,6 @@
-"""Who may do what to whose: MQSET, another's reservation or dynamic queue, a user's share.
+"""Access checks that depend on the object: MQSET, another user's reservation or dynamic queue, limits per user.
 
-What a verb asks of everybody stands in the table of verbs; here is what depends on the object.
+What a verb asks of every user stands in the table of verbs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SYSTEM = "SYSTEM."
 
 
 def check_may_set(name: str, connection: ConnectionFacts) -> None:
-    """MQ's authority to set: asked for at MQOPEN, and of what is set. Raises NotAuthorized (2035)."""
+    """Checks MQ's authority to set, at MQOPEN and for what is set. Raises NotAuthorized (2035)."""
     if connection.is_administrator:
         return
     if name.startswith(_SYSTEM):
@@ -23,14 +23,14 @@ def check_may_set(name: str, connection: ConnectionFacts) -> None:
     if not connection.is_setter:
         raise NotAuthorized(
             f"{name}: MQSET needs the right to set: server.setters names its users, and an administrator has it; "
-            "over TCP nobody has"
+            "over TCP no user has"
         )
 
 
 def check_may_end(reservation: Reservation, named: str, connection: ConnectionFacts) -> None:
-    """What takes a reservation, or messages out of it: its holder, its user, an administrator. Raises NotAuthorized.
+    """Raises NotAuthorized where another than the holder, its user or an administrator takes of a reservation.
 
-    Over TCP nobody proves which user he is: there all are one, without a name.
+    Over TCP no client proves its user: there all are one user, without a name.
     """
     if not is_of(reservation, connection):
         raise NotAuthorized(
@@ -41,16 +41,16 @@ def check_may_end(reservation: Reservation, named: str, connection: ConnectionFa
 
 
 def is_of(reservation: Reservation, connection: ConnectionFacts) -> bool:
-    """Whether the connection is the holder, of the same user, or an administrator's."""
+    """Returns whether the connection is the holder, of the same user, or an administrator's."""
     if connection.is_administrator or reservation.holder == connection.connection:
         return True
     return reservation.user in (None, connection.user)
 
 
 def check_may_delete(definition: LocalQueue, connection: ConnectionFacts) -> None:
-    """A dynamic queue, by a handle that did not make it: its user and administrators. Raises NotAuthorized (2035).
+    """Raises NotAuthorized (2035) where a handle that did not make a dynamic queue is another user's.
 
-    One that was made over TCP, or before its user was recorded, may be deleted by anybody.
+    A queue made over TCP, or before its user was recorded, may be deleted by every user.
     """
     if definition.made_by not in ("", connection.user) and not connection.is_administrator:
         raise NotAuthorized(
@@ -59,7 +59,7 @@ def check_may_delete(definition: LocalQueue, connection: ConnectionFacts) -> Non
 
 
 def check_handles(facts: Facts) -> None:
-    """One object more, of the connection and of its user over all connections. Raises HandleNotAvailable (2017)."""
+    """Raises HandleNotAvailable (2017) at the limit of handles: of the connection, or of its user over all of them."""
     connection = facts.connection
     if len(connection.handles) >= facts.q_mgr.max_handles:
         raise HandleNotAvailable(f"MAXHANDS({facts.q_mgr.max_handles})")
@@ -71,7 +71,7 @@ def check_handles(facts: Facts) -> None:
 
 
 def check_dynamic_queues(facts: Facts) -> None:
-    """One dynamic queue more. Raises ResourceProblem (2102)."""
+    """Raises ResourceProblem (2102) at the limit of dynamic queues of a user."""
     connection = facts.connection
     if 0 < connection.max_dynamic_queues <= facts.dynamic_of_user:
         raise ResourceProblem(
@@ -81,7 +81,7 @@ def check_dynamic_queues(facts: Facts) -> None:
 
 
 def check_reservations(facts: Facts) -> None:
-    """One reservation more. Raises ResourceProblem (2102)."""
+    """Raises ResourceProblem (2102) at the limit of reservations of a user."""
     connection = facts.connection
     if 0 < connection.max_reservations <= facts.reservations_of_user:
         raise ResourceProblem(

@@ -1,4 +1,4 @@
-"""What every change says of itself: how long it must last, which queue it is written to, which gets it wakes."""
+"""The base of all changes: how durable a change is, which queue it is written to, which waiting gets it wakes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Durability(IntEnum):
     """It survives a power cut."""
 
 
-# A member asked of its enumeration costs as much as the rest of a judgement; a put asks a few times.
+# To look a member up in its enumeration costs as much as the rest of judging; a put does it a few times.
 VOLATILE, STORED, SYNCED = Durability.VOLATILE, Durability.STORED, Durability.SYNCED
 
 
@@ -47,7 +47,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def is_news(self) -> bool:
-        """Whether monitors are to hear of it at once."""
+        """Whether monitors are notified of it at once."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""All that a rule may ask for: the closed list of changes. A store that can do these is complete."""
+"""The closed list of changes: all that a rule may write. A store that can apply these is complete."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from trigmon.rules.model.stored_messages import Found, StoredMessage
 class AddMessage(Change, frozen=True):
     """A message arrives. In a unit of work (``unit_id`` > 0) it stays unseen by others until the unit commits.
 
-    A held one is seen by nobody, its own unit included, until the unit ends; with ``on_backout`` even backout
-    releases it (seed 001: the trigger messages of FIRST and DEPTH). ``trigger`` is what a trigger message says.
+    A held one is visible to no get, not even in its own unit, until the unit ends; with ``on_backout`` even backout
+    releases it (seed 001: the trigger messages of FIRST and DEPTH). ``trigger`` is the content of a trigger message.
     A further one is a segment after the first of a put that the queue manager split: MAXUMSGS has counted the put.
     """
 
@@ -90,7 +90,7 @@ class RemoveMessage(OfMessage, frozen=True):
 
 
 class SetAside(OfMessage, frozen=True):
-    """A message that is not what was written any more leaves its queue; its row stays for whoever can read it."""
+    """A damaged message, not what was written any more, leaves its queue; its row stays for repair."""
 
     durability = SYNCED
 
@@ -147,9 +147,9 @@ class NoteRefused(Change, frozen=True):
 class EndUnit(Change, frozen=True):
     """A unit of work ends: its puts become visible and its gets final, or the other way about.
 
-    ``deleted`` are the queues on which nothing becomes available to anyone, since they are logically deleted.
+    ``deleted`` are the queues on which nothing becomes available, since they are logically deleted.
     ``is_decided``: all that the unit did is in the group's store, which commits it and tells that to the member's next
-    life; so the commit need not last in the member's own.
+    start; so the commit need not last in the member's own.
     """
 
     unit: UnitFacts
@@ -160,7 +160,7 @@ class EndUnit(Change, frozen=True):
 
     @property
     def durability(self) -> Durability:
-        """A commit that the group's store has decided is told again at the next start."""
+        """A commit that the group's store has decided is repeated at the next start."""
         if self.is_decided:
             return VOLATILE
         return SYNCED if self.unit.is_durable else STORED
@@ -220,7 +220,7 @@ class DropDefinition(Change, frozen=True):
 
 
 class DeleteLogically(Change, frozen=True):
-    """A dynamic queue is deleted that somebody still uses: it stays for them alone, and no restart brings it back."""
+    """A dynamic queue is deleted while in use: it stays for its open handles alone, and no restart brings it back."""
 
     q_name: str
     is_temporary: bool
@@ -249,7 +249,7 @@ class WriteRun(Change, frozen=True):
     """A run's record is written anew, whole. ``before`` is what it was, None for a new one.
 
     ``ended_ms`` is 0 until it has ended.
-    ``is_news``: monitors are to hear of it at once. ``can_wait``: it tells what its program does, which a crash ends.
+    ``is_news``: monitors are notified of it at once. ``can_wait``: it is about a program's work, which a crash ends.
     """
 
     run_id: str
@@ -320,9 +320,9 @@ class ReserveMessages(Change, frozen=True):
 
 
 class SetReservation(Change, frozen=True):
-    """A reservation stands as it says now. With ``is_stored`` off only who stands behind it has changed.
+    """A reservation is written anew. With ``is_stored`` off only the connections behind it have changed.
 
-    ``must_last`` off: after a crash nobody misses it, together with what was done to the rows in the same call.
+    ``must_last`` off: a crash may undo it, together with what was done to the rows in the same call.
     """
 
     reservation: Reservation
@@ -336,7 +336,7 @@ class SetReservation(Change, frozen=True):
 
 
 class SettleReserved(Change, frozen=True):
-    """Rows of a reservation go for good; its record says so already."""
+    """Rows of a reservation are deleted; its record has them as settled already."""
 
     messages: tuple[StoredMessage, ...]
 
@@ -395,5 +395,5 @@ AnyChange = (
 
 
 def met_on_the_way(found: Found) -> list[AnyChange]:
-    """What a look discards: messages that had expired, and those that are not what was written any more."""
+    """Returns the changes that discard what a search met: expired messages, and damaged ones."""
     return [*map(RemoveMessage, found.expired), *map(SetAside, found.damaged)]

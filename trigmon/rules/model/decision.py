@@ -1,4 +1,4 @@
-"""What deciding a call results in. A rule that refuses raises instead, and then nothing has changed."""
+"""The decision on a call. A rule that refuses raises instead, and then nothing has changed."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ class Ids(Protocol):
     """Fresh numbers, handed in so that a rehearsal and the real thing get theirs the same way."""
 
     def message(self) -> int:
-        """An arrival number, above all before it."""
+        """Returns an arrival number, above all before it."""
 
     def unit(self) -> int:
-        """A number for a unit of work."""
+        """Returns a number for a unit of work."""
 
     def handle(self) -> int:
-        """A number for an open object."""
+        """Returns a number for an open object."""
 
     def msg_id(self, number: int) -> bytes:
-        """The 24 bytes of a message id, ascending with ``number``."""
+        """Returns the 24 bytes of a message id, ascending with ``number``."""
 
 
 DONE = Done()
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` tells afterwards."""
+    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` shows afterwards."""
 
     situation: Situation
     verdict: Verdict
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The reply, the changes, and the errands: further calls to perform on the same road after this one.
+    """The reply, the changes, and the internal calls, which are performed after this one in the same way.
 
-    ``gather`` makes the reply of a call out of its errands' replies. ``judged`` are the verdicts this call brought;
-    ``events`` are for the log and for the housekeeping.
+    ``gather`` makes the reply of a call out of the replies to its internal calls. ``judged`` are the verdicts of this
+    call; ``events`` are for the log and for periodic work.
     """
 
     reply: Reply = DONE
     changes: list[AnyChange] = []
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     events: tuple[DecisionEvent, ...] = ()
     gather: Callable[[list[Reply]], Reply] | None = None
     judged: tuple[Judged, ...] = ()

@@ -1,4 +1,4 @@
-"""What a decision reports beside its reply, for the log and for the housekeeping: one struct an event.
+"""What a decision reports beside its reply, for the log and for periodic work: one struct an event.
 
 ``name`` is stable: programs that read the log may rely on it.
 """

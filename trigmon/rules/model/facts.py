@@ -70,7 +70,7 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 def recovers_all(queue: QueueFacts, process: Process | None) -> bool:
-    """Whether RECOVER(ALL) holds for a queue: of type EVERY, and not shared, for no member knows the others' runs."""
+    """Returns whether RECOVER(ALL) holds for a queue: of type EVERY, and private: members know only their own runs."""
     if process is None or process.recover is not Recover.ALL or queue.shared is not None:
         return False
     return queue.definition.trigger_type is TriggerType.EVERY
@@ -129,7 +129,7 @@ class Facts(msgspec.Struct, frozen=True):
     waiting: Run | None = None  # with a new run the last of those
     lines: tuple[Line, ...] = ()
     fired: tuple[str, ...] = ()  # what held when a new run's queue fired
-    unread: tuple[str, ...] = ()  # initiation queues of the listed runs that nobody reads
+    unread: tuple[str, ...] = ()  # initiation queues of the listed runs that no monitor reads
     reservation: Reservation | None = None  # the one asked for
     reservations: tuple[Reservation, ...] = ()  # those of the queue
     group: str = ""  # the queue-sharing group, if any
@@ -139,5 +139,5 @@ class Facts(msgspec.Struct, frozen=True):
     handles_of_user: int = 0  # open by the connection's user, where there is a limit
     dynamic_of_user: int = 0  # that user's dynamic queues, where there is a limit
     reservations_of_user: int = 0  # that user's open reservations, where there is a limit
-    members: Group | None = None  # who is in the group
+    members: Group | None = None  # the members of the group
     under_way: int = 0  # as of a Neighbour

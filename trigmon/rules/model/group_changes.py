@@ -15,7 +15,7 @@ class SetGroupDefinition(Change, frozen=True):
 
 
 class DropGroupDefinition(Change, frozen=True):
-    """The group has it no longer, and its copies go."""
+    """The group no longer has a definition, and its copies are deleted."""
 
     object_type: ObjectType
     name: str

@@ -1,4 +1,4 @@
-"""When a logical message or a group is whole: all of it is there, from its first item to its last, with no hole."""
+"""Completeness of a logical message or a group: all of it is there, from its first item to its last, with no hole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ START = (1, 0)
 
 
 def reach(items: Iterable[Item], start: tuple[int, int] = START) -> tuple[tuple[int, int], Whole]:
-    """How far a group is there without a hole: the place that is missing, and what is whole up to there.
+    """Returns how far a group is there without a hole: the place that is missing, and what is whole up to there.
 
     ``items`` come in the order of their places, from ``start`` on; of several at one place the first counts.
     """
@@ -53,6 +53,6 @@ def reach(items: Iterable[Item], start: tuple[int, int] = START) -> tuple[tuple[
 
 
 def has_message(items: Iterable[Item], msg_seq_number: int) -> bool:
-    """Whether the logical message of this number is whole."""
+    """Returns whether the logical message of this number is whole."""
     missing, _ = reach(items, (msg_seq_number, 0))
     return missing[0] > msg_seq_number

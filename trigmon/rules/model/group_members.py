@@ -1,4 +1,4 @@
-"""The members of a queue-sharing group, and what each has of the shared queues: told to whoever asks for the group."""
+"""The members of a queue-sharing group, and what each has of the shared queues, for DISPLAY of the group."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import msgspec
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member as its group knows it. ``silent_ms``: so long ago it last said that it lives.
+    """A member as its group knows it. ``silent_ms``: so long ago was its last heartbeat.
 
-    ``recovered_ms``: so long ago it was last recovered, None where it never was; by whom, and what was backed out:
-    uncommitted puts and gets, opens and locks.
+    ``recovered_ms``: so long ago it was last recovered, None where it never was; by which member, and what was backed
+    out: uncommitted puts and gets, opens and locks.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Where a handle stands in a group and in a logical message: what a queue manager keeps of its last put or get.
+"""The position of a handle in a group and a logical message: what a queue manager keeps of its last put or get.
 
 Three are kept for each handle: of its last put, its last destructive get, and its last browse (seed 000; the manual on
 MQPUT and MQGET, MQPMO_LOGICAL_ORDER and MQGMO_LOGICAL_ORDER). An *item* is a physical message: a whole logical
@@ -31,7 +31,7 @@ class Side(Enum):
 class Place(msgspec.Struct, frozen=True):
     """The item of a handle's last call of one side. ``length`` is its data's, in bytes, ``flags`` its MsgFlags.
 
-    ``is_logical``: the call said LOGICAL_ORDER. ``in_unit``: it was under syncpoint. ``anchor`` is where the first
+    ``is_logical``: the call had LOGICAL_ORDER. ``in_unit``: it was under syncpoint. ``anchor`` is where the first
     item of the group lay, as counted priority and arrival number: the group's place among the others.
     """
 
@@ -68,7 +68,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.msg_seq_number + 1, 0
 
     def is_followed_by(self, descriptor: MessageDescriptor) -> bool:
-        """Whether a message is the next item of the unfinished group or logical message."""
+        """Returns whether a message is the next item of the unfinished group or logical message."""
         return (
             descriptor.group_id == self.group_id
             and (descriptor.msg_seq_number, descriptor.offset) == self.next
@@ -85,7 +85,7 @@ def place_of(
     is_persistent: bool,
     anchor: tuple[int, int] = (0, 0),
 ) -> Place:
-    """The place after a message with this descriptor and so many bytes of data."""
+    """Returns the place after a message with this descriptor and ``length`` bytes of data."""
     return Place(
         descriptor.group_id,
         descriptor.msg_seq_number,

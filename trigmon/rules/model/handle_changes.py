@@ -10,7 +10,7 @@ from trigmon.rules.model.stored_messages import Cursor
 
 
 class StandingChange(Change, frozen=True):
-    """A change of what stands in memory alone."""
+    """A change of state that is in memory alone."""
 
     durability = VOLATILE
 
@@ -48,7 +48,7 @@ class LockMessage(StandingChange, frozen=True):
 
 
 class UnlockMessage(StandingChange, frozen=True):
-    """A handle lets go the message it has locked, if that is still there."""
+    """A handle unlocks the message it has locked, if that is still there."""
 
     handle: int
     q_name: str
@@ -74,7 +74,7 @@ class SetPlace(StandingChange, frozen=True):
 
 
 class SaveContext(StandingChange, frozen=True):
-    """The context of the message last got through a handle is kept for those who pass it on; None: there is none."""
+    """The context of the message last got through a handle is kept, to be passed on; None: there is none."""
 
     handle: int
     context: MessageDescriptor | None

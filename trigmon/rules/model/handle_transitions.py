@@ -1,4 +1,4 @@
-"""What stands after a change of a handle or a connection; see :mod:`trigmon.rules.model.transitions`."""
+"""State transitions of handles and connections; see :mod:`trigmon.rules.model.transitions`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _save_context(standing: Standing, change: SaveContext) -> None:
 
 
 def _connect(standing: Standing, change: Connect) -> None:
-    """A connection is its run's program's for as long as it lasts, or never: counts begin with the first of them."""
+    """Adds a connection. It is of its run's program from the start to its end, or never, so that counts agree."""
     connection = change.connection
     serving = standing.running.get(connection.run_id)
     if serving is None or not may_speak_for(connection, serving):
@@ -116,9 +116,9 @@ def _connect(standing: Standing, change: Connect) -> None:
 
 
 def may_speak_for(connection: ConnectionFacts, serving: Serving) -> bool:
-    """Return whether a connection that names a run may be its program's.
+    """Returns whether a connection that names a run may be its program's.
 
-    Another user's is not. One without a user came over TCP, where anybody may come from: it is a worker of a cluster.
+    Another user's is not. One without a user came over TCP, where users are not known: it is a worker of a cluster.
     """
     if not connection.user:
         return serving.is_elsewhere or not serving.user
@@ -137,7 +137,7 @@ def _connected(standing: Standing, run_id: str, by: int) -> None:
 
 
 def add_count(standing: Standing, table: dict[Any, int], key: Any, by: int) -> None:
-    """Counts; what comes to nothing is in no table."""
+    """Adds to a count of a table; a count of 0 leaves the table."""
     count = table.get(key, 0) + by
     if count:
         standing.write(table, key, count)

@@ -46,12 +46,12 @@ class HandleFacts(msgspec.Struct, frozen=True):
     locked: tuple[int, ...] = ()  # the numbers of the message it has locked, more than one where it is of segments
 
     def place(self, side: Side) -> Place | None:
-        """Where its last call of this side left it."""
+        """Returns where its last call of this side left it."""
         return {Side.PUT: self.put_place, Side.GET: self.get_place, Side.BROWSE: self.browse_place}[side]
 
 
 def with_place(handle: HandleFacts, side: Side, place: Place | None) -> HandleFacts:
-    """The handle, standing elsewhere on one side."""
+    """Returns the handle, standing elsewhere on one side."""
     if side is Side.PUT:
         return replace(handle, put_place=place)
     return replace(handle, get_place=place) if side is Side.GET else replace(handle, browse_place=place)
@@ -62,7 +62,7 @@ class HeldTrigger(msgspec.Struct, frozen=True):
 
     q_name: str
     priority: int
-    message: TriggerMessage | None  # what a trigger message says, None for one on the dead-letter queue
+    message: TriggerMessage | None  # the content of a trigger message, None for one on the dead-letter queue
     on_backout: bool  # whether backout releases it too
 
 

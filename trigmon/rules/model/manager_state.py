@@ -1,4 +1,4 @@
-"""What only the queue manager's process knows, for the replies that say it."""
+"""State that only the queue manager's process knows, for the replies that show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local queue as it stands. Priorities are the counted ones."""
+"""The state of a local queue. Priorities are the counted ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trigmon.rules.model.shared_view import NO_DEPTH, Shared
 
 
 class QueueFacts(msgspec.Struct, frozen=True):
-    """A local queue as it stands: its definition, what lies on it, who has it open, its last trigger.
+    """The state of a local queue: its definition, its messages, its open handles, its last trigger.
 
     Of a ``shared`` queue ``depths`` are the committed messages of the whole group (seed 001, condition 3, note b), and
     so are the counts of what is uncommitted and of open handles in all; ``open_input_count``, ``open_output_count``
-    and the stamp are this member's own. ``open_exclusive`` is said of whichever member has it so.
+    and the stamp are this member's own. ``open_exclusive`` is true where any member has it open so.
     """
 
     definition: LocalQueue
@@ -25,7 +25,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
     uncommitted_puts: int = 0
     uncommitted_gets: int = 0
     trigger_stamp_ms: int | None = None
-    is_deleted: bool = False  # logically: it stays for those that use it still, and nobody else may
+    is_deleted: bool = False  # logically: it stays for the handles that are open, and no other may use it
     reserved: int = 0  # messages of reservations that a connection stands behind, which are not in depths
     shared: Shared | None = None
 
@@ -43,7 +43,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
 
     @property
     def unseen(self) -> int:
-        """How many of those that wait are not committed, so that nobody else can get them."""
+        """How many of those that wait are not committed, so that no other unit of work can get them."""
         return self.uncommitted_puts if self.shared is None else 0
 
     @property
@@ -57,5 +57,5 @@ class QueueFacts(msgspec.Struct, frozen=True):
         return sum(self.depths)
 
     def waiting(self, priority: int) -> int:
-        """How many messages of at least this priority."""
+        """Returns how many messages of at least this priority there are."""
         return sum(self.depths[priority:])

@@ -1,4 +1,4 @@
-"""A reservation as a value, and its arithmetic: what is left of it, what counts as waiting, who stands behind it.
+"""A reservation as a value, and its arithmetic: what is left, what counts as waiting, which connections are behind it.
 
 Its messages have ordinals from 0, in get order, which never change. What was settled or given back is remembered by
 ordinals and is done at once, whatever the number; its rows follow in slices (``due``).
@@ -35,14 +35,14 @@ class Reservation(msgspec.Struct, frozen=True):
     """A fixed batch of a queue's messages for one consumer: a unit of work that outlives its connections.
 
     ``runs`` are the counted priorities of its messages in the order of the ordinals, each with how many have it;
-    ``size`` their bytes. Until it ``is_sealed`` it is still being made, and nobody may read it. ``offers`` is how often
+    ``size`` their bytes. Until it ``is_sealed`` it is still being made, and may not be read. ``offers`` is how often
     it was offered anew, which adds to each message's backout count. ``gone`` is what was settled, given back or
     rejected, ``settled`` how many were settled. ``outcome`` is OPEN while anything is left.
 
-    ``attempt`` is what the holder said that it works on alone, ``deaths`` what earlier ones did when they were gone.
+    ``attempt`` is what the holder declared to work on alone, ``deaths`` what earlier holders did when they were gone.
 
-    ``holder`` is the connection that made it or took it again, ``readers`` are others that read from it: they stand
-    behind it. A restart forgets them. ``user`` is the holder's, or the last one's, None in records
+    ``holder`` is the connection that made it or took it again, ``readers`` are others that read from it: these are
+    the connections behind it. A restart forgets them. ``user`` is the holder's, or the last holder's, None in records
     older than this field.
     """
 
@@ -87,7 +87,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
     @property
     def behind(self) -> tuple[int, ...]:
-        """The connections that stand behind it."""
+        """The connections behind it: its holder and its readers."""
         return (self.holder, *self.readers) if self.holder else self.readers
 
     @property
@@ -97,18 +97,18 @@ class Reservation(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> int:
-        """How many of its messages do not count as waiting, since somebody stands behind them."""
+        """How many of its messages do not count as waiting, since a connection is behind them."""
         return self.left if self.behind else 0
 
     @property
     def waiting(self) -> list[int]:
-        """How many count as waiting, by priority: with nobody behind it what is left, and what is on its way back."""
+        """How many count as waiting, by priority: what is left with no connection behind it, and what goes back."""
         stretches = [] if self.behind else self.stretches
         return by_priority(self.runs, [*stretches, *((due.first, due.end) for due in self.due if due.returns)])
 
 
 def between(gone: Sequence[Ordinals], count: int) -> list[Ordinals]:
-    """What lies below ``count`` and outside of what is gone, which is in order and without overlaps."""
+    """Returns the ordinals below ``count`` that are not gone; ``gone`` is in order and without overlaps."""
     left: list[Ordinals] = []
     at = 0
     for first, end in (*gone, (count, count)):
@@ -119,13 +119,13 @@ def between(gone: Sequence[Ordinals], count: int) -> list[Ordinals]:
 
 
 def cut(stretches: Iterable[Ordinals], first: int, end: int) -> list[Ordinals]:
-    """What of these stretches lies from ``first`` to before ``end``."""
+    """Returns what of these stretches lies from ``first`` to before ``end``."""
     parts = ((max(a, first), min(b, end)) for a, b in stretches)
     return [(a, b) for a, b in parts if a < b]
 
 
 def together(*of: Iterable[Ordinals]) -> tuple[Ordinals, ...]:
-    """All these stretches in order, those that touch as one."""
+    """Returns all these stretches in order, those that touch as one."""
     merged: list[Ordinals] = []
     for first, end in sorted(stretch for stretches in of for stretch in stretches):
         if merged and first <= merged[-1][1]:
@@ -136,7 +136,7 @@ def together(*of: Iterable[Ordinals]) -> tuple[Ordinals, ...]:
 
 
 def by_priority(runs: Iterable[tuple[int, int]], stretches: Sequence[Ordinals]) -> list[int]:
-    """How many messages of these stretches have each priority."""
+    """Returns how many messages of these stretches have each priority."""
     counts = [0] * 10
     at = 0
     for priority, count in runs:
@@ -146,7 +146,7 @@ def by_priority(runs: Iterable[tuple[int, int]], stretches: Sequence[Ordinals]) 
 
 
 def longer(runs: Sequence[tuple[int, int]], priorities: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The runs with messages of these priorities behind them."""
+    """Returns the runs with messages of these priorities behind them."""
     extended = list(runs)
     for priority, same in groupby(priorities):
         count = len(list(same))
@@ -158,13 +158,13 @@ def longer(runs: Sequence[tuple[int, int]], priorities: Iterable[int]) -> tuple[
 
 
 def without(reservation: Reservation, connection: int) -> Reservation:
-    """The reservation when this connection no longer stands behind it."""
+    """Returns the reservation without this connection behind it."""
     holder = 0 if reservation.holder == connection else reservation.holder
     return replace(reservation, holder=holder, readers=tuple(r for r in reservation.readers if r != connection))
 
 
 def offered_anew(reservation: Reservation) -> Reservation:
-    """The reservation when whoever had it is no more: what that one worked on counts, as far as it is left."""
+    """Returns the reservation after its holder is gone: what that holder worked on counts, as far as it is left."""
     counts = {(first, end): times for first, end, times in reservation.deaths}
     if reservation.attempt is not None:
         counts[reservation.attempt] = counts.get(reservation.attempt, 0) + 1
@@ -174,7 +174,7 @@ def offered_anew(reservation: Reservation) -> Reservation:
 
 
 def ended(reservation: Reservation, parts: Iterable[Due], outcome: UnitOutcome, now: int) -> Reservation:
-    """The reservation when these parts of it are settled or given back; it is over when they were all that was left."""
+    """Returns the reservation after these parts are settled or given back; it is over when nothing else was left."""
     parts = list(parts)
     gone = together(reservation.gone, [(part.first, part.end) for part in parts])
     after = replace(reservation, gone=gone, due=(*reservation.due, *parts))

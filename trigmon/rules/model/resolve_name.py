@@ -32,7 +32,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 
 
 def object_type_of(word: str) -> ObjectType:
-    """The kind of object a call names. Raises ObjectTypeError (2043)."""
+    """Returns the kind of object a call names. Raises ObjectTypeError (2043)."""
     try:
         return ObjectType[word.upper()]
     except KeyError:
@@ -41,13 +41,13 @@ def object_type_of(word: str) -> ObjectType:
 
 
 def check_alive(queue: QueueFacts) -> None:
-    """Raises QDeleted (2052) for a dynamic queue that was deleted and only waits for those who still use it."""
+    """Raises QDeleted (2052) for a dynamic queue that was deleted and stays only for handles that are still open."""
     if queue.is_deleted:
         raise QDeleted(f"{queue.definition.name} was deleted")
 
 
 def base_queue(name: str, facts: Facts) -> tuple[QueueFacts, Route | None]:
-    """The local queue a name leads to, and for a remote queue where messages go from there.
+    """Returns the local queue a name leads to, and for a remote queue where messages go from there.
 
     Raises UnknownObjectName (2085), UnknownAliasBaseQ (2082), AliasBaseQTypeError (2001), QTypeError (2057) for a
     model queue, QDeleted (2052), ObjectNotUnique (2343) for a name that is shared and private, and what a remote
@@ -70,7 +70,7 @@ def base_queue(name: str, facts: Facts) -> tuple[QueueFacts, Route | None]:
 
 
 def route_of(remote: RemoteQueue) -> Route:
-    """Where messages for a remote queue go."""
+    """Returns where messages for a remote queue go."""
     return Route(remote.name, remote.remote_q_name, remote.remote_q_mgr_name)
 
 
@@ -80,7 +80,7 @@ _DEFAULT: _Errors = (UnknownDefXmitQ, DefXmitQTypeError, DefXmitQUsageError)
 
 
 def _transmission_queue(remote: RemoteQueue, facts: Facts) -> QueueFacts:
-    """The transmission queue of a remote queue.
+    """Returns the transmission queue of a remote queue.
 
     Raises RemoteQNameError (2184), UnknownRemoteQMgr (2087), and for the queue that XMITQ or RQMNAME names 2196, 2091
     or 2092, for the one that DEFXMITQ names 2197, 2198 or 2199.

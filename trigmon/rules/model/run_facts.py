@@ -1,4 +1,4 @@
-"""Runs, how they ended, and what keeps them from being started."""
+"""Runs as facts: due and running ones, how they ended, pauses and held runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from trigmon.mq.attributes import Process
 from trigmon.rules.model.queue_facts import QueueFacts
 
 BREAKER = "the breaker"
-"""Who pauses a queue that is not drained: no user has such a name."""
+"""The name under which a queue that is not drained is paused: no user has such a name."""
 
 
 class Paused(msgspec.Struct, frozen=True):
-    """Starting is paused: by whom, when and why."""
+    """A pause of starts: its user, time and reason."""
 
     what: str  # queue, process or everything
     name: str  # blank for everything
@@ -26,7 +26,7 @@ class Paused(msgspec.Struct, frozen=True):
         return self.by == BREAKER
 
     def concerns(self, q_name: object, process_name: object) -> bool:
-        """Whether it keeps runs for this queue, or of this process, from being started."""
+        """Returns whether the pause holds for runs for this queue, or of this process."""
         return self.what == "everything" or self.name == (q_name if self.what == "queue" else process_name)
 
 

@@ -1,7 +1,7 @@
-"""Whose word it is what a run executes: the queue manager's own trigger message, or a definition; never a writer's.
+"""The source of what a run executes: the queue manager's own trigger message, or a definition; never its writer.
 
 A monitor writes the ledger, and programs of its user can do what it can. With RUNAS the ledger would make them any
-user that a definition names. So a run that may start is recorded only as a trigger message says that the same unit of
+user that a definition names. So a run that may start is recorded only as in a trigger message that the same unit of
 work has got: one that the queue manager wrote, in every field; one that an application put, as far as it names a queue
 and the process of that queue, and the rest is the definition's. What is executed never changes behind that.
 An administrator may define processes, and so may write any record.
@@ -27,7 +27,7 @@ FIXED = (
 
 
 def is_the_queue_managers(descriptor: MessageDescriptor) -> bool:
-    """Whether the queue manager wrote this trigger message.
+    """Returns whether the queue manager wrote this trigger message.
 
     It overwrites the type in a client's put and in a context that a client passes on
     (:mod:`trigmon.rules.messages.context`). A report is the queue manager's as well, but what it carries is the
@@ -37,7 +37,7 @@ def is_the_queue_managers(descriptor: MessageDescriptor) -> bool:
 
 
 def as_defined(trigger: TriggerMessage, process: Process) -> TriggerMessage:
-    """A trigger message with what the process definition of today executes."""
+    """Returns a trigger message with what the process definition of today executes."""
     return replace(
         trigger,
         appl_type=int(process.appl_type),
@@ -48,7 +48,7 @@ def as_defined(trigger: TriggerMessage, process: Process) -> TriggerMessage:
 
 
 def not_of_its_queue(trigger: TriggerMessage, facts: Facts) -> str:
-    """Why a trigger message that is not the queue manager's starts nothing; "" where its queue names its process."""
+    """Returns why a trigger message of an application starts nothing; "" where its queue names its process."""
     if facts.process is None:
         return f"process {trigger.process_name} is not defined" if trigger.process_name else "it names no process"
     queue = facts.queue
@@ -59,23 +59,23 @@ def not_of_its_queue(trigger: TriggerMessage, facts: Facts) -> str:
 
 
 def with_known_program(run: Run, facts: Facts) -> Run:
-    """A new run, where it came from as the queue manager knows it.
+    """Returns a new run with its origin as the queue manager knows it.
 
-    Raises NotAuthorized where the run could start and no trigger message got in this unit of work says so.
+    Raises NotAuthorized where the run could start and no trigger message got in this unit of work asks for it.
     """
     if run.is_ended or facts.connection.is_administrator:
         return run
-    said = whole_trigger(run.json)
-    if said is None:
-        raise NotAuthorized(f"RUN({run.run_id}): its record says no trigger message")
+    recorded = whole_trigger(run.json)
+    if recorded is None:
+        raise NotAuthorized(f"RUN({run.run_id}): its record has no trigger message")
     for message in facts.unit.triggers if facts.unit is not None else ():
-        if _says(message, said, facts):
+        if _agrees(message, recorded, facts):
             is_own = is_the_queue_managers(message.descriptor)
             occasion = message.descriptor.appl_origin_data.strip() if is_own else ""
             return run.changed(initiation_q=message.q_name, occasion=occasion)
     raise NotAuthorized(
-        f"RUN({run.run_id}): no trigger message got in this unit of work starts {said.process_name or 'it'} for "
-        f"{said.q_name or 'a queue'} so: what a run executes is the queue manager's word, or its definition's"
+        f"RUN({run.run_id}): no trigger message got in this unit of work starts {recorded.process_name or 'it'} for "
+        f"{recorded.q_name or 'a queue'} so: what a run executes comes from the queue manager, or from its definition"
     )
 
 
@@ -88,18 +88,18 @@ def check_unchanged(before: Run, fields: RunJson, facts: Facts) -> None:
 
 
 def is_trigger(message: StoredMessage) -> bool:
-    """Whether a message may be a trigger message, whoever put it."""
+    """Returns whether a message may be a trigger message, of the queue manager or of an application."""
     return message.descriptor.format == FORMAT_TRIGGER and len(message.data) == TM_LENGTH
 
 
-def _says(message: StoredMessage, said: TriggerMessage, facts: Facts) -> bool:
-    """Whether a run that executes this may follow from that message."""
+def _agrees(message: StoredMessage, recorded: TriggerMessage, facts: Facts) -> bool:
+    """Returns whether a run that executes this may follow from that message."""
     try:
         came = unpack_tm(message.data)
     except TmError:
         return False
     if is_the_queue_managers(message.descriptor):
-        return came == said
+        return came == recorded
     if facts.process is None or not_of_its_queue(came, facts):
         return False
-    return as_defined(came, facts.process) == said
+    return as_defined(came, facts.process) == recorded

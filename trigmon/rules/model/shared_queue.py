@@ -1,8 +1,8 @@
-"""A shared queue as its group holds it, and how changes move it: the one copy of that arithmetic for every store.
+"""A shared queue as its group holds it, and its state transitions: the one copy of that arithmetic for every store.
 
 Each member sees it in its own way: its own handles, and the readers of the others. Only committed messages are counted
 (seed 001, condition 3, note b), and those got under a unit of work do not wait any more, as on a private queue (12,
-note b). What moved since a member last looked is told by counters, so a member that is told late, or once for several
+note b). Counters show what moved since a member last looked, so a member that is notified late, or once for several
 changes, still knows what happened.
 """
 
@@ -27,7 +27,7 @@ _NO_USE = Use()
 
 
 class SharedQueue(msgspec.Struct, frozen=True):
-    """What stands of a shared queue in its group. Its counters: :class:`trigmon.rules.model.facts.Shared`."""
+    """The state of a shared queue in its group. Its counters: :class:`trigmon.rules.model.shared_view.Shared`."""
 
     definition: LocalQueue
     depths: tuple[int, ...] = NO_DEPTH
@@ -39,7 +39,7 @@ class SharedQueue(msgspec.Struct, frozen=True):
     disarms: int = 0
 
     def seen_by(self, member: str, trigger_stamp_ms: int | None) -> QueueFacts:
-        """The queue as one member sees it, with the stamp that is that member's own."""
+        """Returns the queue as one member sees it, with the stamp that is that member's own."""
         own = self.uses.get(member, _NO_USE)
         all_of_them = self.uses.values()
         readers = tuple(
@@ -62,7 +62,7 @@ class SharedQueue(msgspec.Struct, frozen=True):
 
 
 def came(queue: SharedQueue, counts: Sequence[int]) -> SharedQueue:
-    """Messages that were put became available, so many of each priority: outside syncpoint, or by their commit."""
+    """Returns the queue after ``counts`` messages by priority became available, put outside syncpoint or committed."""
     if not any(counts):
         return queue
     after = _sum(queue.depths, counts)
@@ -85,18 +85,18 @@ def came(queue: SharedQueue, counts: Sequence[int]) -> SharedQueue:
 
 
 def lies(queue: SharedQueue, counts: Sequence[int]) -> SharedQueue:
-    """So many more, or fewer, of each priority wait, and no application has put them: no occasion of a put."""
+    """Returns the queue with ``counts`` more (or fewer) messages by priority, put by no application: no occasion."""
     return replace(queue, depths=_sum(queue.depths, counts)) if any(counts) else queue
 
 
 def at_work(queue: SharedQueue, member: str, puts: int = 0, gets: int = 0) -> SharedQueue:
-    """So many more, or fewer, of a member's puts and gets are uncommitted."""
+    """Returns the queue with so many more, or fewer, uncommitted puts and gets of a member."""
     use = queue.uses.get(member, _NO_USE)
     return _with_use(queue, member, replace(use, puts=use.puts + puts, gets=use.gets + gets))
 
 
 def opened(queue: SharedQueue, member: str, handle: HandleFacts, by: int) -> SharedQueue:
-    """A member opens it by one handle more (1), or closes one (-1)."""
+    """Returns the queue after a member opened a handle (``by`` is 1), or closed one (-1)."""
     use, options = queue.uses.get(member, _NO_USE), handle.options
     changed = replace(
         use,
@@ -109,18 +109,18 @@ def opened(queue: SharedQueue, member: str, handle: HandleFacts, by: int) -> Sha
 
 
 def left(queue: SharedQueue, member: str) -> SharedQueue:
-    """A member has gone: nothing is open or uncommitted any more through it."""
+    """Returns the queue after a member has gone: nothing is open or uncommitted through it."""
     return _with_use(queue, member, _NO_USE)
 
 
 def has_fired(queue: SharedQueue, *, is_for_group: bool, is_disarmed: bool) -> SharedQueue:
-    """A member wrote its trigger message, or that of the whole group; the first to fire DEPTH switches control off."""
+    """Returns the queue after a member wrote a trigger message; the first to fire DEPTH switches control off."""
     is_first = is_disarmed and queue.definition.trigger_control is TriggerControl.ON
     return replace(queue, triggers=queue.triggers + is_for_group, disarms=queue.disarms + is_first)
 
 
 def counts_of(priorities: Sequence[int]) -> tuple[int, ...]:
-    """How many there are of each priority."""
+    """Returns how many there are of each priority."""
     counts = [0] * len(NO_DEPTH)
     for priority in priorities:
         counts[priority] += 1

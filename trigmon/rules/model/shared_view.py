@@ -37,4 +37,4 @@ class Moved(msgspec.Struct, frozen=True):
 
 
 NOTHING_MOVED = Moved()
-"""The one answer that nothing did: what asks after each call need only look whether it is this."""
+"""The one value for "nothing moved", so that the check after each call is an identity comparison."""

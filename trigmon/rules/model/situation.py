@@ -1,4 +1,4 @@
-"""What just happened to a queue, with all that the conditions look at."""
+"""The situation that is judged: what happened to a queue, with all that the conditions look at."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What stands between calls, one copy for every store; how changes move it is told in ``following``.
+"""The state of a queue manager between calls, one copy for every store; ``transitions`` applies changes to it.
 
 Held here is what costs the same at any depth: definitions, counts by priority, handles, connections, open units.
-Messages themselves are the store's. Each change is noted, so that :meth:`Standing.undo` takes a call back whole.
+Messages themselves are in the store. Each change is noted, so that :meth:`Standing.undo` takes a call back whole.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Meant(NamedTuple):
 
 
 class Standing:
-    """The standing state of one queue manager."""
+    """The state of one queue manager in memory."""
 
     def __init__(self, q_mgr_name: str) -> None:
         self.q_mgr = {"": QueueManagerDefinition(name=q_mgr_name)}
@@ -65,7 +65,7 @@ class Standing:
         self.deleted: dict[str, None] = {}
         self.locks: dict[int, int] = {}  # locked messages by number, and the handles that locked them
         self.pauses: dict[tuple[str, str], Paused] = {}
-        self.cancelling: dict[str, str] = {}  # runs that are to be ended, and whose monitors they are
+        self.cancelling: dict[str, str] = {}  # runs that are to be ended, and their monitors
         self.running: dict[str, Serving] = {}  # runs that are due or have programs
         self.causes: dict[tuple[str, str], Cause] = {}  # by slot and queue, where the last run did not end well
         self.held: dict[tuple[str, str, str], int] = {}  # how many runs are held, by line
@@ -84,7 +84,7 @@ class Standing:
     # -- taking back ------------------------------------------------------------------------------------
 
     def mark(self) -> None:
-        """From here on :meth:`undo` takes back."""
+        """Sets the mark to which :meth:`undo` goes back."""
         self._notes.clear()
 
     def undo(self) -> None:
@@ -110,7 +110,7 @@ class Standing:
     # -- reading ----------------------------------------------------------------------------------------
 
     def facts(self, wants: Wants) -> Facts:
-        """The neighbourhood a call wants: an open handle leads to its queue, a name is resolved to what it means."""
+        """Returns the facts that a call wants: an open handle leads to its queue, a name to what it means."""
         connection = self.connections[wants.connection]
         handle = self._own(wants.handle, wants.connection)
         queue = alias = process = initiation = remote = model = transmission = None
@@ -156,7 +156,7 @@ class Standing:
         )
 
     def _meant(self, name: str, q_mgr_name: str) -> _Meant:
-        """What a name means: at another queue manager than this, its transmission queue."""
+        """Returns what a name means; at another queue manager it is the transmission queue."""
         if q_mgr_name not in ("", self.q_mgr[""].name):
             remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=q_mgr_name)
             return self._meant_remotely(_Meant(name, None), remote)
@@ -173,7 +173,7 @@ class Standing:
         return self._meant_remotely(meant, self.remotes.get(name))
 
     def _leads_on(self, name: str) -> bool:
-        """Whether an alias or a model queue has this name, which an alias cannot lead to."""
+        """Returns whether an alias or a model queue has this name, which an alias cannot lead to."""
         return name in self.aliases or name in self.models
 
     def _meant_remotely(self, meant: _Meant, remote: RemoteQueue | None) -> _Meant:
@@ -184,12 +184,12 @@ class Standing:
         return meant._replace(queue=queue, remote=remote, transmission=transmission)
 
     def _own(self, number: int, connection: int) -> HandleFacts | None:
-        """A connection's handle; another's is none."""
+        """Returns a handle of this connection; None for another connection's."""
         handle = self.handles.get(number)
         return handle if handle is not None and handle.connection == connection else None
 
     def _transmission(self, remote: RemoteQueue) -> Transmission:
-        """The queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
+        """Returns the queue that XMITQ names, else the one named like the other queue manager, else DEFXMITQ."""
         for name in (remote.xmit_q_name, remote.remote_q_mgr_name):
             exists = self._is_queue(name)
             if exists or (name and name == remote.xmit_q_name):
@@ -201,7 +201,7 @@ class Standing:
         return any(name in table for table in (self.queues, self.aliases, self.remotes, self.models))
 
     def wider(self, facts: Facts, wants: Wants) -> Facts:
-        """The same, with what only commands, opens and changes of attributes ask for."""
+        """Returns the facts with what only commands, opens and changes of attributes ask for."""
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
@@ -240,12 +240,12 @@ class Standing:
         return self.dynamic[connection.user]
 
     def count_dynamic(self, definition: LocalQueue, by: int) -> None:
-        """A queue came or went."""
+        """Counts a dynamic queue that was made (``by`` is 1) or deleted (-1)."""
         if self.dynamic is not None and definition.is_dynamic:
             self.dynamic[definition.made_by] += by
 
     def about_run(self, facts: Facts, run: Run | None, wants: Wants) -> Facts:
-        """The same, with what concerns a run: one on record, or one that is to be written."""
+        """Returns the facts with what concerns a run: one on record, or one that is to be written."""
         about = run or wants.run_of or NO_RUN
         _, slot, q_name = about.line
         return replace(
@@ -260,19 +260,19 @@ class Standing:
         )
 
     def line(self, initiation_q: str, slot: str, q_name: str, run_ids: Sequence[str]) -> Line:
-        """Held runs with what decides whether the first of them may start."""
+        """Returns held runs with what decides whether the first of them may start."""
         count = self.held[initiation_q, slot, q_name]
         queue, process = self.queues.get(q_name), self.processes.get(slot)
         return Line(initiation_q, slot, q_name, count, tuple(run_ids), queue, process, self.causes.get((slot, q_name)))
 
     def unread(self, runs: Iterable[Run]) -> tuple[str, ...]:
-        """The initiation queues of held runs that nobody has open for input: no monitor asks for those runs."""
+        """Returns the initiation queues of held runs that are not open for input: no monitor asks for those runs."""
         names = {run.origin.initiation_q for run in runs if run.is_held}
         queues = {name: self.queues.get(name) for name in names}
         return tuple(name for name, queue in queues.items() if queue is None or not queue.open_input_count)
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
-        """The definition of this name, whatever kind of queue it is when a queue is asked for."""
+        """Returns the definition of this name, whatever kind of queue it is when a queue is asked for."""
         if object_type is ObjectType.QMGR:
             return self.q_mgr[""]
         if object_type is ObjectType.PROCESS:
@@ -283,7 +283,7 @@ class Standing:
         return self.aliases.get(name) or self.remotes.get(name) or self.models.get(name)
 
     def _served(self, initiation_q: str) -> tuple[Neighbour, ...]:
-        """Every queue that names this initiation queue, by name (conditions 13a and 13c ask for all of them).
+        """Returns every queue that names this initiation queue, by name (conditions 13a and 13c ask for all of them).
 
         A name may be that of a queue which is just being made. A queue that is logically deleted triggers nothing.
         The order is that of the names, so that a restart does not change in which order they are triggered.
@@ -309,7 +309,7 @@ class Standing:
         )
 
     def serve(self, q_name: str, before: str | None, initiation_q: str | None) -> None:
-        """A queue names another initiation queue than before; None where it is new, or goes."""
+        """Notes that a queue names another initiation queue than before; None where it is new, or goes."""
         if self.serving is None:
             return
         if before is not None:
@@ -342,7 +342,7 @@ class Standing:
         return tuple(reservation for reservation in self.reservations.values() if reservation.q_name == name)
 
     def world(self) -> World:
-        """Everything that stands, for the verbs that list."""
+        """Returns every object and handle, for the verbs that list."""
         held: Counter[str] = Counter()
         for (initiation_q, _, _), count in self.held.items():
             held[initiation_q] += count
@@ -359,19 +359,19 @@ class Standing:
             dict(held),
         )
 
-    # -- moving -------------------------------------------------------------------------------------------
+    # -- changing -------------------------------------------------------------------------------------------
 
     def follow(self, change: c.AnyChange) -> None:
-        """Moves what stands by one change."""
+        """Applies one change to the state."""
         FOLLOW[type(change)](self, change)
 
     def define(self, definition: AnyDefinition, write: Callable[[dict[Any, Any], str, Any], None] = setitem) -> None:
-        """Any definition but a local queue's, into its table; a store that starts needs no note of it."""
+        """Writes any definition but a local queue's into its table; a store that starts needs no undo of it."""
         table = self.tables()[OBJECT_TYPES[type(definition)]]
         write(table, "" if table is self.q_mgr else definition.name, definition)
 
     def tables(self) -> dict[ObjectType, dict[str, Any]]:
-        """The table of each kind of object."""
+        """Returns the table of each kind of object."""
         return {
             ObjectType.QLOCAL: self.queues,
             ObjectType.QALIAS: self.aliases,

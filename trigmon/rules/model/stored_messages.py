@@ -1,4 +1,4 @@
-"""Messages as they lie in a store, and which of them a call looks for."""
+"""Stored messages, and the selection of those that a call looks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT
 from trigmon.rules.model.reservation import Ordinals
 
 SLICE = 256
-"""Rows that one call looks at or moves where there may be many: work goes in slices, so that a turn stays short."""
+"""Rows that one call looks at or moves where there may be many: work is done in slices, so that a turn stays short."""
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -36,13 +36,13 @@ class StoredMessage(msgspec.Struct, frozen=True):
     ordinal: int = -1  # its place in the reservation it is of, -1 in none
 
     def waited_ms(self, now: int) -> int:
-        """How long it has been on its way: by its expiry where it has one, since PutTime may be another's word."""
+        """Returns the milliseconds since its put: by its expiry if it has one, since an application may set PutTime."""
         if self.expires_ms:
             return self.descriptor.expiry * 100 - (self.expires_ms - now)
         return now - self.descriptor.put_ms
 
     def tenths_left(self, now: int) -> int:
-        """Expiry as a get returns it: the time it has left, above 0, or that it has no end."""
+        """Returns Expiry as a get does: the tenths of a second it has left, above 0, or unlimited."""
         return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
 
 
@@ -93,7 +93,7 @@ _ANY = (None,) * 5
 
 
 def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
-    """Whether a message is of those that a selection names by its fields, or by what starts with it."""
+    """Returns whether a message has the fields that a selection names, and starts what it asks for."""
     named = _named(selection)
     if named != _ANY:
         fields = zip(named, _named(descriptor), strict=True)
@@ -105,11 +105,11 @@ def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:
 
 
 def follows(segment: StoredMessage, other: StoredMessage) -> bool:
-    """Whether the other is the next segment of the same logical message, both of one group."""
-    said, found = segment.descriptor, other.descriptor
-    if not said.msg_flags & SEGMENT or said.msg_flags & LAST_SEGMENT:
+    """Returns whether the other is the next segment of the same logical message, both of one group."""
+    before, found = segment.descriptor, other.descriptor
+    if not before.msg_flags & SEGMENT or before.msg_flags & LAST_SEGMENT:
         return False
-    return (found.msg_seq_number, found.offset) == (said.msg_seq_number, said.offset + len(segment.data))
+    return (found.msg_seq_number, found.offset) == (before.msg_seq_number, before.offset + len(segment.data))
 
 
 class Found(msgspec.Struct, frozen=True):

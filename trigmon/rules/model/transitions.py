@@ -1,4 +1,4 @@
-"""What stands after a change: one function a kind of change, the one copy of the arithmetic for every store.
+"""State transitions: one function a kind of change, the one copy of the arithmetic for every store.
 
 Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so that a call can be taken back.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trigmon.rules.model.state import Standing
 
 _MOST_TRIGGERS = 256
-"""So many trigger messages a unit of work remembers, many more than a monitor takes at a time."""
+"""How many trigger messages a unit of work remembers, many more than a monitor takes at a time."""
 
 
 def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 0, gets: int = 0) -> None:
@@ -119,7 +119,7 @@ def _begin_unit(standing: Standing, change: c.BeginUnit) -> None:
 
 
 def _carry_over(standing: Standing, change: c.CarryOver) -> None:
-    """A row's business: the end of the one unit and the beginning of the other say what stands."""
+    """Leaves the state as it is: the end of one unit and the beginning of the next change it."""
 
 
 def _skip_unit(standing: Standing, change: c.SkipUnit) -> None:
@@ -209,7 +209,7 @@ def _drop_group_definition(standing: Standing, change: group_changes.DropGroupDe
 
 
 def _note_triggered(standing: Standing, change: group_changes.NoteTriggered) -> None:
-    """The group's business: what stands of a shared queue is what the group says."""
+    """Leaves the state as it is: the state of a shared queue is the group's."""
 
 
 def _note_judged(standing: Standing, change: group_changes.NoteJudged) -> None:
@@ -221,7 +221,7 @@ def _note_judged(standing: Standing, change: group_changes.NoteJudged) -> None:
 
 
 def _write_run(standing: Standing, change: c.WriteRun) -> None:
-    """Runs are rows of the store; here stands how many are held, and which are to be ended."""
+    """Counts held runs and notes those that are to be ended; runs themselves are rows of the store."""
     for run, by in ((change.before, -1), (change.run, 1)):
         if run is not None and run.is_held:
             add_count(standing, standing.held, run.line, by)
@@ -232,11 +232,11 @@ def _write_run(standing: Standing, change: c.WriteRun) -> None:
 
 
 def _drop_run(standing: Standing, change: c.DropRun) -> None:
-    """One that has ended is in no table."""
+    """Leaves the state as it is: a run that has ended is in no table."""
 
 
 def after_restart(serving: Serving) -> Serving:
-    """What a program was doing when the queue manager ended: its connections are lost, what was in flight is back."""
+    """Returns a program's counts after a restart: its connections are lost, what was uncommitted is backed out."""
     return replace(serving, opens=0, backed_out=serving.taken - serving.committed)
 
 
@@ -272,12 +272,12 @@ def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
 
 
 def _return_reserved(standing: Standing, change: c.ReturnReserved) -> None:
-    """They counted as waiting already, as their reservation's; that it no longer says so is the change behind this."""
+    """Counts rows that go back as waiting; their reservation counted them so, until the change behind this."""
     _recount(standing, change.messages[0].q_name, _priorities(change.messages), 0)
 
 
 def _settle_reserved(standing: Standing, change: c.SettleReserved) -> None:
-    """Rows that nobody counted."""
+    """Leaves the state as it is: these rows were not counted."""
 
 
 def _priorities(messages: tuple[StoredMessage, ...]) -> list[int]:
@@ -319,12 +319,12 @@ def _stand_behind(standing: Standing, number: int, before: tuple[int, ...], afte
 
 
 def pause_of(change: c.DropDefinition) -> tuple[str, str]:
-    """The pause that goes with an object, if there is one: what is defined by its name later begins anew."""
+    """Returns the key of the pause that is deleted with an object: one defined by its name later begins anew."""
     return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
 
 
 def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What was counted for slots and queues and goes with an object, for the same reason."""
+    """Returns the keys of the causes that are deleted with an object, for the same reason."""
     what, name = pause_of(change)
     return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
 

@@ -1,4 +1,4 @@
-"""What judging a queue found: each condition with its evidence, and the occasion that fires (seed 001)."""
+"""The verdict on a queue: each condition with its evidence, and the occasion that fires (seed 001)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What follows when a local queue's attributes change, by MQSET or by a command: occasions 13, 13a and 13b.
 
-"Changed" means that the value differs from before. One change may be an occasion twice over (control turned on and
-gets allowed at once); for each queue the first that fires is the one.
+"Changed" means that the value differs from before. One change may be two occasions (control turned on and gets
+allowed at once); for each queue only the first that fires counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CRITERIA = ("trigger_control", "trigger_type", "trigger_msg_priority", "trigger
 def altered(
     facts: Facts, neighbour: Neighbour, definition: LocalQueue, served: tuple[Neighbour, ...], now: int, ids: Ids
 ) -> Decision:
-    """The queue with its new definition, and the trigger messages this calls for.
+    """Returns the decision that writes a queue's new definition, with the trigger messages that are due.
 
     ``neighbour`` is the queue as it was, with the process and the initiation queue that its *new* definition names.
     """
@@ -38,8 +38,8 @@ def altered(
     if queue.shared is not None:
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, definition)])  # each member judges it behind this
     changes: list[AnyChange] = [SetDefinition(ObjectType.QLOCAL, definition)]
-    errands: list[Call] = []
-    told: list[TriggerFired] = []
+    internal_calls: list[Call] = []
+    fired: list[TriggerFired] = []
     judged: list[Judged] = []
     placed: Counter[str] = Counter()
     for of_queue in situations(facts, queue, neighbour, before, served, now):
@@ -49,12 +49,12 @@ def altered(
             judged += effects.judged
             if effects.events:
                 changes += effects.changes
-                errands += effects.errands
-                told += effects.events
-                # The queue's own goes where it says, those of the queues it serves go onto itself.
-                placed[name] += 1 - len(effects.errands)
+                internal_calls += effects.internal_calls
+                fired += effects.events
+                # The queue's own goes to the queue it names, those of the queues it serves go onto itself.
+                placed[name] += 1 - len(effects.internal_calls)
                 break
-    return Decision(changes=changes, errands=errands, events=tuple(told), judged=tuple(judged))
+    return Decision(changes=changes, internal_calls=internal_calls, events=tuple(fired), judged=tuple(judged))
 
 
 def situations(
@@ -65,7 +65,7 @@ def situations(
     served: tuple[Neighbour, ...],
     now: int,
 ) -> list[list[Situation]]:
-    """For each queue this concerns, what happened to it, in the order of the seed."""
+    """Returns for each queue concerned what happened to it, in the order of the seed."""
     after = queue.definition
     interval = facts.q_mgr.trigger_interval
     initiation = neighbour.initiation

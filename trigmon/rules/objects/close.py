@@ -17,10 +17,10 @@ from trigmon.rules.messages.skip_backout import LARGEST_UNIT
 from trigmon.rules.model.access import check_may_delete
 from trigmon.rules.model.changes import AnyChange, DeleteLogically, DropDefinition, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Abandon, Forget, LetGo, Reap
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, DropConnection
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.internal_calls import Abandon, Forget, LeaveReservation, Reap
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found
@@ -31,7 +31,7 @@ _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 
 
 def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQCLOSE."""
+    """Decides MQCLOSE."""
     handle = facts.handle
     if handle is None:
         raise HobjError(f"handle {call.handle}")
@@ -62,11 +62,11 @@ def decide_close(call: Close, facts: Facts, found: Found | None, now: int, ids: 
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
     changes += _armed(closed)
-    return Decision(reply, [*changes, *effects.changes], effects.errands, effects.events, judged=effects.judged)
+    return Decision(reply, [*changes, *effects.changes], effects.internal_calls, effects.events, judged=effects.judged)
 
 
 def _armed(closed: QueueFacts) -> list[AnyChange]:
-    """What REARM(AUTO) makes of a close: control comes back, or it is noted that its last reader left the rest."""
+    """Returns what REARM(AUTO) adds to a close: control comes back, or a note that its last reader left messages."""
     if comes_back(closed):
         return [SetDefinition(ObjectType.QLOCAL, rearmed(closed.definition))]
     noted = left_by_readers(closed)
@@ -74,7 +74,7 @@ def _armed(closed: QueueFacts) -> list[AnyChange]:
 
 
 def _left_unfinished(handle: HandleFacts) -> int:
-    """The warning for what the last put or get in logical order left unfinished, the message before the group."""
+    """Returns the warning for what was left unfinished in logical order: a message's before a group's, 0 for none."""
     places = [place for place in (handle.put_place, handle.get_place) if place is not None and place.is_logical]
     if any(place.in_message for place in places):
         return Reason.INCOMPLETE_MSG.value
@@ -82,7 +82,7 @@ def _left_unfinished(handle: HandleFacts) -> int:
 
 
 def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None, connection: ConnectionFacts) -> bool:
-    """Whether this close deletes the queue: a temporary dynamic one with its creating handle, a permanent one if told.
+    """Returns whether this close deletes the queue: a temporary one with its creating handle, a permanent one if asked.
 
     Raises OptionNotValidForType (2045) where nothing can be deleted so, QNotEmpty (2055) for a permanent queue with
     messages (unless purged) or uncommitted work, NotAuthorized (2035) for another user's.
@@ -107,7 +107,7 @@ def _deletes(call: Close, handle: HandleFacts, queue: QueueFacts | None, connect
 
 
 def _deleted(queue: QueueFacts | None) -> list[AnyChange]:
-    """A queue's end when one of its handles is closed: at once, or when the others who use it are done.
+    """Returns the changes that delete a queue as its handle closes: at once, or logically while it is in use.
 
     A deleted queue is no occasion: what waits on it goes with it.
     """
@@ -121,7 +121,7 @@ def _deleted(queue: QueueFacts | None) -> list[AnyChange]:
 
 
 def decide_reap(call: Reap, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A logically deleted queue goes for good once no handle and no uncommitted message is left."""
+    """Decides to remove a logically deleted queue once no handle and no uncommitted message is left."""
     queue = facts.queue
     if queue is None or not queue.is_deleted or queue.in_use:
         return Decision(Done())
@@ -130,32 +130,32 @@ def decide_reap(call: Reap, facts: Facts, found: Found | None, now: int, ids: Id
 
 
 def decide_disconnect(call: Disconnect, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQDISC: a commit, then a close of every handle in the order of opening."""
+    """Decides MQDISC: a commit, then a close of every handle in the order of opening."""
     connection = facts.connection
-    # The unit that the client says it is in may be one in which nothing was done, of which nothing stands here.
+    # The unit that the client names may be one in which nothing was done, of which nothing is known here.
     unit = connection.unit_number if connection.unit_id else call.unit
     is_new = connection.unit_number < unit <= LARGEST_UNIT
     ends: list[Call] = [Commit(unit=unit)] if connection.unit_id or is_new else []
-    return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
+    return Decision(Done(), internal_calls=[*ends, *_leaves(facts), *_closes(facts), Forget()])
 
 
 def decide_lost_connection(call: LostConnection, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A connection ended without MQDISC: a backout, which nobody asked for, then its closes."""
+    """Decides the end of a connection without MQDISC: a backout, then a close of every handle."""
     ends: list[Call] = [Abandon(unit=facts.connection.unit_number)] if facts.connection.unit_id else []
-    return Decision(Done(), errands=[*ends, *_lets_go(facts), *_closes(facts), Forget()])
+    return Decision(Done(), internal_calls=[*ends, *_leaves(facts), *_closes(facts), Forget()])
 
 
 def decide_forget(call: Forget, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Strikes the connection off."""
+    """Decides to remove the connection."""
     return Decision(Done(), [DropConnection(facts.connection.connection)])
 
 
-def _lets_go(facts: Facts) -> list[Call]:
-    """Its reservations, before its handles: what it had reserved waits when the close of the last reader is judged.
+def _leaves(facts: Facts) -> list[Call]:
+    """Returns the calls that leave its reservations, before its handles: the last reader's close then judges them.
 
-    So the death of a program that had the queue open is one occasion, 12, and not R and 12.
+    What it had reserved waits by then, so the death of a program with the queue open is one occasion, 12, not R and 12.
     """
-    return [LetGo(reservation=number) for number in facts.connection.reservations]
+    return [LeaveReservation(reservation=number) for number in facts.connection.reservations]
 
 
 def _closes(facts: Facts) -> list[Call]:

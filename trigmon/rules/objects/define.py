@@ -1,4 +1,4 @@
-"""DEFINE, ALTER, DELETE, CLEAR and MOVE: the commands that change objects and what lies on them."""
+"""DEFINE, ALTER, DELETE, CLEAR and MOVE: the commands that change objects and their messages."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from trigmon.mq.replies import Counted, Done
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Deliver, TakeCopy
 from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.group_changes import DropGroupDefinition, SetGroupDefinition
 from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.internal_calls import Deliver, TakeCopy
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive, object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.objects.alter import altered
-from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, whose
+from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, disposition
 from trigmon.rules.runs.check_program import check_process
 
 DEFAULT_OBJECTS = {
@@ -47,11 +47,11 @@ DEFAULT_OBJECTS = {
 }
 
 _CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {ObjectType.PROCESS: check_process}
-"""What a definition as a whole must fulfil, given the attributes that the command named; raises AttrValueError."""
+"""The check of a definition as a whole, given the attributes that the command named; raises AttrValueError."""
 
 
 def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """DEFINE: a new object, or with ``replace`` an old one with every attribute not named set back to its default."""
+    """Decides DEFINE: a new object, or with ``replace`` an old one, its attributes not named set to their defaults."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
     if object_type is ObjectType.QMGR:
@@ -75,10 +75,10 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
             raise LikeObjectWrongType(f"{where} LIKE({call.like})")
         base = facts.like
         if "qsg_disp" in ATTRIBUTES[object_type]:
-            values.setdefault("qsg_disp", QsgDisp.Q_MGR)  # whose it is, is not copied
+            values.setdefault("qsg_disp", QsgDisp.Q_MGR)  # the disposition is not copied
     values |= {"name": call.name, "created_ms": existing.created_ms if existing is not None else now, "altered_ms": now}
     if kind is LocalQueue:
-        # How a queue came to be is nothing that a definition, or the one it is made like, could say.
+        # How a queue was made is not up to a definition, nor to the one it is made like.
         values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
     definition = replace(base, **values)
     if object_type in _CHECKS:
@@ -87,13 +87,13 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
 
 
 def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """ALTER: only what is named changes."""
+    """Decides ALTER: only what is named changes."""
     object_type = object_type_of(call.object_type)
     values = read_attributes(object_type, call.name, call.attributes)
     definition = _meant(object_type, call.name, values.get("qsg_disp") is QsgDisp.GROUP, facts)
     check_altered(f"{object_type.name}({call.name})", values, definition)
     if isinstance(definition, LocalQueue) and "trigger_control" in values:
-        values["is_disarmed"] = False  # whoever says on or off means it
+        values["is_disarmed"] = False  # an explicit on or off wins
     changed = replace(definition, **{**values, "altered_ms": now})
     if object_type in _CHECKS:
         _CHECKS[object_type](changed, values)
@@ -101,12 +101,12 @@ def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: 
 
 
 def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
+    """Decides DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
     definition = _meant(object_type, call.name, call.qsg_disp == "group", facts)
     check_meant(where, call.qsg_disp, definition)
-    if whose(definition) is QsgDisp.GROUP:
+    if disposition(definition) is QsgDisp.GROUP:
         return Decision(Done(), [DropGroupDefinition(object_type, call.name)])
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
@@ -124,12 +124,12 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
 
 
 def decide_take_copy(call: TakeCopy, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The member's copy of a definition of the group, as DEFINE REPLACE QSGDISP(COPY) makes it, or its end.
+    """Decides the member's copy of a group definition, as DEFINE REPLACE QSGDISP(COPY) makes it, or its deletion.
 
     A name that is otherwise taken here stays what it is; a copy that is in use or holds messages stays as well.
     """
     object_type, there, original = object_type_of(call.object_type), facts.named, facts.of_group
-    if there is not None and (whose(there) is not QsgDisp.COPY or type(there) is not KINDS[object_type]):
+    if there is not None and (disposition(there) is not QsgDisp.COPY or type(there) is not KINDS[object_type]):
         return Decision()
     if original is None:
         try:
@@ -143,14 +143,14 @@ def decide_take_copy(call: TakeCopy, facts: Facts, found: Found | None, now: int
 
 
 def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
-    """Whether a handle is one of this process, or was opened by this alias or remote queue, or the alias of one."""
+    """Returns whether a handle is of this process, or was opened by this alias or remote queue, or an alias of it."""
     if ObjectType.PROCESS in (handle.object_type, object_type):
         return handle.object_type is object_type and handle.object_name == name
     return handle.object_name == name or (handle.route is not None and handle.route.definition == name)
 
 
 def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
-    """The next slice of a queue that is to be emptied; expired messages go with the others."""
+    """Returns the next slice of a queue that is to be emptied; expired messages go with the others."""
     queue = _local(call.q_name, facts)
     check_meant(f"QLOCAL({call.q_name})", call.qsg_disp, queue.definition)
     _check_closed(queue, f"QLOCAL({call.q_name})")
@@ -163,7 +163,7 @@ def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
 
 
 def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """CLEAR QLOCAL, a slice at a time."""
+    """Decides CLEAR QLOCAL, a slice at a time."""
     if found is None:
         return Decision(Counted(count=0))
     changes = [*map(RemoveMessage, found.messages), *met_on_the_way(found)]
@@ -172,7 +172,7 @@ def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: 
 
 
 def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
-    """The next slice of messages to move, in get order."""
+    """Returns the next slice of messages to move, in get order."""
     _local(call.q_name, facts)
     if not facts.target_exists:
         raise UnknownObjectName(call.to_q_name)
@@ -182,11 +182,11 @@ def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
 
 
 def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Messages leave one queue and are delivered to another in one step; expired ones are discarded on the way."""
+    """Decides MOVE: messages leave a queue and are put to another in one step; expired ones are discarded."""
     moved = found.messages if found is not None else ()
     discarded = met_on_the_way(found) if found is not None else []
     changes: list[AnyChange] = [*discarded, *map(RemoveMessage, moved)]
-    errands: list[Call] = [
+    internal_calls: list[Call] = [
         Deliver(
             q_name=call.to_q_name,
             descriptor=message.descriptor,
@@ -197,13 +197,13 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
     ]
     more = facts.queue is not None and facts.queue.depth > len(changes)
     reply = Counted(count=len(moved), more=more and bool(changes))
-    errands += expiration_reports(found.expired, facts, now) if found is not None else []
-    return Decision(reply, changes, errands)
+    internal_calls += expiration_reports(found.expired, facts, now) if found is not None else []
+    return Decision(reply, changes, internal_calls)
 
 
 def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
-    """The definition written; an existing local queue's change may be an occasion. A group's is copied behind it."""
-    if whose(definition) is QsgDisp.GROUP:
+    """Returns the decision to write a definition; a local queue's may be an occasion. A group's is copied later."""
+    if disposition(definition) is QsgDisp.GROUP:
         return Decision(Done(), [SetGroupDefinition(object_type, definition)])
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
@@ -212,7 +212,7 @@ def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: 
 
 
 def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: Facts) -> Neighbour:
-    """The queue with the process and the initiation queue that its new definition names."""
+    """Returns the queue with the process and the initiation queue that its new definition names."""
     world = facts.world
     if world is None:
         raise AssertionError("a definition wants everything")
@@ -230,7 +230,7 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
 
 
 def _meant(object_type: ObjectType, name: str, is_of_group: bool, facts: Facts) -> Any:
-    """The object that is meant: the group's definition where that is said, else what has this name here."""
+    """Returns the object that is meant: the group's definition if that is asked for, else this member's."""
     if not is_of_group:
         return _existing(object_type, name, facts)
     if facts.of_group is None:

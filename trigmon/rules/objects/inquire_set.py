@@ -63,14 +63,14 @@ NOT_APPLICABLE = -1
 """``MQIAV_NOT_APPLICABLE``: what MQINQ gives for a number that this type of queue does not have; text is asterisks."""
 
 MOST_SELECTORS = 256
-"""So many attributes one MQINQ or MQSET may name."""
+"""How many attributes one MQINQ or MQSET may name."""
 
 # Selectors of names: MQCA_Q_NAME, MQCA_PROCESS_NAME, MQCA_Q_MGR_NAME.
 _NAME_SELECTORS = {ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015, **dict.fromkeys(_Q_TYPES, 2016)}
 
 
 def decide_inquire(call: Inquire, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQINQ: the named attributes, or all of them. Of an alias they are its own, not its base queue's."""
+    """Decides MQINQ: the named attributes, or all. Of an alias they are its own, not its base queue's."""
     handle = _opened(call.handle, facts)
     if not handle.options & OpenOption.INQUIRE:
         raise NotOpenForInquire(handle.object_name)
@@ -95,7 +95,7 @@ def decide_inquire(call: Inquire, facts: Facts, found: Found | None, now: int, i
 
 
 def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = None) -> dict[str, Any]:
-    """An object as people see it: every attribute plain by its long name, and what a queue's state adds."""
+    """Returns an object as a row for display: every attribute plain by its long name, and what a queue's state adds."""
     row: dict[str, Any] = {"object_type": object_type.name, "name": definition.name}
     for name, attribute in ATTRIBUTES[object_type].items():
         row[name] = attribute.plain(getattr(definition, name))
@@ -112,7 +112,7 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
 
 
 def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQSET: all of the values or none; at once, outside any unit of work, ALTDATE untouched."""
+    """Decides MQSET: all of the values or none; at once, outside any unit of work, ALTDATE untouched."""
     handle = _opened(call.handle, facts)
     if not handle.options & OpenOption.SET:
         raise NotOpenForSet(handle.object_name)
@@ -147,7 +147,7 @@ def _opened(number: int, facts: Facts) -> HandleFacts:
 
 
 def _inquired(kind: ObjectType, asked: str | int, row: dict[str, Any]) -> str | None:
-    """The long name in an object's row that a name, a word or a selector means, if the object has it."""
+    """Returns the long name in an object's row that a name, a word or a selector means, if the object has it."""
     if asked in row:
         return str(asked)
     if asked == _NAME_SELECTORS[kind]:
@@ -162,7 +162,7 @@ def _inquired(kind: ObjectType, asked: str | int, row: dict[str, Any]) -> str | 
 
 
 def _of_another_queue(kind: ObjectType, asked: str | int) -> Attribute:
-    """What only queues of another type have. Raises SelectorError (2067) for what none has, or no queue."""
+    """Returns an attribute that only queues of another type have. Raises SelectorError (2067) where none has it."""
     if kind in _Q_TYPES:
         for other in _Q_TYPES:
             try:
@@ -180,7 +180,10 @@ def _length(attribute: Attribute) -> int:
 
 
 def _settable(kind: ObjectType, name: str | int, value: object, object_name: str) -> tuple[str, Any]:
-    """A value MQSET may write. Raises SelectorError, also for what another type has, or that attribute's own reason."""
+    """Returns a value MQSET may write.
+
+    Raises SelectorError, also for what another type has, or that attribute's own reason.
+    """
     attribute = find_attribute(kind, name)
     where = f"{kind.name}({object_name})"
     if not attribute.settable:

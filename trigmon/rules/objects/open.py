@@ -1,4 +1,4 @@
-"""MQOPEN: who may have what open beside whom, queues made from a model, and the first monitor's arrival (13c)."""
+"""MQOPEN: shared and exclusive opens, queues made from a model, and the first monitor's open (13c)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from trigmon.rules.messages.context import check_opened
 from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import MakeQueue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import OpenHandle
 from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.internal_calls import MakeQueue
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue, object_type_of
 from trigmon.rules.model.situation import Happened, Situation
@@ -50,7 +50,7 @@ _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
 
 
 def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """MQOPEN of a queue, or of a process or the queue manager for inquire."""
+    """Decides MQOPEN of a queue, or of a process or the queue manager for inquire."""
     check_handles(facts)
     options = int(call.options)
     inputs = options & _INPUT
@@ -74,10 +74,10 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
 
 
 def _open_queue(call: Open, options: int, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A queue. An alias or a remote queue opened only to inquire or set is the object itself."""
+    """Decides the open of a queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
     if facts.model is not None and facts.alias is None:
-        # It still holds when the errand MakeQueue is performed: both are of one turn, and nothing comes between.
+        # The check still holds when the internal call MakeQueue is performed: both are of one turn.
         check_dynamic_queues(facts)
         return _make(call, options, facts.model, facts.connection.user, now, ids)
     itself = facts.alias or facts.remote
@@ -103,7 +103,7 @@ def _opened(
     ids: Ids,
     made: tuple[AnyChange, ...] = (),
 ) -> Decision:
-    """The handle, and what follows when it is a monitor's."""
+    """Returns the decision to open a handle, with the triggering that follows when it is a monitor's."""
     effects = _monitor_opened(queue, facts, found, now, ids) if handle.options & _INPUT else []
     changes: list[AnyChange] = [*made, OpenHandle(handle)]
     for effect in effects:
@@ -111,23 +111,25 @@ def _opened(
     return Decision(
         Opened(handle=handle.handle, q_name=queue.definition.name),
         changes,
-        [errand for effect in effects for errand in effect.errands],
-        tuple(told for effect in effects for told in effect.events),
+        [call for effect in effects for call in effect.internal_calls],
+        tuple(event for effect in effects for event in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 
 
 def _make(call: Open, options: int, model: ModelQueue, user: str, now: int, ids: Ids) -> Decision:
-    """Opening a model queue makes a local queue like it; that one is opened, by an errand that knows its name."""
+    """Decides the open of a model queue: an internal call makes a local queue like it, and opens that one."""
     like = {field: getattr(model, field) for field in MessageQueue.__struct_fields__}
     name = dynamic_name(call.dynamic_q_name, ids)
     own = {"name": name, "created_ms": now, "altered_ms": now, "made_by": user}
     definition = LocalQueue(**{**like, **own, "definition_type": model.definition_type})
-    return Decision(errands=[MakeQueue(definition=definition, options=options)], gather=lambda replies: replies[0])
+    return Decision(
+        internal_calls=[MakeQueue(definition=definition, options=options)], gather=lambda replies: replies[0]
+    )
 
 
 def dynamic_name(pattern: str, ids: Ids) -> str:
-    """The name of a dynamic queue: as given, or with 16 characters of its own where ``*`` stands at the end.
+    """Returns the name of a dynamic queue: as given, or with 16 characters of its own where ``*`` stands at the end.
 
     Raises DynamicQNameError (2011): blank, wrong characters, ``*`` not at the end, or behind the 33rd place, where the
     name would grow longer than a name may be.
@@ -144,7 +146,7 @@ def dynamic_name(pattern: str, ids: Ids) -> str:
 
 
 def decide_make_queue(call: MakeQueue, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The dynamic queue and its first handle; it may be an initiation queue that others have waited for (13c)."""
+    """Decides the dynamic queue and its first handle; other queues may name it as initiation queue (13c)."""
     definition = call.definition
     there = facts.queue
     if there is not None and there.is_deleted:
@@ -165,7 +167,7 @@ def decide_make_queue(call: MakeQueue, facts: Facts, found: Found | None, now: i
 
 
 def _with_input(options: int, queue: QueueFacts) -> int:
-    """The options with input resolved to shared or exclusive. Raises ObjectInUse (2042) on a conflict."""
+    """Returns the options with input resolved to shared or exclusive. Raises ObjectInUse (2042) on a conflict."""
     if not options & _INPUT:
         return options
     definition = queue.definition
@@ -181,7 +183,7 @@ def _with_input(options: int, queue: QueueFacts) -> int:
 
 
 def look_for_open(call: Open, facts: Facts, now: int) -> Selection | None:
-    """The trigger messages that lie on an initiation queue, where it is asked how many a queue has (RECOVER(ALL))."""
+    """Returns the selection of an initiation queue's trigger messages, where RECOVER(ALL) has to count them."""
     queue = facts.queue
     if queue is None or not call.options & _INPUT or queue.open_input_count or not queue.lying:
         return None
@@ -191,7 +193,7 @@ def look_for_open(call: Open, facts: Facts, now: int) -> Selection | None:
 
 
 def _lying(found: Found | None) -> Counter[str]:
-    """How many trigger messages lie on an initiation queue, by the queue that they are for."""
+    """Returns how many trigger messages lie on an initiation queue, by the queue that they are for."""
     messages = found.messages if found is not None else ()
     counted: Counter[str] = Counter()
     for message in messages:
@@ -202,7 +204,7 @@ def _lying(found: Found | None) -> Counter[str]:
 
 
 def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: int, ids: Ids) -> list[Effects]:
-    """Condition 13c: the first open for input of an initiation queue judges every queue that names it."""
+    """Returns the effects of condition 13c: the first open for input of an initiation queue judges all that name it."""
     effects: list[Effects] = []
     if queue.open_input_count or queue.shared is not None:
         return effects  # of a shared queue each member judges it behind the open
@@ -222,6 +224,6 @@ def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: i
             under_way=neighbour.under_way + lying[neighbour.queue.definition.name],
         )
         effect = trigger(situation, facts.q_mgr.name, ids, placed=placed)
-        placed += len(effect.events) - len(effect.errands)
+        placed += len(effect.events) - len(effect.internal_calls)
         effects.append(effect)
     return effects

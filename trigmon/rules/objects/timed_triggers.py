@@ -1,4 +1,4 @@
-"""What time brings to a queue, and a start: the rows B and M of the law, and the control that comes back by itself."""
+"""Triggers by time and at a start: BACKSTOP (B) and MAXWAIT (M), and the control that REARM(AUTO) turns on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from trigmon.mq.enums import ObjectType, Rearm
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids, Judged
-from trigmon.rules.model.errands import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.internal_calls import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.objects.alter import altered
@@ -18,19 +18,19 @@ from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, wa
 
 
 def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The queue manager starts: names queues to tend, turns on what a DEPTH queue switched off, judges runs."""
+    """Decides a start: names queues to check, turns on what a DEPTH queue switched off, judges runs."""
     queues = facts.world.queues if facts.world is not None else ()
     due = tuple(r.number for r in facts.world.reservations if r.due) if facts.world is not None else ()
     definitions = [queue.definition for queue in queues]
     rows = [{"name": d.name} for d in definitions if watches_the_clock(d)]
     again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
     over = [JudgeRun(run_id=each.run_id) for each in facts.serves if each.is_over]
-    errands: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
-    return Decision(Listing(rows=rows), errands=errands, events=(SweepDue(due),) * bool(due))
+    internal_calls: list[Call] = [*(Rearmed(q_name=name) for name in again), *over]
+    return Decision(Listing(rows=rows), internal_calls=internal_calls, events=(SweepDue(due),) * bool(due))
 
 
 def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Control is turned on at a start or after a commit, which is occasion 13 where enough messages wait."""
+    """Decides to turn control on, at a start or after a commit, which is occasion 13 where enough messages wait."""
     if facts.queue is None:
         return Decision()
     neighbour = Neighbour(facts.queue, facts.process, facts.initiation)
@@ -38,21 +38,21 @@ def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, i
 
 
 def look_for_tend(call: Tend, facts: Facts, now: int) -> Selection | None:
-    """The oldest qualifying message, where MAXWAIT asks for it."""
+    """Returns the selection of the oldest qualifying message, where MAXWAIT asks for it."""
     if facts.queue is None or not facts.queue.definition.max_wait_s:
         return None
     return Selection(call.q_name, now, oldest_from=facts.queue.definition.trigger_msg_priority)
 
 
 def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Control comes back, or the backstop or the longest wait fires."""
+    """Decides a check: control is turned on, or the backstop or the longest wait fires."""
     queue = facts.queue
     if queue is None:
         return Decision()
     if comes_back(queue):
         return Decision(changes=[SetDefinition(ObjectType.QLOCAL, rearmed(queue.definition))])
     if is_missed(queue):
-        return Decision(errands=[Rearmed(q_name=call.q_name)])
+        return Decision(internal_calls=[Rearmed(q_name=call.q_name)])
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     judged: list[Judged] = []
     watched = {Happened.BACKSTOP: queue.definition.backstop_s, Happened.MAX_WAIT: queue.definition.max_wait_s}
@@ -70,6 +70,9 @@ def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Id
         judged += effects.judged
         if effects.events:
             return Decision(
-                changes=effects.changes, errands=effects.errands, events=effects.events, judged=tuple(judged)
+                changes=effects.changes,
+                internal_calls=effects.internal_calls,
+                events=effects.events,
+                judged=tuple(judged),
             )
     return Decision(judged=tuple(judged))

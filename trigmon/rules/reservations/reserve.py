@@ -50,12 +50,12 @@ from trigmon.rules.model.changes import (
     met_on_the_way,
 )
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import LetGo, PutOff, Seal, Sweep, TakeIn
 from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.internal_calls import LeaveReservation, PutOff, Seal, Sweep, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Due, Reservation, cut, ended, longer, offered_anew, without
 from trigmon.rules.model.resolve_name import check_alive
@@ -124,7 +124,7 @@ def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, i
     seal = Seal(reservation=held.number, is_all=is_all, until=until)
     return Decision(
         changes=[*discards, SetReservation(held, is_stored=False)],
-        errands=[*parts, seal, *reports],
+        internal_calls=[*parts, seal, *reports],
         gather=lambda replies: replies[len(parts)],
     )
 
@@ -498,7 +498,7 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(Counted(count=len(rows), more=bool(after.due)), changes, errands, told)
 
 
-def decide_let_go(call: LetGo, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """A connection has ended. Behind the last one the messages wait again, which is occasion R."""
     reservation, queue = facts.reservation, facts.queue
     if reservation is None or queue is None:
@@ -515,7 +515,7 @@ def decide_let_go(call: LetGo, facts: Facts, found: Found | None, now: int, ids:
         Happened.RESERVATION_LOST, waits, facts.process, facts.initiation, facts.q_mgr.trigger_interval, now
     )
     effects = trigger(situation, facts.q_mgr.name, ids)
-    return Decision(Done(), [*changes, *effects.changes], effects.errands, effects.events, judged=effects.judged)
+    return Decision(Done(), [*changes, *effects.changes], effects.internal_calls, effects.events, judged=effects.judged)
 
 
 def open_one(facts: Facts, number: int = 0) -> Reservation:

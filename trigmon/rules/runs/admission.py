@@ -21,8 +21,8 @@ from trigmon.mq.replies import Reply, ToStart
 from trigmon.mq.run import Run, RunState
 from trigmon.rules.model.changes import AnyChange, Serve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import StartRun
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import StartRun
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause, Line, Serving
 from trigmon.rules.model.stored_messages import Found
@@ -155,7 +155,7 @@ def decide_start_runs(call: StartRuns, facts: Facts, found: Found | None, now: i
         due = [record for reply in replies if isinstance(reply, ToStart) for record in reply.records]
         return replace(answer, records=due, waiting=waiting - len(due))
 
-    return Decision(answer, errands=errands, gather=gathered)
+    return Decision(answer, internal_calls=errands, gather=gathered)
 
 
 def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

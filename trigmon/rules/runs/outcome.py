@@ -16,9 +16,9 @@ from trigmon.mq.replies import Done
 from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import JudgeRun
 from trigmon.rules.model.events import DecisionEvent, QueueHeld
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import JudgeRun
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import BREAKER, Cause, Paused, Serving
 from trigmon.rules.model.run_record import written

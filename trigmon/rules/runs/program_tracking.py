@@ -17,9 +17,9 @@ from trigmon.mq.replies import Done, Reserved, Settled, WasGot, WereGot
 from trigmon.mq.run import RunFields, RunState, Work
 from trigmon.rules.model.changes import AnyChange, EndUnit, RemoveMessage, Serve, TakeMessage, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Attend, JudgeRun, LetGo, PutAside, Seal
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import CloseHandle, OpenHandle
+from trigmon.rules.model.internal_calls import Attend, JudgeRun, LeaveReservation, PutAside, Seal
 from trigmon.rules.model.run_facts import Serving
 from trigmon.rules.model.stored_messages import Found
 
@@ -41,11 +41,11 @@ def attended(call: Call, facts: Facts, found: Found | None, decision: Decision, 
     removed = sum(_is_of(after, change) for change in decision.changes if isinstance(change, RemoveMessage))
     if got and removed:
         after = _removed(after, call, removed - (len(found.expired) if found is not None else 0), now)
-    errands = [*decision.errands, *_attends(before, after, facts)]
+    errands = [*decision.internal_calls, *_attends(before, after, facts)]
     if before.is_over and facts.connected == 1 and isinstance(call, Disconnect | LostConnection):
         errands.insert(-1, JudgeRun(run_id=before.run_id))  # before the last of its connections is struck off
     changes: list[AnyChange] = [Serve(after)] if after != before else []
-    return replace(decision, changes=[*decision.changes, *changes], errands=errands)
+    return replace(decision, changes=[*decision.changes, *changes], internal_calls=errands)
 
 
 def counts(serving: Serving | None) -> RunFields:
@@ -83,7 +83,11 @@ def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Servi
 def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, now: int) -> Serving:
     """What it reserves it takes, also where it is offered anew; what it settles it commits."""
     reply, reservation = decision.reply, facts.reservation
-    if isinstance(call, LetGo) and reservation is not None and reservation.holder == facts.connection.connection:
+    if (
+        isinstance(call, LeaveReservation)
+        and reservation is not None
+        and reservation.holder == facts.connection.connection
+    ):
         return replace(serving, backed_out=serving.backed_out + reservation.left)
     if isinstance(reply, Reserved) and not reply.more and (isinstance(call, Seal) or decision.changes):
         return replace(serving, taken=serving.taken + reply.left, first_get_ms=serving.first_get_ms or now)

@@ -21,9 +21,9 @@ from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRec
 from trigmon.mq.run import NO_RUN, OPEN, Run, RunFields, RunJson, RunState, read_run, whole_trigger
 from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.errands import Deliver, JudgeRun, Prune
 from trigmon.rules.model.events import OperatorAsked
 from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.internal_calls import Deliver, JudgeRun, Prune
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.model.run_program import (
@@ -82,7 +82,7 @@ def decide_record_runs(call: RecordRuns, facts: Facts, found: Found | None, now:
     ]
     errands += [Commit(unit=call.unit)] if call.unit else []
     return Decision(
-        errands=errands,
+        internal_calls=errands,
         gather=lambda replies: WereRecorded(runs=[reply for reply in replies if isinstance(reply, Recorded)]),
     )
 
@@ -182,7 +182,7 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
     errand = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
     event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
-    return Decision(Done(), errands=[errand], events=(event,))
+    return Decision(Done(), internal_calls=[errand], events=(event,))
 
 
 def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -1,7 +1,7 @@
 """What follows when a verdict fires: the trigger message, its stamp, and DEPTH switching itself off.
 
-A trigger message that its initiation queue cannot take goes to the dead-letter queue as an errand; a full or too
-small initiation queue is no condition. One raised in a unit of work stays hidden until the unit ends: for EVERY
+A trigger message that its initiation queue cannot take goes to the dead-letter queue by an internal call; a full or
+too small initiation queue is no condition. One raised in a unit of work stays hidden until the unit ends: for EVERY
 only commit releases it, for FIRST and DEPTH backout does too (seed 001, after condition 10).
 """
 
@@ -24,9 +24,9 @@ from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
 from trigmon.mq.reasons import Reason
 from trigmon.rules.model.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Ids, Judged
-from trigmon.rules.model.errands import DeadLetter
 from trigmon.rules.model.events import TriggerFired
 from trigmon.rules.model.group_changes import NoteTriggered
+from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.triggers.extensions import disarmed
@@ -41,7 +41,7 @@ class Effects(msgspec.Struct, frozen=True):
     """
 
     changes: list[AnyChange] = []
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     events: tuple[TriggerFired, ...] = ()
     in_unit: int = 0
     judged: tuple[Judged, ...] = ()
@@ -98,7 +98,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     queue, definition = situation.queue, situation.queue.definition
     initiation = situation.initiation.definition
     changes: list[AnyChange] = []
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     if situation.happened is Happened.PUT and initiation.name == definition.name:
         placed += situation.arriving  # what is being put lies on it as well
     for number in range(situation.due):
@@ -106,7 +106,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         if isinstance(written, AddMessage):
             changes.append(written)
         else:
-            errands.append(written)
+            internal_calls.append(written)
     in_unit = len(changes) if unit_id else 0
     changes.append(StampTrigger(definition.name, situation.now))
     is_disarmed = definition.trigger_type is TriggerType.DEPTH
@@ -114,7 +114,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         changes.append(NoteTriggered(definition.name, initiation.is_shared, is_disarmed))
     if is_disarmed:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
-    return Effects(changes, errands, (TriggerFired(definition.name, verdict),) * situation.due, in_unit, judged)
+    return Effects(changes, internal_calls, (TriggerFired(definition.name, verdict),) * situation.due, in_unit, judged)
 
 
 def _written(

@@ -9,9 +9,9 @@ from trigmon.mq.attributes import LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.enums import QsgDisp, TriggerControl, TriggerType
 from trigmon.qmgr.ids import Counter
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.errands import JudgeShared
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.internal_calls import JudgeShared
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_view import Reader, Shared
 from trigmon.rules.shared_triggers import decide_judge_shared, is_quiet

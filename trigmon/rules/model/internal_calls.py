@@ -1,10 +1,11 @@
-"""Calls that only rules make: they travel the same road as an application's, after the call that made them."""
+"""Internal calls: calls that only rules make, performed like an application's after the call that asks for them."""
 
 from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.explanation import SEEN_IN_GROUP
 from trigmon.mq.reasons import Reason
 from trigmon.mq.run import RunState
 from trigmon.rules.model.handle_changes import SetPlace
@@ -13,7 +14,7 @@ from trigmon.rules.model.stored_messages import StoredMessage
 
 
 class Deliver(Call, frozen=True, kw_only=True):
-    """A message with its context as it is, onto a queue: moved there by an operator, or the queue manager's own."""
+    """A put of a message with its context as it is: moved by an operator, or the queue manager's own."""
 
     q_name: str
     descriptor: MessageDescriptor
@@ -34,14 +35,14 @@ class Report(Call, frozen=True, kw_only=True):
 
 
 class Undelivered(Call, frozen=True, kw_only=True):
-    """A report that did not reach its queue for this reason: to the dead-letter queue, or discarded if it says so."""
+    """A report that did not reach its queue goes to the dead-letter queue, or is discarded if it asks for that."""
 
     report: Report
     reason: int
 
 
 class LookThrough(Call, frozen=True, kw_only=True):
-    """Every queue is to be looked through for expired messages; ``shared``: those of the group as well.
+    """Every queue is to be scanned for expired messages; ``shared``: those of the group as well.
 
     Answered by Counted.
     """
@@ -50,14 +51,14 @@ class LookThrough(Call, frozen=True, kw_only=True):
 
 
 class Expire(Call, frozen=True, kw_only=True):
-    """A look through a queue for messages that have expired, at most so many. Answered by Counted."""
+    """A scan of a queue for at most ``limit`` expired messages. Answered by Counted."""
 
     q_name: str
     limit: int
 
 
 class DeadLetter(Call, frozen=True, kw_only=True):
-    """A trigger message that its initiation queue did not take, onto the dead-letter queue, else dropped."""
+    """A trigger message that its initiation queue did not take, for the dead-letter queue, else dropped."""
 
     q_name: str
     initiation_q: str
@@ -69,10 +70,10 @@ class DeadLetter(Call, frozen=True, kw_only=True):
 
 
 class PutAside(Call, frozen=True, kw_only=True):
-    """Messages backed out too often, from their queue onto another, all or none; blank: onto the dead-letter queue.
+    """Messages backed out too often, move to another queue, all or none; blank: to the dead-letter queue.
 
-    ``messages`` are what the ``get`` met: one, or the segments of one. ``leaves`` is how its handle stands when they
-    have gone, and ``why`` what hindered the way tried before this one.
+    ``messages`` are what the ``get`` met: one, or the segments of one. ``leaves`` is the place of its handle when they
+    have gone, and ``why`` the reason for which the attempt before this one failed.
     """
 
     messages: tuple[StoredMessage, ...]
@@ -83,7 +84,7 @@ class PutAside(Call, frozen=True, kw_only=True):
 
 
 class PutPart(Call, frozen=True, kw_only=True):
-    """One of several messages that go together, onto the queue that was found to have room for all."""
+    """One of several messages that move together, to the queue that was found to have room for all."""
 
     message: StoredMessage
     to_q_name: str
@@ -91,7 +92,7 @@ class PutPart(Call, frozen=True, kw_only=True):
 
 
 class HandOut(Call, frozen=True, kw_only=True):
-    """A get whose message could not be put aside: it is given out as MQ would. ``number`` is the message's."""
+    """A get whose message could not be put aside: it is returned as by MQ. ``number`` is the message's."""
 
     get: Get | GetMany
     number: int
@@ -113,10 +114,10 @@ class MakeQueue(Call, frozen=True, kw_only=True):
     options: int
 
 
-class Heed(Call, frozen=True, kw_only=True):
-    """Something has moved in the group: this member copies what it is to have, and looks at each shared queue.
+class JudgeMoved(Call, frozen=True, kw_only=True, tag=SEEN_IN_GROUP):
+    """Something has moved in the group: this member copies what it is to have, and judges each shared queue.
 
-    ``acted``: it did so itself, just now.
+    ``acted``: this member moved it itself, just now.
     """
 
     moved: Moved
@@ -137,14 +138,14 @@ class JudgeShared(Call, frozen=True, kw_only=True):
     acted: bool = False
 
 
-class Heeded(Call, frozen=True, kw_only=True):
-    """All that happened to these shared queues has been judged."""
+class RecordJudged(Call, frozen=True, kw_only=True):
+    """All that happened to these shared queues has been judged, which is put on record."""
 
     q_names: tuple[str, ...]
 
 
 class Reap(Call, frozen=True, kw_only=True):
-    """A unit of work has ended: a queue that was deleted goes for good when nobody uses it any more."""
+    """A unit of work has ended: a logically deleted queue is removed when it is no longer in use."""
 
     q_name: str
 
@@ -156,7 +157,7 @@ class Abandon(Call, frozen=True, kw_only=True):
 
 
 class Awake(Call, frozen=True, kw_only=True):
-    """The queue manager has started. Answered by Listing: the queues that are to be tended, by name."""
+    """The queue manager has started. Answered by Listing: the queues to be checked from time to time, by name."""
 
 
 class Rearmed(Call, frozen=True, kw_only=True):
@@ -220,10 +221,10 @@ class Seal(Call, frozen=True, kw_only=True):
 
 
 class PutOff(Call, frozen=True, kw_only=True):
-    """A message onto the backout queue, else onto the dead-letter queue (blank); ``otherwise`` where neither takes it.
+    """A message moves to the backout queue, else to the dead-letter queue (blank), else ``otherwise`` is called.
 
-    One with an ordinal is of this reservation, and leaves it. ``why`` is what hindered the way tried before this one,
-    or what the application said of it.
+    One with an ordinal is of this reservation, and leaves it. ``why`` is the reason for which the attempt before this
+    one failed, or the application's own reason.
     """
 
     message: StoredMessage
@@ -234,16 +235,16 @@ class PutOff(Call, frozen=True, kw_only=True):
 
 
 class Sweep(Call, frozen=True, kw_only=True):
-    """A slice of the rows that a reservation is done with. Answered by Counted."""
+    """Removes a slice of the rows that a reservation is done with. Answered by Counted."""
 
     reservation: int
 
 
-class LetGo(Call, frozen=True, kw_only=True):
-    """The connection no longer stands behind a reservation."""
+class LeaveReservation(Call, frozen=True, kw_only=True):
+    """The connection is no longer behind a reservation."""
 
     reservation: int
 
 
 class Forget(Call, frozen=True, kw_only=True):
-    """The last errand of a connection's end: it is struck off."""
+    """The last internal call of a connection's end: the connection is removed."""
