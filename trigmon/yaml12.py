@@ -110,7 +110,7 @@ def load(text: str | bytes, source: str = "<text>") -> Document:
 def load_all(text: str | bytes, source: str = "<text>") -> list[Document]:
     """Returns every document of a text, divided by ``---``; those without content are left out."""
     try:
-        if yaml.__with_libyaml__ and not _TOLD_APART(text if isinstance(text, str) else text.decode()):
+        if yaml.__with_libyaml__ and not _SCHEMAS_DIFFER(text if isinstance(text, str) else text.decode()):
             with _no_collections():
                 return _documents(_FastLoader(text), source)
     except (yaml.YAMLError, RecursionError, ValueError):
@@ -281,7 +281,7 @@ def _int(text: str) -> int | str:
     return int(text[2:], bases[text[:2]]) if text[:2] in bases else int(text)
 
 
-_TOLD_APART = re.compile(
+_SCHEMAS_DIFFER = re.compile(
     r"[^\n -~\u00a0-\u2027\u202a-\ud7ff]|[?!]|[|>][-+0-9]*#|^%|^(?:---|\.\.\.)(?!\n)", re.MULTILINE
 ).search
 """What the two parsers may read differently: the slower one reads it."""

@@ -68,12 +68,17 @@ PLAIN: tuple[str, ...] = (
     "definitions/",
     "demo/",
     "launch/",
+    "mq/",
     "mqsc/",
+    "qmgr/",
+    "server/",
+    "simulate/",
     "rules/messages/",
     "rules/model/",
     "rules/objects/",
     "spark/",
     "wire/",
+    *(name for name in NAMES if "/" not in name),
 )
 METAPHORS = (
     r"heed\w*|guests?|clerks?|cellars?|bells?|strays?|houses?|housekeepers?"

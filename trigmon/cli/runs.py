@@ -66,7 +66,7 @@ def show(run: str | None) -> None:
     if found.state in OPEN:
         with invocation().connected() as qm:
             shown["reserved"] = "\n".join(
-                f"{row['told']}, since {(time.time_ns() // 1_000_000 - row['since_ms']) / 1000:.1f} s"
+                f"{row['summary']}, since {(time.time_ns() // 1_000_000 - row['since_ms']) / 1000:.1f} s"
                 for row in qm.reservations(found.trigger.q_name)
             )
     output.one(shown)

@@ -71,7 +71,7 @@ def _show() -> None:
     output.one(values)
     if reserved:
         click.echo()
-        output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "told"])
+        output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "summary"])
     if queues:
         print_initiation_queues(queues)
 

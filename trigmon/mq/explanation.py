@@ -8,7 +8,7 @@ import msgspec
 
 from trigmon.mq.descriptors import date_and_time
 
-SEEN_IN_GROUP = "heed"
+SEEN_IN_GROUP = "group"
 """The call of a verdict on what another member of the group did, on the wire."""
 
 

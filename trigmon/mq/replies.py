@@ -231,7 +231,7 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         yield f"{value('uncommitted_puts', '?')} put and not yet committed"
         yield f"{value('uncommitted_gets', '?')} got and not yet committed, which no longer count"
         for reservation in value("reservations", ()):
-            yield str(reservation["told"])
+            yield str(reservation["summary"])
         yield f"{least}{value('expired_msgs', '?')} expired and not yet discarded"
         count, lowest = value("qualifying_depth", "?"), value("trigger_msg_priority", "?")
         among = "the expired" if "group" in self.values else "those not yet committed and the expired"

@@ -233,7 +233,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     state: RunState | str
     json: RunJson  # the JSON object it was read from, with the fields that this release does not know
 
-    trigger = _Read(TriggerMessage)  # what the trigger message said
+    trigger = _Read(TriggerMessage)  # the fields of its trigger message
     origin = _Read(Origin)
     program = _Read(Program)
     outcome = _Read(Outcome)
@@ -278,11 +278,11 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         return self.has_program and bool(self.cancellation.cancelled_by)
 
     def changed(self, **fields: Unpack[RunFields]) -> Run:
-        """The run with these fields overwritten."""
+        """Returns the run with these fields overwritten."""
         return self.overwritten(cast("RunJson", fields))
 
     def overwritten(self, fields: RunJson) -> Run:
-        """The run with the fields of a JSON object that a monitor has sent."""
+        """Returns the run with the fields of a JSON object that a monitor has sent."""
         after = read_run(self.json | fields)
         # What was read of this run and the change does not touch need not be read again.
         for name, part in self.__dict__.items():
@@ -291,17 +291,20 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         return after
 
     def only(self, names: tuple[str, ...]) -> Run:
-        """A run with these fields of this one, as far as it has them."""
+        """Returns a run with these fields of this one, as far as it has them."""
         return read_run({name: self.json[name] for name in names if name in self.json})
 
 
 def new_run(**fields: Unpack[RunFields]) -> Run:
-    """A run with these fields and no others."""
+    """Returns a run with these fields and no others."""
     return read_run(cast("RunJson", fields))
 
 
 def read_run(json: RunJson) -> Run:
-    """The run of a JSON object, which is not changed. A field that is missing, or of another type, has its default."""
+    """Returns the run of a JSON object, which is not changed.
+
+    A field that is missing, or of another type, has its default.
+    """
     state = json.get("state")
     if isinstance(state, RunState):
         json = {**json, "state": state.value}  # plain JSON: what another process would read
@@ -314,17 +317,17 @@ def read_run(json: RunJson) -> Run:
 
 
 def decode_run(text: str | bytes) -> Run:
-    """The run of a stored record."""
+    """Returns the run of a stored record."""
     return read_run(msgspec.json.decode(text))
 
 
 def encode_run(run: Run) -> str:
-    """The record as it is stored."""
+    """Returns the record as it is stored."""
     return msgspec.json.encode(run.json).decode()
 
 
 def whole_trigger(json: RunJson) -> TriggerMessage | None:
-    """The trigger message that a record was written for; None where it does not say every field of one."""
+    """Returns the trigger message that a record was written for; None where it does not say every field of one."""
     try:
         return msgspec.convert({name: json.get(name) for name in TriggerMessage.__struct_fields__}, TriggerMessage)
     except msgspec.ValidationError:

@@ -1,1 +1,1 @@
-"""The housekeeper: one manager performs every call the same way, on one store."""
+"""The queue manager: performs every call in the same way, on one store."""

@@ -1,4 +1,4 @@
-"""The queue manager's own time, handed in: milliseconds since 1970.
+"""The clocks of a queue manager: its own time, in milliseconds since 1970.
 
 Own time is the wall clock's at the very first start and goes on with the time since boot, which no change of the wall
 clock touches and which counts while a machine sleeps. What it takes to go on is kept in the store. A restart within one
@@ -19,28 +19,28 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
-    """Something that knows the time."""
+    """The port of a clock."""
 
     def now(self) -> int:
-        """Milliseconds since 1970; never goes back."""
+        """Returns milliseconds since 1970; never goes back."""
 
     def kept(self) -> str:
-        """What the next start needs to go on from here; empty where nothing does."""
+        """Returns the state from which the next start goes on, as text; empty if there is none."""
 
 
 class Machine:
     """The clocks of this machine, in milliseconds."""
 
     def wall_ms(self) -> int:
-        """What everybody calls the time; people and programs move it."""
+        """Returns the wall clock's time, which people and programs may set."""
         return time.time_ns() // 1_000_000
 
     def boot_ms(self) -> int:
-        """The time since boot, sleep included; nobody moves it."""
+        """Returns the time since boot, sleep included; nothing sets it."""
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
     def boot_id(self) -> str:
-        """Which boot that is, empty where the system does not say."""
+        """Returns the id of this boot; empty where the system has none."""
         with suppress(OSError):
             return BOOT_ID.read_text().strip()
         return ""
@@ -55,7 +55,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def ahead_of_boot(kept: Kept | None, boot_id: str, wall_ms: int, boot_ms: int) -> int:
-    """How far own time is ahead of the time since boot, from what was kept and the clocks at a start."""
+    """Returns how far own time is ahead of the time since boot, from what was kept and the clocks at a start."""
     if kept is None:
         return wall_ms - boot_ms
     goes_on_ms = kept.ahead_ms + boot_ms
@@ -65,7 +65,7 @@ def ahead_of_boot(kept: Kept | None, boot_id: str, wall_ms: int, boot_ms: int) -
 
 
 class SystemClock:
-    """Own time on a machine. ``kept`` is what :meth:`kept` said before the last end; empty at a first start."""
+    """Own time on a machine. ``kept`` is what :meth:`kept` returned before the last end; empty at a first start."""
 
     def __init__(self, kept: str = "", machine: Machine | None = None) -> None:
         self._machine = machine or Machine()
@@ -81,7 +81,7 @@ class SystemClock:
         return msgspec.json.encode(Kept(self._boot_id, self._ahead_ms, self.now())).decode()
 
     def off_wall_ms(self) -> int:
-        """How far own time is ahead of the wall clock; negative when it is behind."""
+        """Returns how far own time is ahead of the wall clock; negative when it is behind."""
         return self.now() - self._machine.wall_ms()
 
 
@@ -92,7 +92,7 @@ def _read(kept: str) -> Kept | None:
 
 
 class VirtualClock:
-    """Time that only a rehearsal moves."""
+    """A clock that only the caller moves: simulations and tests."""
 
     def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
         self._now_ms = now_ms

@@ -1,9 +1,9 @@
-"""Looking through queues for expired messages: at a start, each EXPRYINT, and at REFRESH QMGR TYPE(EXPIRY).
+"""The scan of queues for expired messages: at a start, each EXPRYINT, and at REFRESH QMGR TYPE(EXPIRY).
 
-Beside it, as work of the same kind: the rows that reservations are done with, a slice of one reservation a turn.
+The same scan removes the rows of ended reservations, a slice of one reservation in a turn.
 
-What is to be looked through stands in a list, each queue once. A slice meets SLICE expired messages at most, on that
-many queues, so nobody waits long behind it; a queue without expired messages costs one look-up.
+A list has the queues still to be scanned, each once. A slice discards at most SLICE expired messages, on at most as
+many queues, so no call waits long behind it; a queue without expired messages costs one look-up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Scan:
-    """The queues still to be looked through. ``interval_ms`` is EXPRYINT, 0 for off."""
+    """The queues still to be scanned. ``interval_ms`` is EXPRYINT, 0 for off."""
 
     def __init__(self) -> None:
         self.interval_ms = 0
@@ -33,29 +33,32 @@ class Scan:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether any queue is left, or any reservation."""
+        """Whether any queue or reservation is left."""
         return bool(self._queues or self._reservations)
 
     def add(self, event: ScanDue | SweepDue) -> None:
-        """These queues are to be looked through, or these reservations have rows that are to go."""
+        """Adds queues to be scanned, or reservations whose rows are to be removed."""
         if isinstance(event, SweepDue):
             self._reservations.update(dict.fromkeys(event.reservations))
         else:
             self._queues.update(dict.fromkeys(event.q_names))
 
     def began(self, now: int) -> None:
-        """A look through all queues begins; the next is due an interval later."""
+        """Records that a scan of all queues begins; the next is due an interval later."""
         self._began_ms = now
 
     def is_due(self, now: int) -> bool:
-        """Whether the interval has passed, and the look before is over. One that is late is due as well."""
+        """Returns whether the interval has passed and the previous scan is over. A late scan is due as well."""
         if not self.interval_ms or self._queues or now - self._began_ms < self.interval_ms:
             return False
         self.began(now)
         return True
 
     def go_on(self, manager: QueueManager, session: Session) -> list[Answer]:
-        """One slice in one turn; what it woke is answered. The queues share its room, so that one sync does for all."""
+        """Scans one slice in one turn and returns the answers of the gets that it woke.
+
+        The queues share the slice, so that one sync does for all.
+        """
         q_names = list(islice(self._queues, SLICE))
         looks: list[Call] = [Expire(q_name=q_name, limit=SLICE // len(q_names)) for q_name in q_names]
         if self._reservations:

@@ -1,7 +1,7 @@
-"""What follows from a decision once its call stands: who is woken, what is told, what time has to look at.
+"""The consequences of performed decisions: gets to wake, events to report, queues that depend on time.
 
-The manager notes each decision that was performed and not taken back, and acts on the notes: it wakes whom they name
-within the turn, and tells the outside when the turn is durable. Nothing here performs a call.
+The manager notes each decision that was performed and not undone, and acts on the notes: it wakes the gets within the
+turn, and reports the events when the turn is durable. Nothing here performs a call.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 class Notes:
     """The notes of one queue manager. ``sessions``, ``waiters``, ``scan`` and ``looks`` are the manager's own.
 
-    ``events``: what is to be told once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
-    correl_id; ANY where something else changed, or too many came. ``tended``: the queues that time brings something to.
-    ``news``: how often there was news for monitors; ``rings``: whether there is some that they have not been woken for.
+    ``events``: to be reported once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
+    correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
+    time. ``news``: how often there was news for monitors; ``rings``: whether monitors are still to be woken for it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a queue manager does by itself: looks at the clock, discards expired messages, forgets what is old."""
+"""The queue manager's own work: timed triggers, expired messages, deferred rows, old runs and outcomes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 FOR_EVER = 2**62
 OUTCOMES_KEPT_MS = 7 * 86_400_000
-"""So long an outcome can be asked for when its client is gone."""
+"""The time in which the outcomes of a client that is gone can be asked for."""
 SLICES_AT_ONCE = 4
-"""So many slices of old runs go at a time: the ledger loses a thousand a second, and nobody waits long."""
+"""Slices of old runs deleted at a time: about a thousand runs a second, and no call waits long."""
 
 
 class Retention(NamedTuple):
-    """How long the ledger keeps runs that have ended: so many, and so long. None: for ever."""
+    """The number of ended runs that the ledger keeps, and the time in milliseconds. None: no limit."""
 
     keep_count: int | None = None
     keep_ms: int | None = None
@@ -36,7 +36,7 @@ KEEPS_ALL = Retention()
 
 
 class Housekeeping:
-    """The work that no client asks for. ``store``, ``notes`` and ``scan`` are the manager's own."""
+    """The work that no call asks for. ``store``, ``notes`` and ``scan`` are the manager's own."""
 
     def __init__(self, manager: QueueManager, store: Store, notes: Notes, scan: Scan, retention: Retention) -> None:
         self._manager = manager
@@ -46,17 +46,17 @@ class Housekeeping:
         self.retention = retention
 
     def idle(self) -> list[Answer]:
-        """Nothing is going on: the store may tidy up."""
+        """Lets the store tidy up, while no call is performed."""
         self._store.idle()
         return []
 
     @property
     def watches_the_clock(self) -> bool:
-        """Whether time brings anything: a queue has to be tended, or expired messages looked for."""
+        """Whether anything depends on time: a queue's attributes, or the scan for expired messages."""
         return bool(self._notes.tended) or self._scan.interval_ms > 0
 
     def tend(self) -> list[Answer]:
-        """Looks at the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them a turn."""
+        """Judges the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them in a turn."""
         answers: list[Answer] = []
         names = sorted(self._notes.tended)
         for start in range(0, len(names), SLICE):
@@ -67,13 +67,13 @@ class Housekeeping:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be looked through, or rows to be removed: then :meth:`scan` goes on."""
+        """Whether queues are still to be scanned, or rows to be written: then :meth:`scan` goes on."""
         return self._scan.is_under_way or self._store.has_leftovers
 
     def scan(self) -> list[Answer]:
-        """Discards a slice of expired messages, from the queues to be looked through; first of what is left to do.
+        """Performs a slice of the store's deferred work; when there is none, discards a slice of expired messages.
 
-        So a look meets every message that has expired, those also that a large unit has just made available.
+        In this order the scan meets every expired message, also those that a large unit has just made available.
         """
         if self._store.has_leftovers:
             # In a turn of the manager: what the look at the group finds is judged in it.
@@ -81,24 +81,24 @@ class Housekeeping:
         return self._scan.go_on(self._manager, self._manager.connect(ITSELF)) if self._scan.is_under_way else []
 
     def expire(self) -> list[Answer]:
-        """Begins to look for expired messages when EXPRYINT has passed since it last did."""
+        """Begins a scan for expired messages when EXPRYINT has passed since the last began."""
         if not self._scan.is_due(self._manager.clock.now()):
             return []
         session = self._manager.connect(ITSELF)
         return self._manager.turn([(session, 0, self._look_through()), (session, 0, Disconnect())])
 
     def _look_through(self) -> LookThrough:
-        """The look at all queues; at the group's too where no other member does that, who ended or lets it rest."""
+        """Returns the call that scans all queues; shared queues too, if this member holds the role for that."""
         now = self._manager.clock.now()
         return LookThrough(shared=self._store.takes_role("EXPIRY", now, now + 2 * self._scan.interval_ms))
 
     def forget_outcomes(self) -> list[Answer]:
-        """Forgets what became of the units of work of clients that have long been gone, a slice of them."""
+        """Forgets outcomes of units of work whose clients have been gone for a week, a slice of them."""
         before_ms = self._manager.clock.now() - OUTCOMES_KEPT_MS
         return self._manager.turn([], lambda: self._store.forget_outcomes(before_ms))
 
     def prune(self) -> list[Answer]:
-        """Forgets runs that ended long ago or are too many, a few slices of them, each in a turn of its own."""
+        """Deletes runs that are older or more than the retention allows, a few slices, each in a turn of its own."""
         keep_count, keep_ms = self.retention
         if keep_count is None and keep_ms is None:
             return []
@@ -113,12 +113,12 @@ class Housekeeping:
         return answers + self._manager.turn([(session, 0, Disconnect())])
 
     def define_system_objects(self) -> None:
-        """Defines what is missing at a start; what an operator changed stays as it is."""
+        """Defines the system objects that are missing at a start; objects that an operator changed stay."""
         turn, session = self._manager.turn, self._manager.connect(ITSELF)
         turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
         facts = self._store.facts(Wants(session.connection), False)
         self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
-        # Every start looks for expired messages, whatever EXPRYINT says; it goes on when calls are answered already.
+        # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)
         for answer in awake:

@@ -12,27 +12,27 @@ class Counter:
 
     @property
     def next(self) -> int:
-        """The number that is handed out next."""
+        """The number that is given next."""
         return self._next
 
     def go_back(self, number: int) -> None:
-        """What was handed out from this one on has not been told to anybody."""
+        """Takes back the numbers from this one on: no client has seen them."""
         self._next = number
 
     def message(self) -> int:
-        """An arrival number, above all before it."""
+        """Returns an arrival number, above all before it."""
         number = self._next
         self._next = number + 1
         return number
 
     def unit(self) -> int:
-        """A number for a unit of work."""
+        """Returns a number for a unit of work."""
         return self.message()
 
     def handle(self) -> int:
-        """A number for an open object."""
+        """Returns a number for an open object."""
         return self.message()
 
     def msg_id(self, number: int) -> bytes:
-        """24 bytes: ``AMQ``, twelve of the queue manager's name, the number."""
+        """Returns 24 bytes: ``AMQ``, twelve bytes of the queue manager's name, the number."""
         return self._prefix + number.to_bytes(8, "big")

@@ -1,7 +1,6 @@
-"""The last verdict for each kind of thing that happened to each queue, for ``explain --why-not``.
+"""The last verdict by queue and kind of occurrence, for ``explain --why-not``.
 
-Kept in memory by the manager, one for a queue and a kind of happening, and forgotten at its end. A put pays for it
-with a look-up and a comparison; sentences are made when somebody asks.
+The manager keeps them in memory. A put pays a look-up and a comparison; sentences are made when ``explain`` asks.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class _Look(msgspec.Struct):
 
 
 class Looks:
-    """What was judged last, by queue and happening."""
+    """The last verdicts, by queue and occurrence."""
 
     def __init__(self) -> None:
         self._looks: dict[str, dict[Happened, _Look]] = {}
@@ -62,37 +61,39 @@ class Looks:
         for internal_call in decision.internal_calls:
             if isinstance(internal_call, DeadLetter):
                 why = f"{internal_call.initiation_q} did not take it ({internal_call.reason.mq_name})"
-                self._befell(internal_call.q_name, f"{why} and it went to the dead-letter queue")
-        for told in decision.events:
-            if isinstance(told, TriggerMessageDropped):
-                self._befell(told.q_name, f"it was dropped: {told.why}")
+                self._note_fate(internal_call.q_name, f"{why} and it went to the dead-letter queue")
+        for event in decision.events:
+            if isinstance(event, TriggerMessageDropped):
+                self._note_fate(event.q_name, f"it was dropped: {event.why}")
 
-    def _befell(self, q_name: str, fate: str) -> None:
-        """What became of the trigger message that the newest verdict of a queue wrote."""
+    def _note_fate(self, q_name: str, fate: str) -> None:
+        """Records the fate of the trigger message that the newest verdict of a queue wrote."""
         looks = self._looks.get(q_name, {}).values()
         if looks:
             max(looks, key=lambda look: look.number).fate = fate
 
     def forget(self, q_name: str) -> None:
-        """The queue is deleted; one defined later by its name begins anew."""
+        """Forgets a deleted queue: a queue defined later by its name begins anew."""
         self._looks.pop(q_name, None)
 
     def fired(self, q_name: str, occasion: str) -> tuple[str, ...]:
-        """What held when a queue last fired on this occasion, a line a condition; nothing where that is not known."""
+        """Returns what held when a queue last fired on this occasion, a line for each condition; empty if unknown."""
         looks = [look for look in self._looks.get(q_name, {}).values() if look.judged.verdict.occasion == occasion]
         if not looks or not occasion:
             return ()
         judged = max(looks, key=lambda look: look.number).judged
-        told = explanations(judged.situation, judged.verdict)
-        return tuple(f"{each.number} {each.fact}: {each.seen}" for each in told if each.holds == "yes" and each.seen)
+        explained = explanations(judged.situation, judged.verdict)
+        return tuple(
+            f"{each.number} {each.fact}: {each.seen}" for each in explained if each.holds == "yes" and each.seen
+        )
 
     def of(self, q_name: str) -> list[Looked]:
-        """What is known of a queue, newest first."""
+        """Returns what is known of a queue, newest first."""
         looks = self._looks.get(q_name, {}).values()
-        return [_told(look) for look in sorted(looks, key=lambda look: -look.number)]
+        return [_looked(look) for look in sorted(looks, key=lambda look: -look.number)]
 
 
-def _told(look: _Look) -> Looked:
+def _looked(look: _Look) -> Looked:
     situation, verdict = look.judged.situation, look.judged.verdict
     is_put = situation.happened is Happened.PUT
     conditions = explanations(situation, verdict)

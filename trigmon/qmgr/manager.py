@@ -1,8 +1,8 @@
-"""One road for every call: read once, decide once, write once.
+"""The queue manager: performs every call in the same steps: read once, decide once, write once.
 
 :meth:`QueueManager.turn` performs a batch of calls from many sessions in one turn of the store. When it returns, all
-of it is durable and may be answered. A get that may wait is parked as the call it is, and performed again when a
-change touches its queue. Nothing calls back, and nothing here knows sockets, threads or real time.
+of it is durable and may be answered. A get that may wait is parked, and performed again when a change touches its
+queue. Nothing here knows sockets, threads or real time.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from trigmon.rules.verbs import VERBS
 from trigmon.store.port import NotEntered, Store, StoreBroken
 
 DEEPEST_INTERNAL_CALL = 5
-"""Poison put aside for a get, or as a dead letter, or handed out after all, its report, the dead letter of that."""
+"""The depth of internal calls: a get puts poison aside, as a dead letter, with a report, whose dead letter follows."""
 
 KEEP_TIME_MS = 1000
 
 
 class Answer(NamedTuple):
-    """A reply that may go out now."""
+    """A reply that may be sent now."""
 
     session: Session
     sequence: int
@@ -66,7 +66,7 @@ class QueueManager:
         self.clock = clock
         self.started_ms = clock.now()
         self.warnings: list[str] = []
-        """What an operator should know of how it is run; status says it."""
+        """Warnings about how it is run, for operators; status shows them."""
         self._store = store
         self._telling = telling or Telling()
         self._puts_allowed = puts_allowed
@@ -92,7 +92,7 @@ class QueueManager:
     # -- connections ------------------------------------------------------------------------------------
 
     def connect(self, identity: Identity) -> Session:
-        """A new session. It exists at once; nothing of it needs to be durable."""
+        """Returns a new session. It exists at once; nothing of it needs to be durable."""
         number = self._ids.handle()
         session = Session(number, identity)
         facts = ConnectionFacts(
@@ -113,11 +113,14 @@ class QueueManager:
         return session
 
     def lost(self, sessions: Iterable[Session]) -> list[Answer]:
-        """Connections that ended without MQDISC: each is backed out, then closed."""
+        """Backs out and closes connections that ended without MQDISC."""
         return self.turn([(session, 0, LostConnection()) for session in sessions if not session.is_gone])
 
     def stop(self) -> list[Answer]:
-        """The orderly end: waiting gets are answered 2162, units of work in flight are backed out at the next start."""
+        """Ends the queue manager in order and returns the last answers.
+
+        Waiting gets are answered 2162; units of work in flight are backed out at the next start.
+        """
         stopping = Refused(reason=int(Reason.Q_MGR_STOPPING), about=self.name)
         answers = [
             Answer(session, session.parked.sequence, stopping) for session in self._waiters.all() if session.parked
@@ -166,7 +169,7 @@ class QueueManager:
         return answers + late
 
     def next_deadline_ms(self) -> int | None:
-        """When :meth:`turn` must be called again at the latest, by the clock's time."""
+        """Returns when :meth:`turn` must be called again at the latest, by the clock's time."""
         return self._waiters.next_deadline_ms()
 
     def _serve(self, session: Session, sequence: int, call: Call, now: int, answers: list[Answer]) -> None:
@@ -187,7 +190,7 @@ class QueueManager:
             answers.append(Answer(session, sequence, reply))
 
     def answer(self, session: Session, call: Call, now: int) -> Reply:
-        """The call performed, or taken back whole and refused."""
+        """Performs a call, or undoes all of it and refuses it; returns the reply."""
         self._store.mark()
         self._noted.clear()
         self._goes_on = False
@@ -201,7 +204,7 @@ class QueueManager:
             self._ids.go_back(before[0])
             self._room = before[1]
             self._store.enter()
-            # What is found there wakes who waits for it, but not who is being asked: he would be answered twice.
+            # What is found there wakes waiting gets, but not the session of this call: it would be answered twice.
             was_asked, session.is_asked = session.is_asked, True
             self._moved.judge_others(now, self._late)
             session.is_asked = was_asked
@@ -210,7 +213,7 @@ class QueueManager:
             return self._refuse(session, call, error)
         except StoreBroken:
             raise
-        except Exception as error:  # a bug must not take the house down: this call is taken back, the rest stands
+        except Exception as error:  # a bug must not end the daemon: this call is undone, the rest stands
             self._store.undo()
             self._telling.tell(CallFailed(session, call, error))
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
@@ -220,7 +223,7 @@ class QueueManager:
                 self._looks.note(decision, session.identity, call)
         verb = VERBS[type(call)]
         if verb.hears_news:
-            session.heeds_news = True
+            session.ends_on_news = True
         return reply if verb.complete is None else verb.complete(call, reply, self._state())
 
     def _state(self) -> ManagerState:
@@ -263,8 +266,8 @@ class QueueManager:
             self._noted.append(decision)
             if decision.internal_calls:
                 decision = self._run_internal_calls(decision, call, session, now, depth)
-            # Only messages were met that are not given out, and more may lie behind them: the same call looks again,
-            # in the next turn where this one has discarded its slice.
+            # Only messages were met that no get returns, and more may follow them: the same call looks again, in the
+            # next turn if this one has discarded its slice.
             if not (did_something and decision.reply.may_wait):
                 return decision
             self._room -= max(1, sum(len(each.changes) for each in self._noted[noted:]))
@@ -294,15 +297,15 @@ class QueueManager:
             for session in self._waiters.special(q_name, came):
                 self._retry(session, now, answers)
             for session in self._waiters.general(q_name):
-                # The next would find nothing either, but where an alias on the way changed that may be otherwise.
+                # The next would find nothing either, unless an alias on the way has changed.
                 if not self._retry(session, now, answers) and came is not ANY:
                     break
 
     def _ring(self, now: int, answers: list[Answer]) -> None:
-        """Ends the waits of monitors, who have something else to look at."""
+        """Ends the waits of monitors: there is news for them."""
         self._notes.rings = False
         for session in self._waiters.all():
-            if session.heeds_news and (parked := session.parked) is not None:
+            if session.ends_on_news and (parked := session.parked) is not None:
                 reply = self.answer(session, parked.call, now)
                 self._waiters.release(session)
                 answers.append(Answer(session, parked.sequence, reply))
@@ -324,9 +327,9 @@ class QueueManager:
         return True
 
     def _run_out(self, session: Session, now: int, answers: list[Answer]) -> None:
-        """A wait is over: the call is performed a last time, and whatever it answers is the answer.
+        """Ends a wait: performs the call a last time and answers its reply.
 
-        One that was in the middle of what had expired goes on, and may have time left to wait.
+        A get that was discarding expired messages goes on, and may have time left to wait.
         """
         parked = session.parked
         if parked is None:
@@ -343,7 +346,7 @@ class QueueManager:
         answers.append(Answer(session, parked.sequence, reply))
 
     def _park(self, session: Session, sequence: int, call: Call, now: int) -> None:
-        """The call waits for a message, or for the next turn where it goes on then."""
+        """Lets the call wait for a message, or for the next turn if it goes on then."""
         until = None if call.wait_ms < 0 else now + call.wait_ms
         deadline = now if self._goes_on else until
         self._waiters.park(session, Parked(sequence, call, self._q_name(call, session), deadline, until))

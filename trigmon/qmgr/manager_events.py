@@ -1,4 +1,4 @@
-"""What the manager tells the outside, after the turn is durable. The daemon logs it, a rehearsal collects it."""
+"""The events that the manager reports after a turn is durable. The daemon logs them, a simulation collects them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TriggerMessageAvailable(msgspec.Struct, frozen=True):
 
 
 class MessageDamaged(msgspec.Struct, frozen=True):
-    """A message that is not what was written any more was set aside; ``number`` is its row's."""
+    """A damaged message was set aside; ``number`` is its row's."""
 
     name: ClassVar[str] = "message_damaged"
     q_name: str
@@ -61,7 +61,7 @@ class NotAuthorizedCall(msgspec.Struct, frozen=True):
 
 
 class CallFailed(msgspec.Struct, frozen=True):
-    """A bug: the call was taken back and answered 2195; its connection should be closed."""
+    """A bug: the call was undone and answered 2195; its connection should be closed."""
 
     name: ClassVar[str] = "call_failed"
     session: Session
@@ -87,7 +87,7 @@ Event = (
 
 
 class Telling:
-    """Does nothing with what is told; a subclass does."""
+    """The receiver of events. It ignores them; a subclass does not."""
 
     def tell(self, event: Event) -> None:
-        """Called once for each event, in order: at once for a bug, otherwise when its turn is durable."""
+        """Receives an event. Called once for each, in order: at once for a bug, otherwise when its turn is durable."""

@@ -1,4 +1,4 @@
-"""Shared queues that moved: what that brings is judged, by whichever member moved them."""
+"""Shared queues that moved: their triggers are judged, whichever member moved them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MovedQueues:
         self._manager = manager
         self._store = store
         self._notes = notes
-        # What others did to shared queues and could not be judged yet, and why.
+        # The moves of other members that could not be judged yet, and why.
         self._left = NOTHING_MOVED
         self._left_for: MQError | None = None
 
@@ -61,9 +61,9 @@ class MovedQueues:
         self._manager.wake(now, answers)
 
     def _note(self, moved: Moved, reply: Reply) -> None:
-        """What was refused was not noted as judged, so the next turn finds it as it was; that is told once.
+        """Keeps refused queues for the next turn, and reports the first refusal and the first success after it.
 
-        A bug would come again with every turn: it is logged as such, and what moves next brings another try.
+        A bug would come again with every turn: it is logged as such, and the next move brings another try.
         """
         why: MQError | None = None
         if isinstance(reply, Refused) and reply.reason != Reason.UNEXPECTED_ERROR:
@@ -75,7 +75,7 @@ class MovedQueues:
 
 
 def _both(one: Moved, other: Moved) -> Moved:
-    """What moved by either."""
+    """Returns what moved by either."""
     if one is NOTHING_MOVED or other is NOTHING_MOVED:
         return other if one is NOTHING_MOVED else one
     queues, definitions = {*one.queues, *other.queues}, {*one.definitions, *other.definitions}

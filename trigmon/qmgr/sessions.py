@@ -1,4 +1,4 @@
-"""Who is connected. What a connection has open is a fact of the store; here is only what identifies it."""
+"""The identity of connections. What a connection has open is a fact of the store."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from trigmon.mq.calls import Call
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who connects: what hello says, and what the socket knows of the peer.
+    """The identity of a client: from its hello, and from the socket's peer.
 
     ``administrator`` may change objects, ``monitor`` may write the run ledger, ``setter`` may use MQSET; an
-    administrator may both. ``max_handles``, ``max_dynamic_queues`` and ``max_reservations`` are for its user, over all
-    connections; 0 is any number.
+    administrator may do both. ``max_handles``, ``max_dynamic_queues`` and ``max_reservations`` are for its user, over
+    all connections; 0 is any number.
     """
 
     client_id: str
@@ -32,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ITSELF = Identity(client_id="", application="trigmon", administrator=True)
-"""The queue manager, where it calls by itself."""
+"""The queue manager's own identity, for its own calls."""
 
 
 class Parked(msgspec.Struct):
@@ -49,13 +49,13 @@ class Parked(msgspec.Struct):
 
 
 class Session:
-    """One connection, in the manager's eyes. ``attachment`` is the door's own, untouched here.
+    """A connection, for the manager. ``attachment`` belongs to the caller, the server or a simulation.
 
-    ``heeds_news``: a monitor, whose waiting get ends when an operator asks for something. ``is_asked``: its call is
-    being performed, and what is met on the way does not end its wait.
+    ``ends_on_news``: it is a monitor's, and its waiting get ends when an operator asks for something. ``is_asked``: its
+    call is being performed, and changes on the way do not end its wait.
     """
 
-    __slots__ = ("attachment", "connection", "heeds_news", "identity", "is_asked", "is_gone", "parked")
+    __slots__ = ("attachment", "connection", "ends_on_news", "identity", "is_asked", "is_gone", "parked")
 
     def __init__(self, connection: int, identity: Identity) -> None:
         self.connection = connection
@@ -63,5 +63,5 @@ class Session:
         self.parked: Parked | None = None
         self.is_gone = False
         self.is_asked = False
-        self.heeds_news = False
+        self.ends_on_news = False
         self.attachment: Any = None

@@ -27,7 +27,7 @@ _OTHERS = {
 
 
 def system_objects() -> list[Define]:
-    """The commands that define them; the default objects come first, since the others take after them."""
+    """Returns the commands that define them; the default objects come first, since the others take after them."""
     defines = [Define(object_type=ObjectType.QLOCAL.name, name=n, attributes=a) for n, a in _QUEUES.items()]
     defines += [Define(object_type=kind.name, name=name) for kind, name in _OTHERS.items()]
     return defines

@@ -1,4 +1,4 @@
-"""Timed work, as a table: the daemon rings it by a scheduler, a rehearsal at the instants its clock passes."""
+"""The table of timed jobs: a scheduler of the daemon runs them, a simulation at the times that its clock passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trigmon.qmgr.manager import Answer
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Something to do again and again. A late run is done late, never dropped; several missed are done once.
+    """A periodic job. A late run is done late, never dropped; several missed runs are done once.
 
     ``work`` returns what may now be answered. ``can_rest``: it is left out in a period in which calls were performed.
     """
@@ -32,10 +32,10 @@ JOBS: tuple[Job, ...] = (
 
 
 def due(last_ms: dict[str, int], now: int) -> list[Job]:
-    """The jobs whose period has passed since they last ran; one that never ran is due."""
+    """Returns the jobs whose period has passed since they last ran; one that never ran is due."""
     return [job for job in JOBS if now - last_ms.get(job.name, now - job.period_ms) >= job.period_ms]
 
 
 def next_ring(last_ms: dict[str, int], now: int) -> int:
-    """When the next of the jobs is due."""
+    """Returns when the next of the jobs is due."""
     return min(last_ms.get(job.name, now - job.period_ms) + job.period_ms for job in JOBS)

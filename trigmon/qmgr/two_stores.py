@@ -1,13 +1,13 @@
-"""A member of a queue-sharing group: its own store for what is its own, the group's for the shared queues.
+"""The store of a member of a queue-sharing group: its own store, and the group's for the shared queues.
 
-Behind the one port of a store both are one. The member's standing facts hold a picture of every shared queue, taken
-anew when it moves, so rules ask no different questions for it; its rows, and what counts in the group, are the
-group's. Whose a change is follows from the queue it is about.
+Both are one behind the port of a store. The member's facts have a copy of every shared queue, renewed when it moves,
+so rules treat all queues alike; its rows and its counters are the group's. The queue of a change decides which store
+writes it.
 
-A unit of work may have done something on both. The group's store decides it: what the unit did here is made durable
-first, without its end; then the group's store commits its half, and with that the unit is committed, whatever happens
-next; then the end is written here. A member that was cut off between the two asks the group's store when it starts.
-What a queue manager moves by itself is in no unit of work: it is added where it goes before it is removed.
+A unit of work may have worked on both. The group's store decides it: the unit's work in the member's own store is made
+durable first, without its end; then the group's store commits its half, and with that the unit is committed; then the
+end is written in the member's own store. A member that was cut off between the two asks the group's store when it
+starts. A message that the queue manager itself moves is in no unit of work: it is added before it is removed.
 """
 
 from __future__ import annotations
@@ -33,61 +33,61 @@ from trigmon.store.port import NotEntered, Store
 
 
 class SharedHalf(Protocol):
-    """One member's way into the group's store; :class:`trigmon.store.memory.group.Membership` is the reference."""
+    """The port of a member to the group's store; :class:`trigmon.store.memory.group.Membership` is the reference."""
 
     member: str
     is_full: bool
-    """Whether so much is kept for the member's next life that its own end of the turn must last, whatever it did."""
+    """Whether so many decided units are recorded that the member's own half of the turn must be durable."""
 
     @property
     def group_name(self) -> str:
         """The group's name."""
 
     def open(self) -> Sequence[Decided]:
-        """The member is active; returns units of work that its last life may not know to be committed."""
+        """Makes the member active; returns its committed units of work whose own half may not be committed yet."""
 
     def close(self) -> None:
-        """The orderly end of the member."""
+        """Ends the member in order."""
 
     def abandon(self) -> None:
-        """The member is gone, as a killed process is."""
+        """Ends the session at once, as when the process is killed."""
 
     def begin(self) -> None:
-        """A turn begins; it need not enter the group before it does something there."""
+        """Begins a turn; it need not enter the group before it does something there."""
 
     @property
     def is_entered(self) -> bool:
-        """Whether the turn is in the group: nothing moves but by this member's own calls."""
+        """Whether the turn has entered the group: only this member's own calls change shared objects."""
 
     def enter(self) -> None:
-        """The turn is in the group, until its end."""
+        """Enters the group until the end of the turn."""
 
     def mark(self) -> None:
-        """A call begins."""
+        """Begins a call: :meth:`undo` returns to this point."""
 
     def undo(self) -> None:
-        """The call is taken back."""
+        """Undoes the call."""
 
     def end(self) -> None:
-        """What the turn did on shared queues is durable when this returns."""
+        """Ends the turn; its work on shared queues is durable when this returns."""
 
     def changed(self) -> Moved:
-        """What moved since this was last asked, whoever moved it."""
+        """Returns what has changed since the last call of this method, by any member."""
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """Whether the role is this member's until then: it was already, or the one who had it ended or let it lapse."""
+        """Returns whether this member holds the role: it did already, or the previous holder ended or let it expire."""
 
     def members(self) -> Sequence[Member]:
-        """All members that ever were, by name."""
+        """Returns all members that ever joined, by name."""
 
     def queue(self, name: str) -> SharedQueue | None:
-        """A shared queue as it stands, None where there is none of this name."""
+        """Returns a shared queue in its present state; None if there is none of this name."""
 
     def definition(self, object_type: ObjectType, name: str) -> AnyDefinition | None:
-        """A definition that each member has a copy of, None where there is none."""
+        """Returns a definition that every member copies; None if there is none."""
 
     def find(self, selection: Selection) -> Found:
-        """The messages of a shared queue that a call looks for, in get order."""
+        """Returns the messages of a shared queue that a call looks for, in get order."""
 
     def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
         """Writes one change of a shared queue; ``handle`` is the one that it opens or closes."""
@@ -100,20 +100,20 @@ class SharedHalf(Protocol):
         """Whether this member has deferred work of the group to do."""
 
     def remove_leftovers(self) -> None:
-        """Does a slice of it; enters the group."""
+        """Performs a slice of the deferred work; enters the group."""
 
 
 class OwnHalf(Store, Protocol):
-    """A member's own store: any that can also be told what the group's has decided."""
+    """A member's own store: a store that also accepts what the group has decided."""
 
     standing: Standing
     decided: Sequence[Decided]
 
     def prepare(self) -> None:
-        """Everything written so far is durable when this returns, units of work in flight as such."""
+        """Makes everything written so far durable; units of work in flight stay in flight."""
 
     def use_number(self, number: int) -> None:
-        """A number of this life's is in use in the group's store: no later life gives it again."""
+        """Records that a number is in use in the group's store: no later start gives it again."""
 
 
 class TwoStores:
@@ -124,14 +124,14 @@ class TwoStores:
     def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
         self._own = own
         self._shared = shared
-        self._pictured: dict[str, SharedQueue] = {}
+        self._copies: dict[str, SharedQueue] = {}
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
-        # Whether the end of a unit of work is written in both, and decided in neither. Its outcome stands here as well
-        # where it did nothing else here, and must not last before it is decided.
+        # Whether the end of a unit of work is written in both, and decided in neither. Its outcome is recorded in the
+        # own store even if it did nothing else there, and must not be durable before it is decided.
         self._is_deciding = False
         self._was_deciding = False  # when the call began
-        # Whether a call has removed a message there and added one here, and whether one of the turn's has done both.
+        # Whether the call removed a message of the group and added one here, and whether a call of the turn did both.
         self._removes = self._adds = False
         self._moves = False
 
@@ -140,27 +140,27 @@ class TwoStores:
         return self._own.standing
 
     def open(self, q_mgr_name: str, now: int) -> int:
-        """Takes both up. What stands in the group already is nothing that happened to this member."""
+        """Opens both. What is in the group already did not happen to this member."""
         self._own.decided = self._shared.open()
         first = self._own.open(q_mgr_name, now)
         self._standing.group = self._shared.group_name
-        self._look()  # what is to be copied is so in the first turn
+        self._look()  # definitions are copied in the first turn
         self._standing.judged = {n: queue for n, queue in self._standing.queues.items() if queue.shared is not None}
         self._moved.clear()
         return first
 
-    def keep_time(self, said: str, *, must: bool = False) -> bool:
-        """The member's own time."""
-        return self._own.keep_time(said, must=must)
+    def keep_time(self, text: str, *, must: bool = False) -> bool:
+        """See the port: in the member's own store."""
+        return self._own.keep_time(text, must=must)
 
     def begin(self) -> None:
-        """A turn in both, in the group where something moved there; otherwise the first call that needs it enters."""
+        """Begins a turn in both; enters the group if something has changed there."""
         self._own.begin()
         self._shared.begin()
         self._look()
 
     def enter(self) -> None:
-        """The group, as it is now. What has ended one unit of work ends before another is prepared."""
+        """Enters the group. The end of one unit of work is committed before another is prepared."""
         if self._is_deciding:
             self.end()
             self.begin()
@@ -168,7 +168,7 @@ class TwoStores:
         self._look()
 
     def changed(self) -> Moved:
-        """Each shared queue and each definition that moved is named once, in an order that no store decides."""
+        """Returns what has changed: each shared queue and definition once, in an order that no store decides."""
         self._look()
         if not self._moved and not self._copied:
             return NOTHING_MOVED
@@ -180,30 +180,33 @@ class TwoStores:
         return moved
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
-        """Of the group's store, by which members agree."""
+        """See the port: in the group's store, on which all members agree."""
         return self._shared.takes_role(role, now, until_ms)
 
     def mark(self) -> None:
-        """A call in both."""
+        """Begins a call in both."""
         self._removes = self._adds = False
         self._was_deciding = self._is_deciding
         self._own.mark()
         self._shared.mark()
 
     def undo(self) -> None:
-        """The call is taken back in both."""
+        """Undoes the call in both."""
         self._own.undo()
         self._shared.undo()
 
     def facts(self, wants: Wants, is_wide: bool) -> Facts:
-        """The member's own facts hold the picture of the shared queues. A name that is new here may be known there."""
+        """Returns the member's own facts, which have copies of the shared queues.
+
+        A name that is new to the member may be known in the group.
+        """
         facts = self._own.facts(wants, is_wide)
         if wants.of_group or (wants.object_name and facts.queue is None):
             self._must_be_entered()
         return replace(facts, members=self._group()) if wants.of_group else facts
 
     def find(self, selection: Selection) -> Found:
-        """Of the queue's own store."""
+        """See the port: in the store of the queue."""
         if not self._is_shared(selection.q_name):
             return self._own.find(selection)
         self._must_be_entered()
@@ -214,9 +217,10 @@ class TwoStores:
             raise NotEntered
 
     def end(self) -> None:
-        """The group's store first: what it has committed decides.
+        """Ends the turn in the group's store first: what that has committed decides.
 
-        But where a message has moved from there to here it is made durable here before: rather twice than not at all.
+        A message that has moved from there to the member's own store is made durable here before: rather twice than
+        not at all.
         """
         if self._moves:
             self._own.prepare()
@@ -227,39 +231,39 @@ class TwoStores:
         self._own.end()
 
     def forget_outcomes(self, before_ms: int) -> None:
-        """Of the member's own clients."""
+        """See the port: the outcomes of the member's own clients."""
         self._own.forget_outcomes(before_ms)
 
     @property
     def has_leftovers(self) -> bool:
-        """Of the member's own, and of the group's what this member has to do."""
+        """See the port: in its own store, and in the group's what this member has to do."""
         return self._own.has_leftovers or self._shared.has_leftovers
 
     def remove_leftovers(self) -> None:
-        """Of the member's own first."""
+        """See the port: its own store first."""
         if self._own.has_leftovers:
             self._own.remove_leftovers()
         else:
             self._shared.remove_leftovers()
 
     def idle(self) -> None:
-        """The member's own upkeep."""
+        """See the port: in the member's own store."""
         self._own.idle()
 
     def close(self) -> None:
-        """The orderly end of both."""
+        """Closes both in order."""
         self._shared.close()
         self._own.close()
 
     def abandon(self) -> None:
-        """Both are let go at once."""
+        """Abandons both at once."""
         self._own.abandon()
         self._shared.abandon()
 
     # -- writing ----------------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
-        """Each change where it belongs, in their order. A call of a member can always be taken back until its end."""
+        """Writes each change to its store, in order. A call of a member can always be undone until its end."""
         own: list[c.AnyChange] = []
         for change in changes:
             if isinstance(change, c.EndUnit):
@@ -285,10 +289,10 @@ class TwoStores:
             dropped = [change.name for change in changes if isinstance(change, c.DropDefinition)]
             changes.clear()
             for name in dropped:
-                self._picture(name)  # a shared queue of the same name comes to light
+                self._renew_copy(name)  # a shared queue of the same name is visible again
 
     def _apply_shared(self, change: c.AnyChange) -> None:
-        """What stands of the member's own follows (units, handles); the queue itself is as the group says."""
+        """Writes a change of the group; the member's own units and handles follow, the queue is as in the group."""
         self._must_be_entered()
         handle = self._handle_of(change)
         if isinstance(change, c.AddMessage):
@@ -297,7 +301,7 @@ class TwoStores:
         self._standing.follow(change)
         if isinstance(change, group_changes.SetGroupDefinition | group_changes.DropGroupDefinition):
             return
-        self._picture(change.written_to or (handle.q_name if handle is not None else ""), is_own=True)
+        self._renew_copy(change.written_to or (handle.q_name if handle is not None else ""), is_own=True)
 
     def _end_unit(self, change: c.EndUnit) -> None:
         touched = {q_name for q_name, _ in (*change.unit.puts, *change.unit.gets)}
@@ -306,7 +310,7 @@ class TwoStores:
             self._must_be_entered()
             is_on_both = len(touched) > len(shared)
             if is_on_both and self._is_deciding:
-                raise NotEntered  # what is prepared now would make the last one's end here last first
+                raise NotEntered  # preparing this unit would make the end of the last one durable before it is decided
             if is_on_both or self._moves:
                 self._own.prepare()
                 self._moves = False
@@ -317,7 +321,7 @@ class TwoStores:
             self._shared.end_unit(change, shared)
         self._own.apply([change], True)
         for q_name in shared:
-            self._picture(q_name, is_own=True)
+            self._renew_copy(q_name, is_own=True)
 
     def _is_of_shared(self, change: c.AnyChange) -> bool:
         if isinstance(change, group_changes.SetGroupDefinition | group_changes.DropGroupDefinition):
@@ -339,7 +343,7 @@ class TwoStores:
         return self._standing.handles[change.handle] if isinstance(change, handle_changes.CloseHandle) else None
 
     def _group(self) -> Group:
-        """The members, and what each has of the shared queues."""
+        """Returns the members, and what each has of the shared queues."""
         shared = [(name, self._shared.queue(name)) for name in self._standing.queues if self._is_shared(name)]
         holdings = [
             Holding(name, member, use)
@@ -349,13 +353,13 @@ class TwoStores:
         ]
         return Group(tuple(self._shared.members()), tuple(holdings))
 
-    # -- the picture ------------------------------------------------------------------------------------
+    # -- the copies -------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         moved = self._shared.changed()
         for name in moved.queues:
-            if self._shared.queue(name) is not self._pictured.get(name):
-                self._picture(name)
+            if self._shared.queue(name) is not self._copies.get(name):
+                self._renew_copy(name)
             self._moved[name] = None
         for key in moved.definitions:
             definition = self._shared.definition(*key)
@@ -365,11 +369,11 @@ class TwoStores:
                 self._standing.of_group.pop(key, None)
             self._copied[key] = None
 
-    def _picture(self, name: str, *, is_own: bool = False) -> None:
-        """A shared queue as this member sees it now, among its own; ``is_own``: by a call, which may be taken back."""
+    def _renew_copy(self, name: str, *, is_own: bool = False) -> None:
+        """Renews the copy of a shared queue among the member's own; ``is_own``: by a call, which may be undone."""
         standing = self._standing
         queue, there = self._shared.queue(name), standing.queues.get(name)
-        self._pictured.pop(name, None)
+        self._copies.pop(name, None)
         if queue is None:
             standing.ambiguous -= {name}
             standing.judged.pop(name, None)
@@ -385,7 +389,7 @@ class TwoStores:
         seen = queue.seen_by(self._shared.member, there.trigger_stamp_ms if there is not None else None)
         if there is None or there.definition.initiation_q_name != seen.definition.initiation_q_name:
             standing.serving = None
-        self._pictured[name] = queue
+        self._copies[name] = queue
         if is_own:
             standing.write(standing.queues, name, seen)
         else:

@@ -1,4 +1,4 @@
-"""Which sessions wait for a message, by queue: destructive gets for something special first, then in turn.
+"""The sessions that wait for a message, by queue: gets with conditions first, then the others in order.
 
 One message wakes one general destructive get: the next that finds nothing ends the round, since those behind it
 would find nothing either. Browses and gets that match a field or look for what a group needs are all asked.
@@ -38,7 +38,7 @@ class Waiters:
         self.count = 0
 
     def park(self, session: Session, parked: Parked) -> None:
-        """The session waits from now on."""
+        """Adds a waiting session."""
         session.parked = parked
         table = self._special if _is_special(parked) else self._general
         table.setdefault(parked.q_name, {})[session.connection] = session
@@ -50,7 +50,7 @@ class Waiters:
                 self._forget_answered()
 
     def release(self, session: Session) -> None:
-        """The session waits no longer."""
+        """Removes a session, if it waits."""
         parked = session.parked
         if parked is None:
             return
@@ -62,34 +62,34 @@ class Waiters:
                 del table[parked.q_name]
 
     def special(self, q_name: str, came: Came) -> list[Session]:
-        """Those that browse or match a field, but for those whom nothing that came can concern."""
+        """Returns the sessions that browse or match a field, except those that no message that came can concern."""
         sessions = self._special.get(q_name, {}).values()
         if came is None:
             return list(sessions)
         return [session for session in sessions if _is_concerned(session, came)]
 
     def general(self, q_name: str) -> list[Session]:
-        """Those that take whatever comes, in the order they began to wait."""
+        """Returns the sessions that take any message, in the order in which they began to wait."""
         return list(self._general.get(q_name, {}).values())
 
     def all(self) -> list[Session]:
-        """Everybody who waits."""
+        """Returns all waiting sessions."""
         tables = (*self._special.values(), *self._general.values())
         return [session for of_queue in tables for session in of_queue.values()]
 
     def _forget_answered(self) -> None:
-        """Waits that were answered before their time leave the heap when they are the most of it."""
+        """Removes answered waits from the heap."""
         self._deadlines = [entry for entry in self._deadlines if entry[2].parked is entry[3]]
         heapify(self._deadlines)
 
     def next_deadline_ms(self) -> int | None:
-        """When the first wait runs out."""
+        """Returns when the first wait runs out; None if none does."""
         while self._deadlines and self._deadlines[0][2].parked is not self._deadlines[0][3]:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
     def due(self, now: int) -> list[Session]:
-        """Those whose wait has run out."""
+        """Removes and returns the sessions whose wait has run out."""
         sessions = []
         while (deadline := self.next_deadline_ms()) is not None and deadline <= now:
             sessions.append(heappop(self._deadlines)[2])

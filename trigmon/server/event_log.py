@@ -27,29 +27,29 @@ class Logged(Telling):
 
 
 def _trigger_message_available(to: Logged, event: events.TriggerMessageAvailable) -> None:
-    """The monitor can get it from now on."""
+    """Logs a trigger message that the monitor can get from now on."""
     q_name = event.message.q_name
     to.log.debug("trigger message available", event_name=event.name, q_name=q_name, initiation_q=event.initiation_q)
 
 
 def _trigger_fired(to: Logged, event: decided.TriggerFired) -> None:
-    """On a busy queue of type EVERY that is a line a message, so it is for those who look closely."""
+    """Logs at debug level: on a busy queue of type EVERY there is a line for each message."""
     occasion = str(event.verdict.occasion)
     to.log.debug("trigger message written", event_name=event.name, q_name=event.q_name, occasion=occasion)
 
 
 def _trigger_message_dropped(to: Logged, event: decided.TriggerMessageDropped) -> None:
-    """Somebody's program is not going to be started."""
+    """Logs a trigger message that will start no program."""
     to.ten_a_second.warning("trigger message dropped", event_name=event.name, q_name=event.q_name, why=event.why)
 
 
 def _message_dropped(to: Logged, event: decided.MessageDropped) -> None:
-    """Somebody will not hear of what became of a message."""
+    """Logs a message, such as a report, that could not be put anywhere."""
     to.ten_a_second.warning("message dropped", event_name=event.name, q_name=event.q_name, why=event.why)
 
 
 def _poison_moved(to: Logged, event: decided.PoisonMoved) -> None:
-    """Each one: somebody's work was not done, and here is where it lies now."""
+    """Logs each poison message with the queue to which it went: its work was not done."""
     moved, discarded = "a poison message was put aside", "a poison message was discarded, as it asked to be"
     to.log.warning(
         moved if event.to_q_name else discarded,
@@ -63,7 +63,7 @@ def _poison_moved(to: Logged, event: decided.PoisonMoved) -> None:
 
 
 def _poison_kept(to: Logged, event: decided.PoisonKept) -> None:
-    """It comes round with every get, so once a minute is enough."""
+    """Logs once a minute: the message returns with every get."""
     to.once_a_minute.warning(
         "a poison message has nowhere to go and is handed out again",
         event_name=event.name,
@@ -75,22 +75,22 @@ def _poison_kept(to: Logged, event: decided.PoisonKept) -> None:
 
 
 def _operator_asked(to: Logged, event: decided.OperatorAsked) -> None:
-    """Why nothing was started is looked for here."""
+    """Logs what an operator asked for: it may be why nothing was started."""
     to.log.info(event.event, event_name=event.name, **event.about)
 
 
 def _queue_held(to: Logged, event: decided.QueueHeld) -> None:
-    """Nothing is started for it until somebody has looked."""
+    """Logs a queue for which nothing is started until an operator releases it."""
     to.log.warning("queue held: does not drain", event_name=event.name, q_name=event.q_name, why=event.why)
 
 
 def _message_damaged(to: Logged, event: events.MessageDamaged) -> None:
-    """The disk or the file was damaged: a message is lost to programs, and its row kept."""
+    """Logs damage of the disk or the file: programs do not get the message, and its row is kept."""
     to.log.error("a damaged message was set aside", event_name=event.name, q_name=event.q_name, row=event.number)
 
 
 def _shared_queues_unjudged(to: Logged, event: events.SharedQueuesUnjudged) -> None:
-    """Programs that other members' messages should start are not started meanwhile."""
+    """Logs that messages of other members start no program for now."""
     sentence = "what other members did cannot be judged yet, so triggers wait"
     to.log.warning(sentence, event_name=event.name, why=str(event.why))
 
@@ -100,7 +100,7 @@ def _shared_queues_judged(to: Logged, event: events.SharedQueuesJudged) -> None:
 
 
 def _not_authorized(to: Logged, event: events.NotAuthorizedCall) -> None:
-    """Every denial is logged; up to ten a second."""
+    """Logs every denial, up to ten a second."""
     identity = event.session.identity
     to.ten_a_second.warning(
         "not authorized",
@@ -115,7 +115,7 @@ def _not_authorized(to: Logged, event: events.NotAuthorizedCall) -> None:
 
 
 def _call_failed(to: Logged, event: events.CallFailed) -> None:
-    """A bug: its traceback, and no word of what the call held."""
+    """Logs a bug with its traceback, without the data of the call."""
     to.log.error("a call failed by a bug", event_name=event.name, call=type(event.call).__name__, exc_info=event.error)
     to.on_failed(event.session)
 

@@ -51,7 +51,7 @@ def aside(work: Callable[[], T]) -> asyncio.Future[T]:
 
 
 class Worker(Protocol):
-    """Does what it is given. An error out of a piece of work is the end: nothing that was given is done any more."""
+    """The executor of turns. After an error no further work is run."""
 
     failed: Callable[[BaseException], None]
     """Hears of that error."""

@@ -75,7 +75,7 @@ class Patience:
     async def see_to(
         self, work: Callable[[], T], why: Callable[[], str] = lambda: "", grace_s: float = 0.0
     ) -> T | None:
-        """Does this work, which may wait for a database, and returns its result; the loop goes on meanwhile.
+        """Runs this work, which may wait for a database, and returns its result; the loop goes on meanwhile.
 
         None when it is over before, and the work does not end within ``grace_s`` of that: then it is left to itself.
         ``why`` is what it waits for in the database.

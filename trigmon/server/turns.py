@@ -276,7 +276,7 @@ class Turns:
             self._ring()
 
     def keep(self, call: Callable[[], T], then: Callable[[T], None] = lambda _: None) -> None:
-        """Does what the store needs, and what follows from it; where it fails, a turn would."""
+        """Runs a call of the store and then ``then``; it fails as a turn would."""
         self._chore(call, call, then)
 
     def _chore(self, name: object, work: Callable[[], T], then: Callable[[T], None]) -> None:

@@ -142,7 +142,7 @@ def _truth(value: bool) -> str:
 
 
 def in_order(conditions: Sequence[str] | frozenset[str]) -> str:
-    """Conditions in numeric order, as a list."""
+    """Returns conditions in numeric order, as text."""
     return _list(sorted(conditions, key=int))
 
 

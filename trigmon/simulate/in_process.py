@@ -63,12 +63,12 @@ class _QueueManager:
             self._group.recover(self.name)
 
     def clear(self) -> None:
-        """It ends, and what it kept is gone."""
+        """Ends the queue manager and discards its data."""
         self.manager.stop()
         self._stores.empty()
 
     def next_moment(self) -> int | None:
-        """When something happens by itself: a wait ends, or a queue that watches the clock is looked at."""
+        """Returns when time next changes something: a wait ends, or a queue with a timed trigger is judged."""
         moments = [self.manager.next_deadline_ms()]
         if self.manager.housekeeping.watches_the_clock:
             moments.append(next_ring(self._run_at, self._clock.now()))
@@ -170,7 +170,7 @@ class InProcess:
             stores.end()
 
     def connect(self, application: str, *, administrator: bool = False, q_mgr: str = "") -> Session:
-        """A session for who makes calls by :meth:`ask` and numbers units of work himself; blank: with the first."""
+        """Returns a session for calls by :meth:`ask`; blank: with the first queue manager. The caller numbers units."""
         member = self._q_mgrs[q_mgr] if q_mgr else next(iter(self._q_mgrs.values()))
         self._sequence += 1
         session = member.manager.connect(
@@ -204,7 +204,7 @@ class InProcess:
         return reply
 
     def lose(self, session: Session) -> None:
-        """The connection of a session from :meth:`connect` is lost."""
+        """Loses the connection of a session from :meth:`connect`."""
         self._q_mgrs[session.attachment].manager.lost([session])
         self._look_around()
 

@@ -49,7 +49,7 @@ class InProcessLink:
         return self._replies.pop(sequence)
 
     def close(self) -> None:
-        """A lost connection, unless a Disconnect went before."""
+        """Closes the connection; it is lost, unless a Disconnect went before."""
         if not self.broken:
             self.broken = f"the connection to {self.where} has ended"
             self._stage.lose(self._session)

@@ -43,7 +43,7 @@ Reader = Callable[[Any, Place], T]
 
 
 def nearest(given: object, known: Iterable[str]) -> str:
-    """``; did you mean X?`` for a near word, else the known words when they are few, else the least far one."""
+    """Returns ``; did you mean X?`` for a near word, else the known words if they are few, else the nearest."""
     lower = {word.lower(): word for word in known}
     found = str(given).lower()
     near = get_close_matches(found, lower, n=1, cutoff=0.6) or [word for word in lower if word.startswith(found)]
@@ -109,7 +109,7 @@ def shown(value: object) -> str:
 
 
 def text(value: Any, place: Place) -> str:
-    """Text; a whole number is the text of it, as an unquoted word of digits is meant."""
+    """Returns a text; a whole number becomes its text, since an unquoted word of digits is meant so."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -133,7 +133,7 @@ def count(value: Any, place: Place) -> int:
 
 
 def truth(value: Any, place: Place) -> bool:
-    """``true`` or ``false``."""
+    """Returns a truth value, written ``true`` or ``false``."""
     if isinstance(value, bool):
         return value
     raise place.error(f"{_key(place)} is true or false, not {shown(value)}")

@@ -98,7 +98,7 @@ class _Play:
         self.reservations: dict[str, int] = {}
 
     def run(self) -> Result:
-        """Setup and steps. A failed step does not end the play: each expectation is reported."""
+        """Plays setup and steps. A failed step does not end the play: each expectation is reported."""
         try:
             first = self.scenario.q_mgrs[0]
             for q_mgr in self.scenario.q_mgrs:
@@ -127,7 +127,7 @@ class _Play:
         return Played(step.number, step.line, step.verb, triggers, "; ".join(found) or None)
 
     def _act(self, step: Step) -> Reply | None:
-        """Does what the step says. Raises MQError when it was refused."""
+        """Performs the action of a step. Raises MQError if it was refused."""
         match step.act:
             case act.Mqsc(commands):
                 return self._run_commands(self._where(step), commands)
@@ -209,7 +209,7 @@ class _Play:
         return self.stage.perform(*self._key(step), call)
 
     def _key(self, step: Step) -> tuple[str, str]:
-        """The queue manager and the name of the connection that a step means: where the step says, else where it is."""
+        """Returns the queue manager and the connection of a step: those that the step names, else the present ones."""
         there = (q_mgr for q_mgr, name in self.applications if name == step.application)
         return step.q_mgr or next(there, self.scenario.q_mgrs[0]), step.application
 
@@ -218,7 +218,7 @@ class _Play:
         return step.q_mgr or self.scenario.q_mgrs[0]
 
     def _forget(self, q_mgr: str) -> None:
-        """A queue manager ended, and with it every connection to it."""
+        """Forgets all connections to a queue manager that has ended."""
         self.applications = {key: each for key, each in self.applications.items() if key[0] != q_mgr}
 
     def _as_call(self, done: act.Act, application: _Application) -> Call:
@@ -257,7 +257,7 @@ class _Play:
     # -- what an operator does ------------------------------------------------------------------------------
 
     def _run_commands(self, q_mgr: str, commands: Iterable[Command]) -> Reply | None:
-        """Commands up to the first that fails, whose MQError is raised."""
+        """Runs commands up to the first that fails, whose MQError is raised."""
         reply: Reply | None = None
         for command in commands:
             if command.error is not None:

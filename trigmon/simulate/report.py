@@ -24,7 +24,7 @@ class Report:
         self._counted: Counter[bool] = Counter()
 
     def tell(self, result: Result) -> None:
-        """One scenario."""
+        """Reports one scenario."""
         self._counted[result.passed] += 1
         if self._as_json:
             self._out(json.dumps(as_object(result), ensure_ascii=False))

@@ -29,13 +29,13 @@ class Stores(Protocol):
         """Returns the store at a start; what the one before kept is in it."""
 
     def empty(self) -> None:
-        """Nothing is kept any more. The last store was closed."""
+        """Discards all data, after the last store was closed."""
 
     def end(self) -> None:
-        """Nothing is left."""
+        """Removes everything."""
 
     def group(self) -> Group:
-        """A queue-sharing group with nothing in it, as this kind of store keeps one; no member of the last lives."""
+        """Returns an empty queue-sharing group of this kind of store; all members of the last have ended."""
 
 
 class Group(Protocol):
@@ -49,7 +49,7 @@ class Group(Protocol):
         """Returns a member's way into it."""
 
     def recover(self, member: str) -> None:
-        """The others find out that a member was cut off."""
+        """Lets the other members recover a member that was cut off."""
 
 
 class InMemory:

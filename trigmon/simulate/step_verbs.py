@@ -35,7 +35,10 @@ LATER_CHECKED = frozenset({"INDXTYPE", "QDEPTHHI", "QDEPTHLO", "MSGAGE"})
 
 
 def commands(value: Any, place: Place) -> tuple[Command, ...]:
-    """MQSC text. What has no meaning here would make another scenario and is refused; a wrong command fails later."""
+    """Returns the commands of an MQSC text.
+
+    A command that has no meaning in a scenario is refused; a wrong one fails when it is run.
+    """
     script = text(value, place)
     found = read_script(script)
     for command in found:

@@ -592,7 +592,7 @@ def rows(reservations: Sequence[Reservation]) -> list[dict[str, Any]]:
             "user": r.user or "",
             "held": bool(r.holder),
             "readers": len(r.readers),
-            "told": _told(r),
+            "summary": _told(r),
         }
         for r in shown
     ]

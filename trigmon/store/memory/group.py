@@ -231,7 +231,7 @@ class Membership:
         return False
 
     def remove_leftovers(self) -> None:
-        """Does nothing: nothing is deferred."""
+        """Returns at once: nothing is deferred."""
 
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
         """Commits or backs out a unit's work on these shared queues.

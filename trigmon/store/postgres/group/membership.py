@@ -402,7 +402,7 @@ class PostgresMembership:
         return bool(self._leftovers)
 
     def remove_leftovers(self) -> None:
-        """Does a slice of the deferred work, in the turn."""
+        """Performs a slice of the deferred work, in the turn."""
         self.enter()
         if self._leftovers:
             self._leftovers.remove()
