@@ -185,7 +185,7 @@ def test_a_backout_queue_that_two_queues_name_needs_to_be_told_where_to(trigmon:
     poison(qm, "DL.ONE", times=1)
     refused = trigmon("dlq", "retry", "--queue", "DL.ASIDE")
     assert refused.exit_code == 1
-    assert "1 message stays: DL.ONE and DL.TWO have BOQNAME(DL.ASIDE); say --to QUEUE" in refused.stderr
+    assert "1 message stays: DL.ONE and DL.TWO have BOQNAME(DL.ASIDE); give --to QUEUE" in refused.stderr
     assert "--queue DL.ASIDE --msg-id" in trigmon("dlq", "show", "--queue", "DL.ASIDE").stdout
     done = trigmon("dlq", "retry", "--queue", "DL.ASIDE", "--to", "DL.ONE")
     assert done.stdout == "1 message returned from DL.ASIDE\n"
@@ -201,7 +201,7 @@ def test_a_dry_run_says_what_would_be_and_does_nothing(trigmon: Trigmon, did, qm
     qm.put(DLQ, "plain")
     result = trigmon("dlq", "retry", "--dry-run")
     assert result.stdout == f"2 messages of {DLQ} would be returned: 2 to DL.A\n"
-    assert f"1 message would stay: it has no header, and no queue has BOQNAME({DLQ}); say --to QUEUE" in result.stderr
+    assert f"1 message would stay: it has no header, and no queue has BOQNAME({DLQ}); give --to QUEUE" in result.stderr
     assert trigmon("dlq", "discard", "--dry-run", "--dest", "DL.A").stdout == (
         f"2 messages of {DLQ} would be discarded\n"
     )
@@ -253,7 +253,7 @@ def test_nothing_there_and_nothing_like_it_are_told_apart(trigmon: Trigmon, did)
 def test_without_a_terminal_discard_wants_yes(trigmon: Trigmon, did, qm: Connection):
     dead(qm, b"1", "DL.A")
     refused = trigmon("dlq", "discard")
-    assert (refused.exit_code, "say --yes or --dry-run" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "give --yes or --dry-run" in refused.stderr) == (2, True)
     assert len(objects(trigmon("dlq", "list", "--output", "json"))) == 1
 
 
