@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
 from tests.launch.conftest import make_order
-from trigmon.cli.config import meaningless
+from trigmon.cli.config import unknown_variables
 from trigmon.launch.arguments import environment
 
 
@@ -47,10 +47,10 @@ def test_a_config_that_is_not_there_is_a_usage_error_of_every_command(command: s
 def test_a_variable_that_means_nothing_is_told_beside_the_settings():
     result = run_cli("config", "show", env={"TRIGMON_PORT_1414_TCP": "x"})
     assert result.exit_code == 0
-    assert result.stderr == "trigmon: TRIGMON_PORT_1414_TCP is set, and means nothing here\n"
+    assert result.stderr == "trigmon: TRIGMON_PORT_1414_TCP is set, and is no setting\n"
 
 
 def test_the_variables_that_a_started_program_gets_mean_something():
     names = environment(make_order())
     assert len(names) > 5
-    assert meaningless([*names, "TRIGMON_LOG_LEVEL", "TRIGMON_X", "PATH"]) == ["TRIGMON_X"]
+    assert unknown_variables([*names, "TRIGMON_LOG_LEVEL", "TRIGMON_X", "PATH"]) == ["TRIGMON_X"]

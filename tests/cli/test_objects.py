@@ -368,7 +368,7 @@ def test_status_shows_the_queue_manager_and_who_reads_initiation_queues(trigmon:
     assert "SYSTEM.DEFAULT.INITIATION.QUEUE" in [queue["name"] for queue in status["initiation_queues"]]
     table = trigmon("status")
     assert "SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stdout
-    assert "nobody reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
+    assert "no monitor reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
 
 
 def test_nobody_there_is_exit_6_with_the_remedy():

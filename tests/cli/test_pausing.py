@@ -97,7 +97,7 @@ def test_runs_are_cancelled_each_by_itself(paused: Trigmon, qm):
     assert "RUN(nope); trigmon runs list --all shows what there is" in done.stderr
     held, started = done.stdout.splitlines()
     assert held.endswith(": the wrong day; its trigger message was not started")
-    assert started == "c-started: its monitor was told to end it: see trigmon runs show"
+    assert started == "c-started: its monitor was asked to end it: see trigmon runs show"
     shown = objects(paused("runs", "show", "c-started", "--output", "json"))[0]
     assert (shown["state"], shown["cancel_reason"]) == ("started", "the wrong day")
     assert shown["cancelled_time"].endswith("Z")

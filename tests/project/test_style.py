@@ -42,7 +42,6 @@ CROWDED = (
     "rules/model/stored_messages.py:Selection",
     "rules/reservations/reserve.py",
     "rules/messages/put.py:_placed",
-    "cli/dlq.py",
     "monitor/monitor.py:run",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
@@ -64,13 +63,15 @@ SHARED_FILE_NAMES = {
     "reservation.py": "the value in the rules, and the client's object",
 }
 # Parts of the package whose every text is rewritten by the style page.
-PLAIN: tuple[str, ...] = ("client/", "definitions/", "demo/", "launch/", "mqsc/", "spark/", "wire/")
+PLAIN: tuple[str, ...] = ("cli/", "client/", "definitions/", "demo/", "launch/", "mqsc/", "spark/", "wire/")
 METAPHORS = (
     r"heed\w*|guests?|clerks?|cellars?|bells?|strays?|houses?|housekeepers?"
     r"|errands?|doors?|roofs?|storeys?|rungs?|puts? up with|let go of|str(?:ikes?|uck) off"
 )
 PRONOUNS = r"who(?:m)?(?:so)?ever|he|him|his|she|her|said|told"
 BANNED = re.compile(rf"(?<![a-z])(?:{METAPHORS}|{PRONOUNS})(?![a-z])", re.IGNORECASE)
+# Keys of JSON output, which programs read.
+KEYS = re.compile(r"""(["'])(?:said|told)\1""")
 NO_VERB = {"Whether", "As", "Its", "This", "Was", "Has", "Is", "Always", "Does", "Perhaps", "Others", "Messages"}
 
 
@@ -114,7 +115,7 @@ def test_a_text_uses_plain_words(name):
     found = [
         f"{name}:{number}: {match.group()}"
         for number, line in enumerate(source(name).splitlines(), 1)
-        for match in BANNED.finditer(line)
+        for match in BANNED.finditer(KEYS.sub("", line))
     ]
     assert found == []
 
@@ -135,4 +136,4 @@ def test_a_functions_docstring_begins_with_a_verb(name):
 
 def is_exempt(decorator: str) -> bool:
     """Returns whether what it decorates is named by a noun or an imperative: a property, a command of the CLI."""
-    return decorator.endswith(("property", ".setter")) or "command" in decorator or ".group" in decorator
+    return decorator.endswith(("property", ".setter")) or "command" in decorator or "group(" in decorator
