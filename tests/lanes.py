@@ -78,6 +78,7 @@ USED_BY_FILE = {
     "tests/monitor/test_monitor_plan.py": "nothing",
     "tests/monitor/test_warm.py": "nothing",
     "tests/mutations/test_mutations.py::test_the_script": "process",
+    "tests/project/test_container.py": "root",
     "tests/project/test_examples.py::test_its_commands": "process",
     "tests/project/test_install.py": "systemd",
     "tests/project/test_install.py::test_the_documentation": "nothing",

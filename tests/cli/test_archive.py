@@ -22,7 +22,7 @@ def trigmon(tmp_path):
 def test_where_there_is_none_it_says_how_one_comes_to_be(trigmon):
     shown = trigmon("show")
     assert (shown.exit_code, shown.stdout) == (0, "")
-    assert "the monitor makes one behind the next run, or trigmon spark archive make" in shown.stderr
+    assert "the monitor makes one after the next run, or use trigmon spark archive make" in shown.stderr
 
 
 def test_one_is_made_shown_and_removed(trigmon, tmp_path):
