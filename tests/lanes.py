@@ -27,10 +27,11 @@ USED_BY_FIXTURE = {
     "daemon": "process",
     "shared_daemon": "process",
     "house": "process",
+    "machine": "process",
     "group": "postgres",
     "server": "postgres",
     "spark": "spark",
-    "open_house": "root",
+    "open_machine": "root",
     "passable": "root",
 }
 """By fixture what a test uses that has it; one that asks for another uses that one's as well."""
@@ -142,7 +143,7 @@ REPRESENTATIVES = {
         "tests/monitor/test_monitor.py::test_a_put_starts_the_program": "a put starts a program, on record to its end",
         "tests/monitor/test_monitor.py::test_triggers_beyond_the_cap": "what may not start yet waits in order",
         "tests/monitor/test_monitor.py::TestDeadLetters::test_a_missing_program": "what cannot start is a dead letter",
-        "tests/cli/test_pausing.py::test_a_house_pauses": "it pauses, resumes, cancels and repeats",
+        "tests/cli/test_pausing.py::test_it_pauses": "it pauses, resumes, cancels and repeats",
         "tests/acceptance/test_poison_loop.py": "a message's whole way, with one that poisons it",
     },
     "keeper": {

@@ -379,11 +379,11 @@ def test_nobody_there_is_exit_6_with_the_remedy():
 
 
 def test_the_shipped_definitions_name_a_dead_letter_queue_and_applied_again_change_nothing(daemon):
-    house = daemon()
+    one = daemon()
     shipped = [str(paths.shipped("config") / "queues.yaml"), str(paths.shipped("process_defs"))]
-    assert house.trigmon("apply", *shipped).returncode == 0
-    with house.connect() as qm:
+    assert one.trigmon("apply", *shipped).returncode == 0
+    with one.connect() as qm:
         (row,) = qm.call(Display(object_type="QMGR")).rows
     assert row["dead_letter_q_name"] == "SYSTEM.DEAD.LETTER.QUEUE"
-    again = house.trigmon("apply", "--dry-run", *shipped, "--output", "json")
+    again = one.trigmon("apply", "--dry-run", *shipped, "--output", "json")
     assert (again.returncode, again.stdout) == (0, "")

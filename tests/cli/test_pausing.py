@@ -1,4 +1,4 @@
-"""Pausing, cancelling and repeating on the command line, and one house where all of it happens."""
+"""Pausing, cancelling and repeating on the command line, and one machine where all of it happens."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_runs_are_listed_by_how_long_ago_they_were(paused: Trigmon, qm):
 
 
 @pytest.fixture
-def house(daemon, tmp_path):
+def machine(daemon, tmp_path):
     """A queue manager with its monitor, and a job that prints until it is let go."""
     one = daemon(start=False)
     one.with_monitor = True
@@ -145,28 +145,28 @@ def ledger(one, **where):
     return [json.loads(line) for line in one.trigmon("runs", "list", "--output", "json", *words).stdout.splitlines()]
 
 
-def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
-    assert house.trigmon("queue", "pause", "--all", "--reason", "upkeep").returncode == 0
-    assert house.trigmon("put", "Q", "one").returncode == 0
-    (held,) = until(lambda: ledger(house, state="held"))
+def test_it_pauses_resumes_cancels_repeats_and_follows(machine):
+    assert machine.trigmon("queue", "pause", "--all", "--reason", "upkeep").returncode == 0
+    assert machine.trigmon("put", "Q", "one").returncode == 0
+    (held,) = until(lambda: ledger(machine, state="held"))
     assert held["why"].endswith(": upkeep")
-    house.kill()
-    house.start()
-    assert ledger(house, state="held")[0]["why"] == held["why"]
+    machine.kill()
+    machine.start()
+    assert ledger(machine, state="held")[0]["why"] == held["why"]
     follower = subprocess.Popen(
         [sys.executable, "-m", "trigmon", "runs", "logs", "-f", held["run_id"]],
-        env=house.env,
+        env=machine.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
         assert "is held: everything paused by " in follower.stderr.readline()
-        assert house.trigmon("queue", "resume", "--all").returncode == 0
-        until(lambda: ledger(house, state="started"))
+        assert machine.trigmon("queue", "resume", "--all").returncode == 0
+        until(lambda: ledger(machine, state="started"))
         assert follower.stdout.readline() == "begun\n"
-        assert house.trigmon("runs", "cancel", held["run_id"], "--reason", "enough").returncode == 0
-        (ended,) = until(lambda: ledger(house, state="cancelled"))
+        assert machine.trigmon("runs", "cancel", held["run_id"], "--reason", "enough").returncode == 0
+        (ended,) = until(lambda: ledger(machine, state="cancelled"))
         assert ended["why"].endswith(": enough; killed by SIGTERM")
         out, err = follower.communicate(timeout=20)
         assert (out, follower.returncode) == ("", 0)
@@ -175,12 +175,12 @@ def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
         if follower.poll() is None:
             follower.send_signal(signal.SIGKILL)
             follower.communicate()
-    house.gate.touch()
-    assert house.trigmon("runs", "retry", held["run_id"]).returncode == 0
-    (again,) = until(lambda: [run for run in ledger(house, state="exited") if run["repeats"]])
+    machine.gate.touch()
+    assert machine.trigmon("runs", "retry", held["run_id"]).returncode == 0
+    (again,) = until(lambda: [run for run in ledger(machine, state="exited") if run["repeats"]])
     assert again["repeats"] == held["run_id"]
-    assert house.trigmon("runs", "logs", "-f", again["run_id"]).stdout == "begun\ndone\n"
-    told = {event: house.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
+    assert machine.trigmon("runs", "logs", "-f", again["run_id"]).stdout == "begun\ndone\n"
+    told = {event: machine.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
     assert [told[event][0]["by"] for event in told] == [told["run cancelled"][0]["by"]] * 3
     assert told["starting paused"][0]["reason"] == "upkeep"
 

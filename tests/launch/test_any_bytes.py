@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.launch.houses import House
+from tests.launch.keeper_machine import KeeperMachine
 from trigmon.launch.arguments import control_character
 from trigmon.launch.launch_plan import LaunchError, Order
 from trigmon.launch.spark.cold.command import submitted
@@ -167,13 +167,13 @@ sys.stdout.write(json.dumps([sys.argv[1:], told]))
 def echoing():
     """A keeper, and a directory with the one program in it."""
     with tempfile.TemporaryDirectory() as place:
-        house = House(Path(place))
+        machine = KeeperMachine(Path(place))
         work = Path(place) / "work"
         work.mkdir()
         (work / "echo").write_text(ECHO.format(python=sys.executable))
         (work / "echo").chmod(0o755)
-        yield house, work
-        house.end()
+        yield machine, work
+        machine.end()
 
 
 numbers = iter(range(1, 1 << 30))
@@ -183,7 +183,7 @@ numbers = iter(range(1, 1 << 30))
 @given(words=WORDS, q_name=RAW, trigger_data=RAW, user_data=RAW, is_limited=st.booleans())
 def test_a_real_program_gets_them_byte_for_byte(echoing, words, q_name, trigger_data, user_data, is_limited):
     """The ordinary start and the fork alike: arguments and variables arrive as they were built, and nothing else."""
-    house, work = echoing
+    machine, work = echoing
     trigger = message(shlex.join(["echo", *words]), q_name=q_name, trigger_data=trigger_data, user_data=user_data)
     limits = {"open_files_limit": 64} if is_limited else {}
     try:
@@ -191,18 +191,18 @@ def test_a_real_program_gets_them_byte_for_byte(echoing, words, q_name, trigger_
     except LaunchError:
         return
     run_id = f"r{next(numbers)}"
-    house.keeper.start(run_id, plan, environment(plan), house.run(run_id), time_limit_s=0, grace_s=1)
-    assert house.wait_for("ended", run_id)["status"] == 0, house.output(run_id, "stderr")
-    argv, told = json.loads(house.output(run_id))
+    machine.keeper.start(run_id, plan, environment(plan), machine.run(run_id), time_limit_s=0, grace_s=1)
+    assert machine.wait_for("ended", run_id)["status"] == 0, machine.output(run_id, "stderr")
+    argv, told = json.loads(machine.output(run_id))
     assert argv == plan.argv[1:]
     assert {name: told[name] for name in plan.environment} == plan.environment
     assert [entry.name for entry in work.iterdir()] == ["echo"]
-    house.heard.clear()
+    machine.heard.clear()
 
 
 @pytest.mark.parametrize("text", NASTY)
 def test_each_text_a_shell_would_obey_arrives_as_text_or_is_refused(echoing, text):
-    house, work = echoing
+    machine, work = echoing
     trigger = TriggerMessage(q_name="Q", appl_type=int(ApplType.UNIX), appl_id="echo {trigdata}", trigger_data=text)
     try:
         plan = ProcessLauncher().plan(order(trigger, working_directory=str(work)))
@@ -210,7 +210,7 @@ def test_each_text_a_shell_would_obey_arrives_as_text_or_is_refused(echoing, tex
         assert text.startswith("-") or control_character(trigger)
         return
     run_id = f"r{next(numbers)}"
-    house.keeper.start(run_id, plan, environment(plan), house.run(run_id), time_limit_s=0, grace_s=1)
-    house.wait_for("ended", run_id)
-    assert json.loads(house.output(run_id))[0] == [text]
+    machine.keeper.start(run_id, plan, environment(plan), machine.run(run_id), time_limit_s=0, grace_s=1)
+    machine.wait_for("ended", run_id)
+    assert json.loads(machine.output(run_id))[0] == [text]
     assert [entry.name for entry in work.iterdir()] == ["echo"]

@@ -87,7 +87,7 @@ class Siege:
             self.qm.put(q_name, f"{q_name}{self.puts[q_name]}".encode())
 
     def keepers(self):
-        """The keeper of this house, and its parent, as they are now."""
+        """The keeper of this machine, and its parent, as they are now."""
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
                 with suppress(OSError):

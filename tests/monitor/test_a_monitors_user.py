@@ -1,4 +1,4 @@
-"""What a program of the monitor's user can do to be started as a RUNAS user: nothing, in a real house of its own.
+"""What a program of the monitor's user can do to be started as a RUNAS user: nothing, in a real machine of its own.
 
 The monitor has the rights that systemd/trigmon-monitor-runas.conf gives; the attacker is a process of its user without
 any. It writes the ledger under the monitor's name, asks the keeper, lays claims, and kills and replaces what it may.
@@ -105,7 +105,7 @@ print(json.dumps(said))
 """
 
 
-class House:
+class ThreeUserMachine:
     """A daemon of root's, a monitor of another user's with the right to become a third, and a job for that one."""
 
     def __init__(self, daemon, python):
@@ -179,8 +179,8 @@ class House:
 
 
 @pytest.fixture
-def house(passable):
-    made = House(passable(start=False), python_for_others())
+def machine(passable):
+    made = ThreeUserMachine(passable(start=False), python_for_others())
     yield made
     made.end()
 
@@ -196,32 +196,41 @@ def python_for_others():
     pytest.skip("no Python like this one can be run by another user")
 
 
-def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_user(house):
-    house.start_monitor()
-    house.put()
-    house.wait_for_ends(1)
-    assert [name.split(".")[1] for name in house.made("did")] == [TARGET]
-    assert house.ambient() == {0}
-    house.connection.call(Pause(what="queue", name="Q"))
-    house.put()
-    until(lambda: house.rows(state="held"))
-    (name,) = {row["monitor"] for row in house.rows()}
-    data = house.mine / house.daemon.name
-    argv = [*house.as_monitor(), "-c", ATTACK, house.daemon.address, name, str(house.monitor.pid), data, house.pwn]
+def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_user(machine):
+    machine.start_monitor()
+    machine.put()
+    machine.wait_for_ends(1)
+    assert [name.split(".")[1] for name in machine.made("did")] == [TARGET]
+    assert machine.ambient() == {0}
+    machine.connection.call(Pause(what="queue", name="Q"))
+    machine.put()
+    until(lambda: machine.rows(state="held"))
+    (name,) = {row["monitor"] for row in machine.rows()}
+    data = machine.mine / machine.daemon.name
+    argv = [
+        *machine.as_monitor(),
+        "-c",
+        ATTACK,
+        machine.daemon.address,
+        name,
+        str(machine.monitor.pid),
+        data,
+        machine.pwn,
+    ]
     done = subprocess.run(
-        argv, env=house.environment, capture_output=True, text=True, timeout=120, check=False, cwd="/"
+        argv, env=machine.environment, capture_output=True, text=True, timeout=120, check=False, cwd="/"
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    house.monitor.wait(30)
+    machine.monitor.wait(30)
 
-    house.start_monitor()
-    house.connection.call(Resume(what="queue", name="Q"))
-    house.put()
-    house.wait_for_ends(2)
-    assert house.made("pwned") == []
-    assert {row["appl_id"] for row in house.rows() if row["state"] != "failed"} == {str(house.open / "job")}
-    assert {name.split(".")[1] for name in house.made("did")} == {TARGET}
+    machine.start_monitor()
+    machine.connection.call(Resume(what="queue", name="Q"))
+    machine.put()
+    machine.wait_for_ends(2)
+    assert machine.made("pwned") == []
+    assert {row["appl_id"] for row in machine.rows() if row["state"] != "failed"} == {str(machine.open / "job")}
+    assert {name.split(".")[1] for name in machine.made("did")} == {TARGET}
     open_to_all = ("failed", "forged", "reopen", "keeper")
     asked = {what: answer for what, answer in said.items() if what != "got" and not what.startswith(open_to_all)}
     assert set(asked.values()) == {"refused 2035"}, asked

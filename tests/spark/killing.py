@@ -65,7 +65,7 @@ def moment(victim: str, seed: int) -> Moment:
     return Moment(batches, delay_s, part, chance.uniform(0, 1.5))
 
 
-class House:
+class SparkMachine:
     """A queue manager, its monitor, and the queue, whose first message starts the job on this Spark master."""
 
     def __init__(self, daemon: Any, directory: Path, master: str, count: int) -> None:
@@ -73,7 +73,7 @@ class House:
         self.table = directory / "the table"
         self._log = directory / "monitor.log"
         self._environment = daemon.env | spark_environment(directory) | {"SPARK_LOCAL_IP": "127.0.0.1"}
-        # By this its processes are known from those of every other house, those of a cluster's workers too.
+        # By this its processes are known from those of every other machine, those of a cluster's workers too.
         self._home = os.fsencode(daemon.home)
         conf = _CONF | {"spark.executorEnv.TRIGMON_HOME": str(daemon.home)}
         job = {

@@ -62,7 +62,7 @@ JAVAS = {
 }
 
 
-class House:
+class ColdMachine:
     """A directory of data, a job, and what came of starting it."""
 
     def __init__(self, directory: Path) -> None:
@@ -106,12 +106,12 @@ class House:
 
 
 @pytest.fixture(params=JAVAS.values(), ids=JAVAS)
-def house(request, tmp_path_factory):
-    """A house on one of the Javas, and the variables that choose it."""
+def machine(request, tmp_path_factory):
+    """A machine on one of the Javas, and the variables that choose it."""
     variables = request.param
     if variables is None:
         variables = f"JAVA_HOME={_java_21(tmp_path_factory.mktemp('java'))}"
-    return House(tmp_path_factory.mktemp("house")), variables
+    return ColdMachine(tmp_path_factory.mktemp("machine")), variables
 
 
 def _java_21(directory):
@@ -126,9 +126,9 @@ def _java_21(directory):
 
 
 @pytest.mark.slow
-def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_a_stale_one_alone(house, tmp_path):
+def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_a_stale_one_alone(machine, tmp_path):
     """A jar more, and the key is another; even where it is named, the job starts as if it were not there."""
-    it, variables = house
+    it, variables = machine
     first = it.plan(variables)
     assert first.argv[0].endswith("/bin/java")
     assert java_command.MAIN in first.argv
@@ -166,7 +166,7 @@ def test_the_drivers_python_and_the_workers_have_pyspark_compiled(tmp_path):
 
 
 def test_a_spark_that_is_not_laid_out_as_pip_does_is_started_by_its_spark_submit(tmp_path):
-    it = House(tmp_path)
+    it = ColdMachine(tmp_path)
     home = linked(tmp_path / "spark", leaving_out=("find_spark_home.py",))
     plan = it.plan(f"SPARK_HOME={home}", spark_short=SparkShort.YES)
     assert plan.argv[0] == str(home / "bin" / "spark-submit")
@@ -174,7 +174,7 @@ def test_a_spark_that_is_not_laid_out_as_pip_does_is_started_by_its_spark_submit
 
 
 def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave(tmp_path):
-    it = House(tmp_path)
+    it = ColdMachine(tmp_path)
     it.plan()
     it.launcher.tend()
     maker = it.launcher.maker

@@ -56,10 +56,10 @@ class Job:
 
     def __init__(self, until_end, daemon, cluster, directory, status=0, settings=None):
         self.until_end = until_end
-        self.house = house = daemon(with_monitor=True, settings=settings)
+        self.machine = machine = daemon(with_monitor=True, settings=settings)
         self.works, self.goes = directory / "works", directory / "goes"
         (directory / "job.py").write_text(JOB)
-        self.qm = until_end.enter_context(house.connect())
+        self.qm = until_end.enter_context(machine.connect())
         conf = {
             "spark.master.rest.port": cluster.rest,
             "spark.master.ui.port": cluster.page,
@@ -83,7 +83,7 @@ class Job:
             retry=0,
         )
         define(self.qm, "WORK", process_name="JOB", trigger_control="on", trigger_type="every", initiation_q_name=INITQ)
-        house.wait_for_event("monitor serves")
+        machine.wait_for_event("monitor serves")
         self.qm.put("WORK", b"go")
 
     def record(self):
@@ -113,9 +113,9 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job,
     assert seen["ui"].startswith("http://127.0.0.1:")
     assert seen["progress"]["stages_done"] == seen["progress"]["stages"] > 0
     assert seen["recorded_ms"] <= seen["start_ms"] <= seen["application_ms"] <= seen["first_get_ms"]
-    shown = json.loads(job.house.trigmon("runs", "show", "--output", "json").stdout)
+    shown = json.loads(job.machine.trigmon("runs", "show", "--output", "json").stdout)
     assert shown["submit_s"] < shown["start_s"] < shown["first_row_s"]
-    assert "tasks" in job.house.trigmon("status", "--watch", "--count", "1").stdout
+    assert "tasks" in job.machine.trigmon("status", "--watch", "--count", "1").stdout
     job.goes.touch()
     run = job.ended()
     assert (run["state"], run["exit_status"], run["committed"]) == ("exited", 0, 1)
@@ -176,10 +176,10 @@ def test_a_monitor_that_was_killed_finds_its_driver_again(job, cluster):
     job.wait_until_it_works()
     before = job.record()
     job.qm.drop()
-    job.house.kill()
-    job.house.launch()
-    job.house.wait_for_event("program found running", 60)
-    job.qm = job.until_end.enter_context(job.house.connect())
+    job.machine.kill()
+    job.machine.launch()
+    job.machine.wait_for_event("program found running", 60)
+    job.qm = job.until_end.enter_context(job.machine.connect())
     job.goes.touch()
     run = job.ended()
     assert (run["state"], run["exit_status"]) == ("exited", 0)

@@ -48,7 +48,7 @@ told(ended=True)
 """
 
 
-class WarmHouse:
+class WarmMachine:
     """What a test of warm runs works with."""
 
     def __init__(self, daemon, directory, **settings):
@@ -150,24 +150,24 @@ class WarmHouse:
             until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or run_directory.start_ticks(pid) == 0, 40)
 
 
-def begin_endless(house, server=None):
+def begin_endless(machine, server=None):
     """A run whose query goes on for ever, at work on the server (default: the kept one); its record."""
-    before = {run["run_id"] for run in house.runs()}
-    house.qm.put("ENDLESS.Q", b"go")
-    run_id = until(lambda: next((run["run_id"] for run in house.runs() if run["run_id"] not in before), None))
-    house.wait_for_line(run_id, "began")
-    server = server or house.wait_until_there()
-    until(lambda: house.works(server, run_id), 60)
-    return house.runs(run_id=run_id)[0]
+    before = {run["run_id"] for run in machine.runs()}
+    machine.qm.put("ENDLESS.Q", b"go")
+    run_id = until(lambda: next((run["run_id"] for run in machine.runs() if run["run_id"] not in before), None))
+    machine.wait_for_line(run_id, "began")
+    server = server or machine.wait_until_there()
+    until(lambda: machine.works(server, run_id), 60)
+    return machine.runs(run_id=run_id)[0]
 
 
-def ended(house, run_id):
+def ended(machine, run_id):
     """The run's record, once it has ended."""
-    return until(lambda: next((run for run in house.runs(run_id=run_id) if run["end_ms"]), None), 90)
+    return until(lambda: next((run for run in machine.runs(run_id=run_id) if run["end_ms"]), None), 90)
 
 
-def is_left_alone(house, server, run_id):
+def is_left_alone(machine, server, run_id):
     """No query of the run is at work, and no session is left but the one in which the server is asked."""
-    until(lambda: not house.works(server, run_id), 30)
-    until(lambda: not house.shelf.session(run_id), 30)
-    return until(lambda: house.sessions(server) == 0, 60)
+    until(lambda: not machine.works(server, run_id), 30)
+    until(lambda: not machine.shelf.session(run_id), 30)
+    return until(lambda: machine.sessions(server) == 0, 60)

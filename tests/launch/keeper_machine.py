@@ -20,7 +20,7 @@ WAIT_S = 20.0
 NAME = "Q.1.keeper"
 
 
-class House:
+class KeeperMachine:
     """A monitor's end of one keeper, and the runs' directory."""
 
     def __init__(self, directory, launcher=protocol.PROCESS):
