@@ -94,7 +94,7 @@ class Server:
 
     def start(self) -> None:
         """Starts it and waits until it can be asked; it ends with this process, however that ends."""
-        said = {
+        fields = {
             "unix_socket_directories": str(self._home),
             "listen_addresses": self._address,
             "fsync": "on" if self._fsync else "off",
@@ -106,7 +106,7 @@ class Server:
             "wal_retrieve_retry_interval": "100ms",  # as that it looks so often whether the other is there
             "wal_receiver_status_interval": "1s",  # and says so often how far it is
         }
-        options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in said.items())
+        options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in fields.items())
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [self._bin / "postgres", "-D", self._data, *options],

@@ -29,10 +29,10 @@ def as_user(number, work):
             os.setgid(number)
             os.setuid(number)
             try:
-                said = (work(), None)
+                reported = (work(), None)
             except Exception as error:
-                said = (None, error)
-            os.write(writer, pickle.dumps(said))
+                reported = (None, error)
+            os.write(writer, pickle.dumps(reported))
         except BaseException:
             traceback.print_exc()
         os._exit(0)

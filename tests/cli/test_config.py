@@ -29,11 +29,11 @@ def test_a_relative_config_is_meant_from_here_and_its_paths_from_there(tmp_path:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "c.yaml").write_text("qmgr:\n  data: store\n")
     monkeypatch.chdir(tmp_path)
-    for said in (
+    for reported in (
         run_cli("config", "show", "--config", "conf/c.yaml", "--output", "json"),
         run_cli("config", "show", "--output", "json", env={"TRIGMON_CONFIG": "conf/c.yaml"}),
     ):
-        rows = {row["key"]: row["value"] for row in objects(said)}
+        rows = {row["key"]: row["value"] for row in objects(reported)}
         assert rows["qmgr.data"] == str(tmp_path / "conf" / "store")
 
 

@@ -150,7 +150,7 @@ def test_filters_hold_together(trigmon: Trigmon, did, qm: Connection):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (["--reason", "BACKOUT_TRESHOLD_REACHED"], "did you mean 'BACKOUT_THRESHOLD_REACHED'?"),
         (["--reason", "0"], "no reason"),
@@ -158,9 +158,9 @@ def test_filters_hold_together(trigmon: Trigmon, did, qm: Connection):
         (["--older-than", "soon"], "no time such as 30s"),
     ],
 )
-def test_what_is_no_filter_is_a_usage_error(trigmon: Trigmon, options: list[str], said: str):
+def test_what_is_no_filter_is_a_usage_error(trigmon: Trigmon, options: list[str], expected: str):
     result = trigmon("dlq", "list", *options)
-    assert (result.exit_code, said in result.stderr) == (2, True)
+    assert (result.exit_code, expected in result.stderr) == (2, True)
 
 
 def test_what_a_queue_refuses_stays_and_is_told_with_its_reason(trigmon: Trigmon, did, qm: Connection):

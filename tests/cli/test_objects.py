@@ -108,7 +108,7 @@ def test_no_such_name_is_not_shown_as_an_empty_list(trigmon: Trigmon):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["trigger_typ=first"], "no attribute trigger_typ; did you mean 'trigger_type'?"),
         (["TRIGDPTH=0"], "trigger_depth must be 1 to 999999999"),
@@ -116,10 +116,10 @@ def test_no_such_name_is_not_shown_as_an_empty_list(trigmon: Trigmon):
         (["TRIGGR"], "did you mean 'TRIGGER'?"),
     ],
 )
-def test_a_wrong_attribute_is_a_usage_error_before_anything_is_asked(words: list[str], said: str):
+def test_a_wrong_attribute_is_a_usage_error_before_anything_is_asked(words: list[str], expected: str):
     result = run_cli("queue", "define", "Q", *words, "--qmgr", "NOBODY")
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 def test_define_again_is_refused_and_replaced_when_told(trigmon: Trigmon):
@@ -194,10 +194,10 @@ def test_a_process_whose_program_could_not_be_started_is_not_defined(trigmon: Tr
 
 def test_a_driver_that_strangers_may_speak_to_is_named_when_it_is_defined(trigmon: Trigmon, tmp_path: Path):
     file = tmp_path / "q.yaml"
-    said = (
+    expected = (
         "- process: OB.OPEN\n  appl_type: spark\n  appl_id: /job.py\n  spark: {conf: {spark.driver.host: 10.0.0.1}}\n"
     )
-    file.write_text(said)
+    file.write_text(expected)
     warned = trigmon("apply", str(file))
     opened = "PROCESS OB.OPEN has a Spark driver that strangers may speak to: SPKCONF(spark.driver.host=10.0.0.1)"
     assert (warned.exit_code, warned.stderr) == (0, f"trigmon: {file}:1: {opened}\n")
@@ -219,8 +219,8 @@ def test_a_process_without_a_program_may_be_defined_and_is_not_started(trigmon: 
     file.write_text("- process: OB.BLANK\n  user_data: u\n- process: SYSTEM.DEFAULT.PROCESS\n")
     warned = trigmon("apply", str(file))
     assert warned.exit_code == 0
-    said = f"trigmon: {file}:1: PROCESS OB.BLANK has a blank APPLICID (appl_id): there is no program to start\n"
-    assert warned.stderr == said
+    expected = f"trigmon: {file}:1: PROCESS OB.BLANK has a blank APPLICID (appl_id): there is no program to start\n"
+    assert warned.stderr == expected
     refused = trigmon("process", "start", "OB.BLANK", "--queue", "SYSTEM.DEFAULT.LOCAL.QUEUE")
     assert refused.exit_code == 2
     assert "trigmon process alter OB.BLANK APPLICID=PROGRAM" in refused.stderr

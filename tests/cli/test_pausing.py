@@ -41,17 +41,17 @@ def test_who_paused_a_queue_when_and_why_is_shown_wherever_it_matters(paused: Tr
     done = paused("queue", "pause", "PQ", "--reason", "the database is down")
     assert (done.exit_code, done.stdout) == (0, "PQ is paused\n")
     (row,) = objects(paused("queue", "list", "PQ", "--output", "json"))
-    said = row["paused"]
-    assert said.startswith(f"queue PQ paused by {ME}")
-    assert said.endswith(" UTC: the database is down")
-    assert said in paused("queue", "list", "PQ").stdout
-    assert said in paused("queue", "show", "PQ").stdout
-    assert said in paused("status").stdout
-    assert said in objects(paused("status", "--output", "json"))[0]["pauses"][0]["paused"]
-    told = paused("explain", "PQ")
-    assert told.stdout.splitlines()[1] == f"What it starts would be held: {said}."
-    assert told.stdout.splitlines()[0].startswith("A put on PQ with priority 0 would NOT write a trigger message")
-    assert f"held: {said}" in paused("explain", "PQ", "--why-not").stdout
+    reported = row["paused"]
+    assert reported.startswith(f"queue PQ paused by {ME}")
+    assert reported.endswith(" UTC: the database is down")
+    assert reported in paused("queue", "list", "PQ").stdout
+    assert reported in paused("queue", "show", "PQ").stdout
+    assert reported in paused("status").stdout
+    assert reported in objects(paused("status", "--output", "json"))[0]["pauses"][0]["paused"]
+    found = paused("explain", "PQ")
+    assert found.stdout.splitlines()[1] == f"What it starts would be held: {reported}."
+    assert found.stdout.splitlines()[0].startswith("A put on PQ with priority 0 would NOT write a trigger message")
+    assert f"held: {reported}" in paused("explain", "PQ", "--why-not").stdout
     explained = json.loads(paused("explain", "PQ", "--output", "json").stdout)
     assert explained["values"]["pauses"][0]["reason"] == "the database is down"
 
@@ -180,9 +180,9 @@ def test_it_pauses_resumes_cancels_repeats_and_follows(machine):
     (again,) = until(lambda: [run for run in ledger(machine, state="exited") if run["repeats"]])
     assert again["repeats"] == held["run_id"]
     assert machine.trigmon("runs", "logs", "-f", again["run_id"]).stdout == "begun\ndone\n"
-    told = {event: machine.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
-    assert [told[event][0]["by"] for event in told] == [told["run cancelled"][0]["by"]] * 3
-    assert told["starting paused"][0]["reason"] == "upkeep"
+    reported = {event: machine.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
+    assert [reported[event][0]["by"] for event in reported] == [reported["run cancelled"][0]["by"]] * 3
+    assert reported["starting paused"][0]["reason"] == "upkeep"
 
 
 def test_the_ledger_keeps_as_many_runs_and_as_long_as_the_settings_say(daemon):

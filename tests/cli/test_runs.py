@@ -115,12 +115,12 @@ def test_how_far_a_spark_application_is_and_how_long_it_took_to_get_there_is_sho
     assert far in trigmon("runs", "list", "--queue", "WATCHED").stdout
     shown = trigmon("runs", "show", "w1").stdout
     assert far in shown
-    (told,) = objects(trigmon("runs", "show", "w1", "--output", "json"))
-    assert (told["submit_s"], told["start_s"], told["first_row_s"]) == (0.6, 4.0, 6.5)
-    assert told["progress"] == APPLICATION["progress"]
+    (row,) = objects(trigmon("runs", "show", "w1", "--output", "json"))
+    assert (row["submit_s"], row["start_s"], row["first_row_s"]) == (0.6, 4.0, 6.5)
+    assert row["progress"] == APPLICATION["progress"]
     qm.call(RecordRun(run_id="w2", record=record | {"state": "exited", "first_get_ms": 1_005_000}))
-    (told,) = objects(trigmon("runs", "show", "w2", "--output", "json"))
-    assert told["first_row_s"] == 5.0  # its first message is what it was started for
+    (row,) = objects(trigmon("runs", "show", "w2", "--output", "json"))
+    assert row["first_row_s"] == 5.0  # its first message is what it was started for
     watched = trigmon("status", "--watch", "--count", "2", "--every", "0.1").stdout
     assert watched.count(far) == watched.count("q_mgr_name") == 2
     assert far not in trigmon("status").stdout

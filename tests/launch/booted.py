@@ -63,11 +63,11 @@ def booted(scratch: Path, target: str = TARGET) -> Iterator[Machine]:
     for group in groups:
         _make_group(group)
     log = scratch / "boot.log"
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         outside = subprocess.Popen(
             ["unshare", "--fork", *_KINDS, "--kill-child", sys.executable, __file__, str(scratch), target],
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             preexec_fn=lambda: [group.joinpath("cgroup.procs").write_text("0") for group in groups],
         )

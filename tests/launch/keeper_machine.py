@@ -59,7 +59,7 @@ class KeeperMachine:
     def wait_for(self, say, run_id):
         """The first frame of this word about this run."""
         deadline = time.monotonic() + WAIT_S
-        while not (found := [said for said in self.heard if (said["say"], said.get("run")) == (say, run_id)]):
+        while not (found := [frame for frame in self.heard if (frame["say"], frame.get("run")) == (say, run_id)]):
             assert time.monotonic() < deadline, self.heard
             select.select([self.keeper], [], [], 0.1)
             self.heard += self.keeper.hear()

@@ -195,10 +195,10 @@ class TestTheKeeperDies:
         (machine.directory / "gate").touch()
         until(lambda: is_gone(pid))
         assert machine.keepers.there(NAME).runs == set()
-        said = run_directory.read_exit(machine.run("r"))
+        exit_fields = run_directory.read_exit(machine.run("r"))
         wanted = {"exit 0": 0, "exit 6": 6, "kill -9 $$": -9, "kill -TERM $$": -15}[text]
-        assert (said["status"], said["pid"], said["why"]) == (wanted, pid, "")
-        assert 0 < said["start_ms"] <= said["end_ms"] <= time.time() * 1000
+        assert (exit_fields["status"], exit_fields["pid"], exit_fields["why"]) == (wanted, pid, "")
+        assert 0 < exit_fields["start_ms"] <= exit_fields["end_ms"] <= time.time() * 1000
         until(lambda: not units())
 
     def test_systemd_keeps_the_time_limit_while_no_keeper_runs(self, machine):
@@ -207,8 +207,12 @@ class TestTheKeeperDies:
         machine.keeper_is_killed(with_its_parent=True)
         until(lambda: is_gone(pid))
         machine.keepers.there(NAME)
-        said = run_directory.read_exit(machine.run("r"))
-        assert (said["status"], said["why"], said["limit_s"]) == (-signal.SIGTERM, protocol.TIME_LIMIT, 1.5)
+        exit_fields = run_directory.read_exit(machine.run("r"))
+        assert (exit_fields["status"], exit_fields["why"], exit_fields["limit_s"]) == (
+            -signal.SIGTERM,
+            protocol.TIME_LIMIT,
+            1.5,
+        )
 
     def test_a_run_that_was_to_end_is_still_killed_after_its_grace_and_why_is_known(self, machine):
         machine.shell("r", "trap '' TERM; echo deaf; while :; do sleep 0.05; done")
@@ -290,10 +294,10 @@ def test_the_journal_knows_a_runs_lines_by_its_fields(machine):
     machine.wait_for("ended", "journal")
     argv = ["journalctl", "--output=cat", "TRIGMON_RUN=journal", "TRIGMON_QUEUE=ORDERS"]
 
-    def said():
+    def printed():
         return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
 
-    until(lambda: said() == "hello\n")
+    until(lambda: printed() == "hello\n")
 
 
 def test_systemd_answers_here():

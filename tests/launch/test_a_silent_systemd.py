@@ -70,17 +70,17 @@ def kept(tmp_path):
         return keeper
 
     def serve(keeper):
-        signals, told = os.pipe2(os.O_NONBLOCK)
+        signals, wake_up = os.pipe2(os.O_NONBLOCK)
         thread = threading.Thread(target=keeper.serve, args=(signals,))
         thread.start()
-        ends.append((told, signals, thread))
+        ends.append((wake_up, signals, thread))
         return thread
 
     yield make, serve
-    for told, signals, thread in ends:
-        os.write(told, bytes([signal.SIGTERM]))
+    for wake_up, signals, thread in ends:
+        os.write(wake_up, bytes([signal.SIGTERM]))
         thread.join(10)
-        os.close(told)
+        os.close(wake_up)
         os.close(signals)
     for keeper in keepers:
         keeper.units()._lose()
@@ -133,7 +133,7 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
         run.is_started = True
         theirs._runs[run.path] = keeper._runs.by_id[name] = run
     properties = {"ActiveState": "inactive", "SubState": "dead", "ExecMainCode": 1}
-    said = [
+    wanted = [
         dbus.Message(
             dbus.SIGNAL,
             ("org.freedesktop.systemd1.Unit", properties),
@@ -146,7 +146,7 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
             member="UnitRemoved",
         ),
     ]
-    manager._signals += said
+    manager._signals += wanted
     silent[0].close()
     theirs._hear()
     assert theirs._manager is None

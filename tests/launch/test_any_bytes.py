@@ -133,15 +133,15 @@ def test_a_stranger_chooses_a_queue_and_its_data_and_no_word_of_the_program(env_
         "run_as": "svc",
     }
     sent = message("/bin/rm -rf /", **raw)
-    told = believed(MessageDescriptor(), sent, definition, {"name": sent.q_name, "process_name": sent.process_name})
-    assert not isinstance(told, DeadLetter)
+    reported = believed(MessageDescriptor(), sent, definition, {"name": sent.q_name, "process_name": sent.process_name})
+    assert not isinstance(reported, DeadLetter)
     try:
-        argv = arguments(order(told))
+        argv = arguments(order(reported))
     except LaunchError:
-        assert control_character(told) or told.q_name.startswith("-")
+        assert control_character(reported) or reported.q_name.startswith("-")
     else:
-        assert argv == ["load", told.q_name, f"--data={told.trigger_data}", "tail"]
-        assert process_for(told, definition).run_as == "svc"
+        assert argv == ["load", reported.q_name, f"--data={reported.trigger_data}", "tail"]
+        assert process_for(reported, definition).run_as == "svc"
 
 
 @settings(max_examples=200)
@@ -193,9 +193,9 @@ def test_a_real_program_gets_them_byte_for_byte(echoing, words, q_name, trigger_
     run_id = f"r{next(numbers)}"
     machine.keeper.start(run_id, plan, environment(plan), machine.run(run_id), time_limit_s=0, grace_s=1)
     assert machine.wait_for("ended", run_id)["status"] == 0, machine.output(run_id, "stderr")
-    argv, told = json.loads(machine.output(run_id))
+    argv, reported = json.loads(machine.output(run_id))
     assert argv == plan.argv[1:]
-    assert {name: told[name] for name in plan.environment} == plan.environment
+    assert {name: reported[name] for name in plan.environment} == plan.environment
     assert [entry.name for entry in work.iterdir()] == ["echo"]
     machine.heard.clear()
 

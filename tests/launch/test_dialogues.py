@@ -26,14 +26,14 @@ def played(tmp_path, monkeypatch):
         stage.close()
         endpoint.close()
         assert endpoint.wrong == []
-        return {word: rest for word, _, *rest in stage.told}
+        return {word: rest for word, _, *rest in stage.events}
 
     return play
 
 
 def test_a_program_that_ends_well_is_stopped_as_a_unit_and_its_state_is_its_exit(played, tmp_path):
-    told = played(dialogues.ends_well)
-    (pid,), (ended,) = told["started"], told["ended"]
+    reported = played(dialogues.ends_well)
+    (pid,), (ended,) = reported["started"], reported["ended"]
     assert (ended["status"], ended["pid"], ended["why"], ended["limit_s"]) == (0, pid, "", 0.0)
     assert 0 < ended["start_ms"] <= ended["end_ms"]
     assert not (tmp_path / "runs/r" / systemd_unit.ENVIRONMENT).exists()
@@ -44,9 +44,9 @@ def test_one_that_ends_badly_keeps_its_status_and_its_failure_is_reset(played):
 
 
 def test_what_cannot_be_executed_never_was_a_program(played):
-    told = played(dialogues.cannot_be_executed)
-    assert told["failed"] == ["systemd: the program cannot be executed (203)"]
-    assert "started" not in told
+    reported = played(dialogues.cannot_be_executed)
+    assert reported["failed"] == ["systemd: the program cannot be executed (203)"]
+    assert "started" not in reported
 
 
 def test_what_systemd_refuses_is_told_in_its_words(played):

@@ -64,7 +64,7 @@ def kept_warm(tmp_path_factory):
 @pytest.fixture
 def warm(kept_warm):
     """The same, and nothing has been heard."""
-    kept_warm.machine.heard = [said for said in kept_warm.machine.heard if said["say"] == "hello"]
+    kept_warm.machine.heard = [frame for frame in kept_warm.machine.heard if frame["say"] == "hello"]
     kept_warm.machine.directory = Path(tempfile.mkdtemp(dir=kept_warm.machine.directory))
     return kept_warm
 
@@ -223,7 +223,7 @@ class TestHelpers:
         machine.keeper.keep("h", 60)
         machine.start("r", "/bin/sleep", "3")
         machine.wait_for("ended", "r")
-        assert not [said for said in machine.heard if said["say"] == "ended" and said["run"] == "h"]
+        assert not [frame for frame in machine.heard if frame["say"] == "ended" and frame["run"] == "h"]
         machine.keeper.stop("h", protocol.STOPPED, 0)
 
     def test_it_is_not_ended_under_the_hands_of_a_program(self, machine):

@@ -267,11 +267,11 @@ class TestTheKeeperDies:
         assert machine.pid != first
         (machine.directory / "gate").touch()
         ended = [machine.wait_for("ended", run_id) for run_id in ("r1", "r2")]
-        assert [(said["status"], said["pid"], said["start_ms"]) for said in ended] == [
-            (7, said["pid"], said["start_ms"]) for said in started
+        assert [(frame["status"], frame["pid"], frame["start_ms"]) for frame in ended] == [
+            (7, frame["pid"], frame["start_ms"]) for frame in started
         ]
         assert run_directory.read_exit(machine.run("r1"))["status"] == 7
-        until(lambda: all(is_gone(said["pid"]) for said in started))
+        until(lambda: all(is_gone(frame["pid"]) for frame in started))
 
     def test_what_ends_while_it_is_dying_is_known_however_often_it_dies(self, machine):
         machine.shell("r0", "true")
@@ -401,5 +401,5 @@ def is_ended(pid):
 def test_it_is_small_and_started_quickly():
     """What it imports is paid while the first launch of a monitor waits."""
     code = "import sys, trigmon.keeper.main; print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"msgspec", "pydantic", "structlog", "asyncio", "trigmon.mq", "dataclasses"} & set(said)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"msgspec", "pydantic", "structlog", "asyncio", "trigmon.mq", "dataclasses"} & set(done)

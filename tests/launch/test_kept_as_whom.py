@@ -33,8 +33,8 @@ def secret(directory, name="db", value=VALUE):
     return str(directory / name)
 
 
-def said(machine, run_id, text, asks=None, **environment):
-    """What a shell script printed, that was started like this and ended well."""
+def output_of(machine, run_id, text, asks=None, **environment):
+    """Runs a shell script and returns its output; it must end with 0."""
     machine.start(run_id, "/bin/sh", "-c", text, asks=asks, working_directory="/", **environment)
     ended = machine.wait_for("ended", run_id)
     assert ended["status"] == 0, machine.output(run_id, "stderr")
@@ -42,14 +42,14 @@ def said(machine, run_id, text, asks=None, **environment):
 
 
 def test_every_program_makes_files_for_its_user_alone(machine):
-    assert said(machine, "r", "umask") == "0077\n"
+    assert output_of(machine, "r", "umask") == "0077\n"
     assert (machine.run("r") / "stdout").stat().st_mode & 0o777 == 0o600
 
 
 class TestAsAnotherUser:
     def test_it_has_that_users_id_and_groups_and_none_of_ours(self, open_machine):
         nobody = pwd.getpwnam("nobody")
-        status = said(open_machine, "r", "cat /proc/self/status; umask; pwd", NOBODY)
+        status = output_of(open_machine, "r", "cat /proc/self/status; umask; pwd", NOBODY)
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         assert fields["Uid"].split() == [str(nobody.pw_uid)] * 4
         assert fields["Gid"].split() == [str(nobody.pw_gid)] * 4
@@ -81,13 +81,13 @@ class TestAsAnotherUser:
 
     def test_it_leads_its_session_has_three_descriptors_and_is_deaf_to_no_signal(self, open_machine):
         text = "awk '{print $6}' /proc/$$/stat; ls /proc/$$/fd; grep SigIgn /proc/$$/status | cut -f2"
-        session, *descriptors, ignored = said(open_machine, "r", text, NOBODY).split()
+        session, *descriptors, ignored = output_of(open_machine, "r", text, NOBODY).split()
         assert session == str(open_machine.wait_for("started", "r")["pid"])
         assert descriptors == ["0", "1", "2"]
         assert int(ignored, 16) & ((1 << 31) - 1) == 0
 
     def test_its_output_can_be_opened_anew_and_is_read_by_the_monitor(self, open_machine):
-        assert said(open_machine, "r", "echo one; echo two >> /dev/stdout", NOBODY) == "one\ntwo\n"
+        assert output_of(open_machine, "r", "echo one; echo two >> /dev/stdout", NOBODY) == "one\ntwo\n"
 
     def test_it_can_be_stopped(self, open_machine):
         open_machine.start("r", "/bin/sleep", "60", asks=NOBODY, working_directory="/")
@@ -244,7 +244,7 @@ class TestSecrets:
     LOOK = 'echo "$CREDENTIALS_DIRECTORY"; stat -c "%a %U" "$CREDENTIALS_DIRECTORY" "$CREDENTIALS_DIRECTORY/db"; '
 
     def test_a_program_finds_its_own_copies_and_they_go_with_it(self, machine):
-        out = said(
+        out = output_of(
             machine, "r", self.LOOK + 'cat "$CREDENTIALS_DIRECTORY/db"', {"secrets": {"db": secret(machine.directory)}}
         )
         me = pwd.getpwuid(os.geteuid()).pw_name
@@ -254,7 +254,7 @@ class TestSecrets:
         assert Path(machine.directory / "db").read_text() == VALUE
 
     def test_another_user_reads_them_and_nobody_else(self, open_machine):
-        out = said(open_machine, "r", self.LOOK, NOBODY | {"secrets": {"db": secret(open_machine.directory)}})
+        out = output_of(open_machine, "r", self.LOOK, NOBODY | {"secrets": {"db": secret(open_machine.directory)}})
         assert out.splitlines()[1:] == ["500 nobody", "400 nobody"]
         assert not (open_machine.run("r") / "credentials").exists()
         runs = stat.S_IMODE(open_machine.run("r").parent.stat().st_mode)
@@ -272,7 +272,7 @@ class TestSecrets:
 
     def test_their_values_are_in_no_frame_no_argument_no_variable_and_no_file_of_the_run(self, machine):
         text = "tr '\\0' '\\n' < /proc/$$/environ; tr '\\0' ' ' < /proc/$$/cmdline"
-        assert VALUE not in said(machine, "r", text, {"secrets": {"db": secret(machine.directory)}})
+        assert VALUE not in output_of(machine, "r", text, {"secrets": {"db": secret(machine.directory)}})
         assert VALUE not in json.dumps(machine.heard)
         assert not any(VALUE in file.read_text() for file in machine.run("r").iterdir())
         log = machine.monitors / f"{machine.keepers.name}.log"
@@ -288,7 +288,7 @@ class TestSecrets:
 
     def test_what_a_program_adds_to_them_goes_as_well(self, machine):
         text = 'cd "$CREDENTIALS_DIRECTORY" && chmod 700 . && mkdir -p deep/er && touch deep/er/file'
-        said(machine, "r", text, {"secrets": {"db": secret(machine.directory)}})
+        output_of(machine, "r", text, {"secrets": {"db": secret(machine.directory)}})
         assert not (machine.run("r") / "credentials").exists()
 
     def test_they_can_be_removed_when_the_keeper_died_with_them(self, machine):
@@ -305,7 +305,7 @@ class TestSecrets:
 
 def test_all_of_it_together(open_machine: KeeperMachine):
     asks = NOBODY | {"open_files_limit": 64, "secrets": {"db": secret(open_machine.directory)}}
-    out = said(open_machine, "r", 'id -un; ulimit -n; cat "$CREDENTIALS_DIRECTORY/db"', asks)
+    out = output_of(open_machine, "r", 'id -un; ulimit -n; cat "$CREDENTIALS_DIRECTORY/db"', asks)
     assert out == f"nobody\n64\n{VALUE}"
 
 

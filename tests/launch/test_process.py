@@ -63,8 +63,8 @@ def test_a_program_in_another_directory_finds_the_home_and_the_settings_its_moni
 
 
 def test_what_the_kernels_refusal_means_is_said(tmp_path):
-    said = f"the working directory {tmp_path}/gone is not there"
-    assert why_not(errno.ENOENT, "/bin/true", str(tmp_path / "gone")) == said
+    expected = f"the working directory {tmp_path}/gone is not there"
+    assert why_not(errno.ENOENT, "/bin/true", str(tmp_path / "gone")) == expected
     assert "it has no #! line (Exec format error)" in why_not(errno.ENOEXEC, "/bin/job", str(tmp_path))
     assert why_not(errno.EACCES, "/bin/job", "") == "/bin/job cannot be executed: Permission denied"
 

@@ -135,8 +135,8 @@ def test_a_monitor_without_the_rights_is_told_which(allow_list, missing):
     )
     path, name = allow_list("nobody\n"), RIGHTS[missing]
     argv = ["setpriv", f"--bounding-set=-{name}", f"--inh-caps=-{name}", sys.executable, "-c", code, path]
-    told = subprocess.run([*argv, "files"], capture_output=True, text=True, check=False)
-    assert f"it lacks CAP_{name.upper()} (in its systemd unit: AmbientCapabilities=" in told.stderr
+    done = subprocess.run([*argv, "files"], capture_output=True, text=True, check=False)
+    assert f"it lacks CAP_{name.upper()} (in its systemd unit: AmbientCapabilities=" in done.stderr
     without = subprocess.run([*argv, "none"], capture_output=True, text=True, check=False)
     assert ("Account" in without.stdout) is (missing == users.CAP_CHOWN)
 

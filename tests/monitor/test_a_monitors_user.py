@@ -164,8 +164,10 @@ class ThreeUserMachine:
 
     def ambient(self):
         """What a process would inherit, that a thread of the monitor's executes."""
-        told = [task.read_text() for task in Path(f"/proc/{self.monitor.pid}/task").glob("*/status")]
-        return {int(line.split()[1], 16) for text in told for line in text.splitlines() if line.startswith("CapAmb:")}
+        reported = [task.read_text() for task in Path(f"/proc/{self.monitor.pid}/task").glob("*/status")]
+        return {
+            int(line.split()[1], 16) for text in reported for line in text.splitlines() if line.startswith("CapAmb:")
+        }
 
     def put(self):
         """A genuine trigger event."""
@@ -221,7 +223,7 @@ def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_
         argv, env=machine.environment, capture_output=True, text=True, timeout=120, check=False, cwd="/"
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    reported = json.loads(done.stdout)
     machine.monitor.wait(30)
 
     machine.start_monitor()
@@ -232,8 +234,8 @@ def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_
     assert {row["appl_id"] for row in machine.rows() if row["state"] != "failed"} == {str(machine.open / "job")}
     assert {name.split(".")[1] for name in machine.made("did")} == {TARGET}
     open_to_all = ("failed", "forged", "reopen", "keeper")
-    asked = {what: answer for what, answer in said.items() if what != "got" and not what.startswith(open_to_all)}
+    asked = {what: answer for what, answer in reported.items() if what != "got" and not what.startswith(open_to_all)}
     assert set(asked.values()) == {"refused 2035"}, asked
     assert len(asked) >= 15
-    assert {answer for what, answer in said.items() if what.startswith("keeper")} == {"refused"}
-    assert said["got and recorded"] == "refused 2035"
+    assert {answer for what, answer in reported.items() if what.startswith("keeper")} == {"refused"}
+    assert reported["got and recorded"] == "refused 2035"

@@ -60,8 +60,8 @@ def test_a_program_finds_its_queue_manager_and_its_cause(stage):
     stage.watch()
     stage.qm.put(q_name, b"one")
     (run,) = stage.wait_for(q_name=q_name, state="exited")
-    said = (stage.data / "runs" / run["run_id"] / "stdout").read_text().splitlines()
-    assert said == [stage.daemon.address, q_name, f"{q_name}.P", run["run_id"]]
+    reported = (stage.data / "runs" / run["run_id"] / "stdout").read_text().splitlines()
+    assert reported == [stage.daemon.address, q_name, f"{q_name}.P", run["run_id"]]
 
 
 def test_one_program_is_not_waited_for_before_the_next_is_started(stage):
@@ -232,8 +232,8 @@ class TestDeadLetters:
         assert (header.reason, header.format) == (265, FORMAT_TRIGGER)
         assert unpack_tm(data).q_name == q_name
         (run,) = stage.wait_for(q_name=q_name, state="failed")
-        said = "no program /no/such/program; the trigger message is on SYSTEM.DEAD.LETTER.QUEUE"
-        assert (run["why"], run["pid"]) == (said, 0)
+        expected = "no program /no/such/program; the trigger message is on SYSTEM.DEAD.LETTER.QUEUE"
+        assert (run["why"], run["pid"]) == (expected, 0)
 
     def test_a_file_the_kernel_will_not_execute_does_too(self, stage, dead_letters):
         job = stage.directory / "job"

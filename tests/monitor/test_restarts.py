@@ -461,8 +461,8 @@ def test_the_cap_counts_what_other_monitors_run(machine, tmp_path):
         time.sleep(1.0)
         machine.put()
         (held,) = machine.wait_for(state="held")
-        said = f"1 of P run, 1 of them under other monitors (run {first['run_id']} of {first['monitor']})"
-        assert held["why"] == f"{said}, and 1 may run at a time"
+        expected = f"1 of P run, 1 of them under other monitors (run {first['run_id']} of {first['monitor']})"
+        assert held["why"] == f"{expected}, and 1 may run at a time"
         machine.monitor.send_signal(signal.SIGCONT)
         machine.gate.touch()
         machine.wait_for(2, state="exited")

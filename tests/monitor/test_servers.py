@@ -224,8 +224,8 @@ def test_a_session_is_released_once_at_once_and_once_more_behind_it(monitor, mon
     given = machine.warm.shelf.session("1")
     machine.warm.ended("1")
     until(lambda: machine.warm.shelf.session("1") is None)
-    said = [(each["user_id"], each["session_id"]) for each in machine.asked("release")]
-    assert said == [(given.user_id, given.session_id)] * 2
+    reported = [(each["user_id"], each["session_id"]) for each in machine.asked("release")]
+    assert reported == [(given.user_id, given.session_id)] * 2
 
 
 def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):

@@ -70,12 +70,12 @@ def test_one_that_dies_ends_its_runs_and_is_told_and_others_wait_until_it_is_the
     machine.daemon.wait_for_event("Spark Connect server elsewhere does not answer", 30)
     machine.qm.put("JOB.Q", b"go")
     waits = until(lambda: next((run for run in machine.runs(state="due") if run["why"]), None), 60)
-    said = server.url.partition("/;")[0]
-    assert waits["why"].startswith(f"{said} does not answer: ")
+    reported = server.url.partition("/;")[0]
+    assert waits["why"].startswith(f"{reported} does not answer: ")
     lost = ended(machine, run["run_id"])
     assert lost["exit_status"] != 0
     assert (
-        f"the loss of its Spark Connect server: {said} does not answer" in lost["why"]
+        f"the loss of its Spark Connect server: {reported} does not answer" in lost["why"]
         or "refused" in lost["stderr_tail"]
     )
     server.start()

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.daemons import queue_managers
-from tests.monitor.warm_machine import JOB, TELLS, WarmMachine
+from tests.monitor.warm_machine import JOB, NOTE, WarmMachine
 from tests.spark.conftest import depth
 from tests.waiting import until
 
@@ -48,7 +48,7 @@ def found(batches):
         said = [module, text("words.txt"), text("unpacked/inside.txt")]
         yield pandas.DataFrame({"said": said})
 
-there = [row.said for row in spark.range(1, numPartitions=1).mapInPandas(found, "said string").collect()]
+there = [row.text for row in spark.range(1, numPartitions=1).mapInPandas(found, "text string").collect()]
 try:
     import of_the_run
     here = of_the_run.SAID
@@ -58,11 +58,11 @@ try:
     jar = spark.sql("SELECT reflect('Said', 'it')").first()[0]
 except Exception as error:
     jar = type(error).__name__
-told(here=here, there=there, jar=jar)
+note(here=here, there=there, jar=jar)
 """
 
 DRAINS = (
-    TELLS
+    NOTE
     + """\
 from trigmon.spark import drain
 
@@ -73,9 +73,9 @@ def wait_for(name):
         time.sleep(0.05)
 
 done = drain(spark, table=sys.argv[2], max_rows=40, options={"columns": "data", "partitions": 2})
-told(rows=done.rows, batches=done.batches)
+note(rows=done.rows, batches=done.batches)
 wait_for("more")
-told(again=spark.read.parquet(sys.argv[2]).groupBy("batch").count().count())
+note(again=spark.read.parquet(sys.argv[2]).groupBy("batch").count().count())
 wait_for("enough")
 spark.stop()
 """
@@ -135,7 +135,7 @@ def test_a_job_has_the_files_that_its_definition_names_and_another_in_the_same_s
 
 def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_message_once(machine, tmp_path):
     table = tmp_path / "table"
-    arguments = f"{machine.told} {table}"
+    arguments = f"{machine.notes} {table}"
     queue = machine.job(beginning=DRAINS, name="drains", trigger_type="first", spark_arguments=arguments)
     machine.qm.put_many(queue, [b"%d" % n for n in range(100)])
     (run,) = until(lambda: of_queue(machine, queue), 60)
@@ -157,11 +157,11 @@ def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_mess
     monitor = machine.daemon.events("monitor started")[-1]["pid"]
     os.kill(monitor, signal.SIGKILL)
     until(lambda: machine.daemon.events("Spark Connect server found"), 60)
-    (machine.told / "more").touch()
+    (machine.notes / "more").touch()
     assert machine.wait_for_line(run["run_id"], "again")["again"] == 3
     until(lambda: progress()["tasks_done"] > before["tasks_done"], 60)
     assert "tasks" in machine.daemon.trigmon("runs", "show", run["run_id"]).stdout
-    (machine.told / "enough").touch()
+    (machine.notes / "enough").touch()
     ended = until(lambda: run if (run := record())["end_ms"] else None, 90)
     assert (ended["state"], ended["exit_status"], ended["committed"], ended["batches"]) == ("exited", 0, 100, 3)
     shown = json.loads(machine.daemon.trigmon("runs", "show", run["run_id"], "--output", "json").stdout)

@@ -19,32 +19,32 @@ INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 WARM_S = 500.0
 RUN_S = 120.0
 
-TELLS = """\
+NOTE = """\
 import json, os, sys, time
 import trigmon
 from pyspark.sql import SparkSession
 
-def told(**fields):
+def note(**fields):
     with open(os.path.join(sys.argv[1], os.environ["TRIGMON_RUN"]), "a") as file:
         print(json.dumps({"at": time.time(), **fields}), file=file, flush=True)
 
 """
 
 JOB = (
-    TELLS
+    NOTE
     + """\
 with trigmon.connect() as qm, qm.open(os.environ["TRIGMON_QNAME"], "input_shared") as queue:
     queue.get()
 spark = SparkSession.builder.getOrCreate()
-told(rows=len(spark.range(10).collect()), session=spark.session_id, tags=sorted(spark.getTags()))
+note(rows=len(spark.range(10).collect()), session=spark.session_id, tags=sorted(spark.getTags()))
 """
 )
 
 # A query that goes on until somebody ends it, on one core, without a worker of Python's.
 ENDLESS = """\
-told(began=True)
+note(began=True)
 spark.sql("SELECT count(*) FROM range(0, 1000000000000, 1, 1) WHERE hash(id, rand()) = 1").collect()
-told(ended=True)
+note(ended=True)
 """
 
 
@@ -53,8 +53,8 @@ class WarmMachine:
 
     def __init__(self, daemon, directory, **settings):
         self.directory = directory
-        self.told = directory / "told"
-        self.told.mkdir()
+        self.notes = directory / "notes"
+        self.notes.mkdir()
         settings = {"connect.master": "local[2]", "connect.memory": "600m"} | settings
         self.daemon = daemon(with_monitor=True, start=False, settings=settings)
         self.daemon.start()
@@ -66,7 +66,7 @@ class WarmMachine:
         """A queue whose every message starts a warm job of this text behind the usual beginning."""
         script = self.directory / f"{name}.py"
         script.write_text(beginning + text)
-        named = {"spark_start": "connect", "spark_arguments": str(self.told), "retry": 0} | process
+        named = {"spark_start": "connect", "spark_arguments": str(self.notes), "retry": 0} | process
         define(self.qm, name.upper(), "PROCESS", appl_type="spark", appl_id=str(script), **named)
         wanted = {"trigger_control": "on", "trigger_type": trigger_type, "initiation_q_name": INITQ}
         define(self.qm, f"{name.upper()}.Q", process_name=name.upper(), def_persistence="persistent", **wanted)
@@ -94,14 +94,14 @@ class WarmMachine:
         def found():
             if self.daemon.process.poll() is not None:
                 raise AssertionError(self.daemon.log.read_text())
-            said = {line["server"] for line in self.daemon.events(event)}
-            return next((it for it in self.shelf.all_servers() if it.server_id in said - set(besides)), None)
+            reported = {line["server"] for line in self.daemon.events(event)}
+            return next((it for it in self.shelf.all_servers() if it.server_id in reported - set(besides)), None)
 
         return until(found, WARM_S)
 
     def lines(self, run_id):
         """What a run's job told."""
-        file = self.told / run_id
+        file = self.notes / run_id
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     def wait_for_line(self, run_id, name):

@@ -112,10 +112,10 @@ def test_both_units_say_themselves_that_they_are_ready(machine):
         ("trigmon@QM1", "connections"),
         ("trigmon-monitor@QM1", "serves SYSTEM.DEFAULT.INITIATION.QUEUE"),
     ):
-        said = machine.do(f"systemctl show -p ActiveState -p NRestarts -p StatusText {name}")
-        assert "ActiveState=active" in said
-        assert "NRestarts=0" in said
-        assert status in said
+        reported = machine.do(f"systemctl show -p ActiveState -p NRestarts -p StatusText {name}")
+        assert "ActiveState=active" in reported
+        assert "NRestarts=0" in reported
+        assert status in reported
 
 
 def test_a_members_message_starts_a_job_and_its_output_is_there(machine):
@@ -190,9 +190,11 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(machine):
 def test_the_documentation_has_the_commands_that_are_followed_here():
     text = (HERE / "docs" / "how-to" / "run-as-a-service.md").read_text()
     block = text.split("From a Debian 12", 1)[1].split("```bash\n", 1)[1].split("```", 1)[0]
-    said = [part.strip() for line in block.replace("\\\n", "").splitlines() for part in line.split("#")[0].split("&&")]
+    reported = [
+        part.strip() for line in block.replace("\\\n", "").splitlines() for part in line.split("#")[0].split("&&")
+    ]
     followed = [line.strip() for line in (INSTALL + FIRST_JOB).replace("\\\n", "").splitlines()]
     own = ("cd ", "useradd", "cat ", "#!", "echo", "END", "chmod", "runuser")
     wanted = [" ".join(line.split()) for line in followed if line and not line.startswith(own)]
-    assert [line for line in wanted if line not in [" ".join(each.split()) for each in said]] == []
+    assert [line for line in wanted if line not in [" ".join(each.split()) for each in reported]] == []
     assert len(wanted) >= 6

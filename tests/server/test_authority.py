@@ -37,16 +37,16 @@ def test_who_is_kept_out_is_told_the_group_he_has_to_join(passable, monkeypatch,
     monkeypatch.setenv("TRIGMON_HOME", str(one.home))
 
     def status():
-        with contextlib.redirect_stderr(io.StringIO()) as told, contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()) as output, contextlib.redirect_stdout(io.StringIO()):
             try:
                 cli(["--qmgr", address, "status"])
             except SystemExit as ended:
-                return ended.code, told.getvalue()
+                return ended.code, output.getvalue()
 
     assert status()[0] == 0  # and all that it imports is there, also where nobody can read the files
-    code, said = as_nobody(status)
-    assert (code, f"usermod -aG {group.gr_name} nobody" in said) == (4, True), said
-    assert "administration" not in said
+    code, reported = as_nobody(status)
+    assert (code, f"usermod -aG {group.gr_name} nobody" in reported) == (4, True), reported
+    assert "administration" not in reported
 
 
 def test_who_is_kept_out_by_root_alone_is_not_told_to_join_roots_group(passable):
@@ -55,12 +55,12 @@ def test_who_is_kept_out_by_root_alone_is_not_told_to_join_roots_group(passable)
         as_nobody(lambda: one.connect().drop())
 
 
-@pytest.mark.parametrize(("named", "said"), [("nosuch.user", "user 'nosuch.user'"), ("%nosuch", "group 'nosuch'")])
-def test_an_administrator_nobody_knows_is_refused_at_the_start(daemon, named, said):
+@pytest.mark.parametrize(("named", "expected"), [("nosuch.user", "user 'nosuch.user'"), ("%nosuch", "group 'nosuch'")])
+def test_an_administrator_nobody_knows_is_refused_at_the_start(daemon, named, expected):
     one = daemon(start=False, settings={"server.administrators": named})
     assert one.launch().wait() == 2
     why = one.events("the queue manager cannot start")[0]["why"]
-    assert why == f"server.administrators: there is no {said} on this machine"
+    assert why == f"server.administrators: there is no {expected} on this machine"
 
 
 def test_who_comes_in_may_put_and_get_but_not_define_and_the_denial_is_logged(passable):
@@ -100,13 +100,13 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
 
     def refused(one):
         with one.connect() as qm:
-            said = []
+            collected = []
             for call in runs:
                 try:
                     qm.call(call)
                 except trigmon.NotAuthorized as error:
-                    said.append(error.about)
-            return qm.monitor, said
+                    collected.append(error.about)
+            return qm.monitor, collected
 
     stranger = passable(settings={"server.socket_mode": "0666"})
     assert refused(stranger) == (True, [])
@@ -126,14 +126,14 @@ def test_who_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repe
     calls = [Resume(what="everything"), Pause(what="everything"), CancelRun(run_id="1"), RetryRun(run_id="1")]
 
     def work():
-        said = []
+        collected = []
         with one.connect() as qm:
             for call in calls:
                 try:
                     qm.call(call)
                 except trigmon.NotAuthorized as error:
-                    said.append(error.about)
-            return said, [row["reason"] for row in qm.call(Pauses()).rows]
+                    collected.append(error.about)
+            return collected, [row["reason"] for row in qm.call(Pauses()).rows]
 
     names = ("resume", "pause", "cancelrun", "retryrun")
     assert as_nobody(work) == ([f"{name} needs an administrator" for name in names], ["upkeep"])

@@ -79,14 +79,14 @@ def test_a_malformed_frame_is_answered_with_what_is_wrong_and_cut(strict, body):
 def test_a_call_number_that_was_not_due_ends_the_connection(strict, numbers):
     with Raw(strict) as client:
         client.send(*(encode_request(number, Ping()) for number in (*numbers, 100)))
-        said = []
+        collected = []
         with contextlib.suppress(EOFError):
             while True:
-                said.append(client.reply())
-    assert [number for number, _ in said][-1] == 0
-    assert said[-1][1].reason == trigmon.Reason.CONNECTION_BROKEN
-    assert f"call number {numbers[-1]}" in said[-1][1].about
-    assert 100 not in [number for number, _ in said]
+                collected.append(client.reply())
+    assert [number for number, _ in collected][-1] == 0
+    assert collected[-1][1].reason == trigmon.Reason.CONNECTION_BROKEN
+    assert f"call number {numbers[-1]}" in collected[-1][1].about
+    assert 100 not in [number for number, _ in collected]
 
 
 def test_a_number_given_twice_lets_no_call_pass_a_waiting_get_nor_leaves_a_waiter_behind(strict):

@@ -45,8 +45,8 @@ def test_a_monitor_that_dies_is_started_again(with_monitor):
     os.kill(pid, signal.SIGKILL)
     until(lambda: len(with_monitor.events("monitor started")) == 2)
     until(lambda: monitors(with_monitor) == 1)
-    (said,) = with_monitor.events("the monitor ended")
-    assert said["exit_status"] == -signal.SIGKILL
+    (row,) = with_monitor.events("the monitor ended")
+    assert row["exit_status"] == -signal.SIGKILL
 
 
 def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):

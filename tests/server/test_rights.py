@@ -111,8 +111,8 @@ def test_what_one_user_reserved_another_neither_settles_nor_rejects(passable):
                 assert len(another.ask(ReadReserved(reservation=number, count=4), WereReserved).messages) == 4
             return number, ended(one, Settle(reservation=number, count=1))
 
-    number, said = as_user(ALICE, job)
-    assert said == 0
+    number, reported = as_user(ALICE, job)
+    assert reported == 0
     others = [Settle(reservation=number), Reject(reservation=number, ordinal=1), Settle(reservation=number, count=1)]
     assert [as_user(BOB, lambda call=call: ended(one, call)) for call in others] == [2035, 2035, 2035]
     with one.connect() as qm:

@@ -131,9 +131,9 @@ def test_who_has_a_users_share_is_told_so_and_by_which_setting(passable):
             try:
                 one.connect()
             except trigmon.MaxConnsLimitReached as error:
-                said = error.about
+                message = error.about
         one.connect().disconnect()
-        return said
+        return message
 
     assert f"{ALICE} may have 2 connections" in as_user(ALICE, work)
     assert "server.max_connections_per_user" in as_user(BOB, work)
@@ -237,10 +237,10 @@ def test_a_warning_at_the_start_and_the_status_say_what_tcp_means(daemon, free_a
     (event,) = one.events("TCP is open to every local user")
     assert event["level"] == "warning"
     with one.connect() as qm:
-        (said,) = qm.ask(Status(), Values).values["warnings"]
-    assert said == event["why"]
-    assert where in said
-    assert "any local user can put, get and browse" in said
+        (reported,) = qm.ask(Status(), Values).values["warnings"]
+    assert reported == event["why"]
+    assert where in reported
+    assert "any local user can put, get and browse" in reported
     shown = one.trigmon("status")
     assert f"warning: {where}" in shown.stderr
 
@@ -257,9 +257,9 @@ def test_shares_are_half_a_quarter_or_what_is_said_and_monitors_have_some_more()
     found = [Shares().places(peer, 1000) for peer in (member, tcp, monitor, root)]
     assert found == [500, 250, 500 + RESERVED, 1000 + RESERVED]
     assert [Shares().places(peer, 1) for peer in (member, tcp)] == [1, 1]
-    said = Shares(connections=7, over_tcp=3)
-    assert [said.places(peer, 1000) for peer in (member, tcp)] == [7, 3]
-    assert said.places(member, 5) == 5
+    reported = Shares(connections=7, over_tcp=3)
+    assert [reported.places(peer, 1000) for peer in (member, tcp)] == [7, 3]
+    assert reported.places(member, 5) == 5
 
 
 def test_silent_connections_of_one_user_fill_no_more_than_a_share_and_the_step():

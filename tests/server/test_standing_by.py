@@ -22,16 +22,16 @@ _numbers = iter(range(1, 1000))
 
 
 def settings(dsn, **more):
-    said = {"postgres": dsn, "postgres_schema": f"house_{next(_numbers)}", "accept_loss": True, "lease_s": LEASE_S}
-    return {f"store.{key}": str(value).lower() if value is True else value for key, value in (said | more).items()}
+    fields = {"postgres": dsn, "postgres_schema": f"house_{next(_numbers)}", "accept_loss": True, "lease_s": LEASE_S}
+    return {f"store.{key}": str(value).lower() if value is True else value for key, value in (fields | more).items()}
 
 
 @pytest.fixture
 def pair(daemon):
     """One that serves, and one that stands by."""
-    said = settings(shared().dsn)
-    first = daemon(settings=said)
-    second = daemon(settings=said, start=False)
+    chosen = settings(shared().dsn)
+    first = daemon(settings=chosen)
+    second = daemon(settings=chosen, start=False)
     second.launch()
     second.wait_for_event("standing by")
     return first, second

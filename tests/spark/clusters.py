@@ -116,9 +116,9 @@ class Cluster:
 
     def start(self):
         rest = {"rest.enabled": "true", "rest.host": self.host, "rest.port": self.rest}
-        said = [f"-Dspark.master.{name}={value}" for name, value in rest.items()] + self.settings
+        reported = [f"-Dspark.master.{name}={value}" for name, value in rest.items()] + self.settings
         ports = ["--host", self.host, "--port", str(self.port), "--webui-port", str(self.page)]
-        self._begin(_MASTER, ports, {"SPARK_MASTER_OPTS": " ".join(said), "SPARK_LOCAL_IP": self.host})
+        self._begin(_MASTER, ports, {"SPARK_MASTER_OPTS": " ".join(reported), "SPARK_LOCAL_IP": self.host})
         for number in range(self.count):
             self.start_worker(number)
         self.wait_for_workers(self.count)
@@ -146,8 +146,8 @@ class Cluster:
                 )
             )
 
-    def told(self):
-        """What the master's page says."""
+    def state(self):
+        """Returns the state on the master's page."""
         with urllib.request.urlopen(f"http://{self.host}:{self.page}/json/", timeout=10) as page:
             return json.load(page)
 
@@ -158,7 +158,7 @@ class Cluster:
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.1)
             with contextlib.suppress(OSError, json.JSONDecodeError):  # its pages come up before this one of them does
-                alive = self.told()["aliveworkers"]
+                alive = self.state()["aliveworkers"]
 
     def logs(self):
         return "\n".join(path.read_text()[-3000:] for path in sorted(Path(self.directory).glob("log*")))

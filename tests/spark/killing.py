@@ -136,7 +136,7 @@ class SparkMachine:
         deadline = time.monotonic() + DRAINED_S
         while not self._is_drained():
             assert self._monitor.poll() is None, self._log.read_text()
-            assert time.monotonic() < deadline, self.told()
+            assert time.monotonic() < deadline, self.report()
             time.sleep(0.1)
 
     def end(self) -> None:
@@ -170,8 +170,8 @@ class SparkMachine:
         """How each run ended."""
         return [f"{run['state']}, {run['why']}, {run.get('committed', 0)} messages" for run in self.runs()]
 
-    def told(self) -> str:
-        """All that can be said, for who has to find out why a run failed."""
+    def report(self) -> str:
+        """Returns what helps to find out why a run failed."""
         fields = ("run_id", "state", "occasion", "why", "committed", "batches", "joins", "retries")
         lines = [str({name: run.get(name) for name in fields if run.get(name)}) for run in self.runs()]
         tails = [run["stderr_tail"][-2000:] for run in self.runs() if run["exit_status"] != 0]
@@ -215,13 +215,13 @@ class SparkMachine:
     def judge(self, count: int) -> None:
         """Each message is once in the table, nothing is left anywhere, and what became of every run is known."""
         data = pyarrow.parquet.read_table(self.table, columns=["data"])["data"].to_pylist()
-        assert sorted(map(int, data)) == list(range(count)), self.told()
+        assert sorted(map(int, data)) == list(range(count)), self.report()
         assert list(staging_of(self.table).iterdir()) == []
         assert self.row(Q)["current_q_depth"] == 0
         assert self.row("SYSTEM.DEAD.LETTER.QUEUE")["current_q_depth"] == 0
         assert self.reservations() == []
         runs = self.runs()
-        assert {run["state"] for run in runs} <= {RunState.EXITED, RunState.JOINED}, self.told()
+        assert {run["state"] for run in runs} <= {RunState.EXITED, RunState.JOINED}, self.report()
         assert any(run["exit_status"] == 0 for run in runs)
         assert all(run["why"] and run["end_ms"] for run in runs)
         left = [

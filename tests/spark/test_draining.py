@@ -52,16 +52,16 @@ def data_of(frame):
 
 def test_one_call_drains_a_queue_into_a_table_of_a_directory_a_batch(qm, q_name, here, spark, tmp_path):
     fill(qm, q_name, 250)
-    told, where = [], tmp_path / "a table, 100%"
+    reported, where = [], tmp_path / "a table, 100%"
     done = drain(
         spark,
         table=where,
         transform=lambda frame: frame.selectExpr("cast(data as string) as body", "priority"),
-        progress=lambda batch: told.append(batch.count),
+        progress=lambda batch: reported.append(batch.count),
         max_rows=100,
         **here,
     )
-    assert (done.batches, done.rows, done.rejected, told) == (3, 250, [], [100, 100, 50])
+    assert (done.batches, done.rows, done.rejected, reported) == (3, 250, [], [100, 100, 50])
     table = spark.read.parquet(str(where))
     assert table.columns == ["body", "priority", "batch"]
     assert sorted(int(row.body) for row in table.collect()) == list(range(250))

@@ -69,11 +69,11 @@ def here(shared_daemon, qm, q_name, spark):
 def test_a_drain_by_hand_rewrites_one_line_with_how_far_it_is(terminal, here, q_name, spark):
     with terminal:
         drain(spark, lambda frame, batch: frame.count(), max_rows=100, **here)
-    said = terminal.rewritten()
+    reported = terminal.rewritten()
     shape = rf"{q_name}: (\d) batch(?:es)?, (\d+) rows, {NUMBERS} rows/s; (\d+) left on the queue"
-    seen = [re.match(shape, line).groups() for line in said]
+    seen = [re.match(shape, line).groups() for line in reported]
     assert seen == [("0", "0", "150"), ("1", "100", "50"), ("2", "200", "0"), ("3", "250", "0")]
-    held = [re.search(r", (\d+) in reservation \d+$", line) for line in said]
+    held = [re.search(r", (\d+) in reservation \d+$", line) for line in reported]
     assert [found and found[1] for found in held] == ["100", "100", "50", None]
     # The terminal makes a line's end of two; there is one, behind all of it.
     assert terminal.seen().count("\r\n") == 1

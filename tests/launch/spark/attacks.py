@@ -61,8 +61,8 @@ def uploads_a_block(address):
 
 def hears(address):
     """Whether the process reads what a stranger has sent as one of its own messages, and does not ask who sent it."""
-    kind, _, said = _asked(address, _RPC_REQUEST, struct.pack(">qi", 1, 4) + b"\0\0\0\0")
-    return kind in (_RPC_RESPONSE, _RPC_FAILURE) and b"Sasl" not in said
+    kind, _, reported = _asked(address, _RPC_REQUEST, struct.pack(">qi", 1, 4) + b"\0\0\0\0")
+    return kind in (_RPC_RESPONSE, _RPC_FAILURE) and b"Sasl" not in reported
 
 
 def fetched(address, name):

@@ -96,8 +96,8 @@ def newest(qm):
 def executors(run):
     """The addresses of a driver's executors, as it tells itself."""
     url = f"{run['ui']}/api/v1/applications/{run['application_id']}/executors"
-    with urllib.request.urlopen(url, timeout=20) as told:
-        return {one["hostPort"].rpartition(":")[0] for one in json.load(told) if one["id"] != "driver"}
+    with urllib.request.urlopen(url, timeout=20) as page:
+        return {one["hostPort"].rpartition(":")[0] for one in json.load(page) if one["id"] != "driver"}
 
 
 @pytest.mark.slow

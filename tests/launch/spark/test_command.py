@@ -155,14 +155,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("appl_id", "definition", "expected"), TABLE.values(), ids=TABLE)
 def test_the_words_behind_spark_submit_of(order, appl_id, definition, expected):
-    said = order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition)
-    assert submitted(said, "/run/creds/name") == expected
+    ordered = order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition)
+    assert submitted(ordered, "/run/creds/name") == expected
 
 
 def test_every_attribute_of_spark_is_in_the_table_but_those_that_say_how_to_start():
-    said = {name for _, definition, _ in TABLE.values() for name in definition if name.startswith("spark_")}
+    reported = {name for _, definition, _ in TABLE.values() for name in definition if name.startswith("spark_")}
     all_of_them = {name for name in ATTRIBUTES[ObjectType.PROCESS] if name.startswith("spark_")}
-    assert all_of_them - said == {"spark_start", "spark_isolation", "spark_short"}
+    assert all_of_them - reported == {"spark_start", "spark_isolation", "spark_short"}
 
 
 @pytest.mark.parametrize(("appl_id", "definition", "why"), REFUSED.values(), ids=REFUSED)

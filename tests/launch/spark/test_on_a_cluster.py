@@ -48,7 +48,7 @@ def cluster(tmp_path_factory):
 def job(daemon, cluster, tmp_path):
     """Makes a queue manager with a monitor, and on it a job that has just been triggered."""
     with ExitStack() as until_end:
-        yield lambda **said: Job(until_end, daemon, cluster, tmp_path, **said)
+        yield lambda **fields: Job(until_end, daemon, cluster, tmp_path, **fields)
 
 
 class Job:
@@ -100,8 +100,10 @@ class Job:
 
 
 def driver_of(cluster, run):
-    said = cluster.told()
-    return next(one for one in said["activedrivers"] + said["completeddrivers"] if one["id"] == run["driver_id"])
+    reported = cluster.state()
+    return next(
+        one for one in reported["activedrivers"] + reported["completeddrivers"] if one["id"] == run["driver_id"]
+    )
 
 
 def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job, cluster):
@@ -109,7 +111,7 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job,
     job.wait_until_it_works()
     seen = until(lambda: run if (run := job.record()).get("progress", {}).get("tasks_done") else None, 60)
     assert seen["state"] == "drained"  # the driver's own connections name the run
-    assert seen["application_id"] in [app["id"] for app in cluster.told()["activeapps"]]
+    assert seen["application_id"] in [app["id"] for app in cluster.state()["activeapps"]]
     assert seen["ui"].startswith("http://127.0.0.1:")
     assert seen["progress"]["stages_done"] == seen["progress"]["stages"] > 0
     assert seen["recorded_ms"] <= seen["start_ms"] <= seen["application_ms"] <= seen["first_get_ms"]
@@ -140,7 +142,7 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
     run = job.ended()
     assert (run["state"], run["cancel_reason"]) == ("cancelled", "the wrong day")
     assert driver_of(cluster, run)["state"] == "KILLED"
-    until(lambda: run["application_id"] not in [app["id"] for app in cluster.told()["activeapps"]], 30)
+    until(lambda: run["application_id"] not in [app["id"] for app in cluster.state()["activeapps"]], 30)
     until(lambda: not processes.of_run(run["run_id"]), 30)
 
 
@@ -155,7 +157,7 @@ def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(job, clust
     run = job.ended()
     assert (run["state"], run["exit_status"], run["start_ms"]) == ("exited", 0, first["start_ms"])
     assert run["driver_id"] == driver_of(cluster, run)["id"]
-    ours = [one for one in cluster.told()["completeddrivers"] if one["id"] > run["driver_id"]]
+    ours = [one for one in cluster.state()["completeddrivers"] if one["id"] > run["driver_id"]]
     assert ours == []  # no second driver was submitted
 
 

@@ -18,9 +18,9 @@ SUBMITTED = "2026-11-21T20:01:02.456Z submitted driver-20261121200102-0000\n"
 
 @pytest.fixture
 def job(order):
-    def made(**said):
+    def made(**fields):
         known = {"appl_type": ApplType.SPARK, "spark_start": SparkStart.REST, "spark_master": "spark://m:7077"}
-        return order("/jobs/job.py", **known | said)
+        return order("/jobs/job.py", **known | fields)
 
     return made
 

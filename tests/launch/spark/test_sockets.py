@@ -27,9 +27,9 @@ def test_the_directory_is_its_users_alone(place):
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("said", [{ENABLED: "false"}, {DIRECTORY: "/tmp"}])
-def test_what_a_job_says_itself_stays(place, said):
-    assert sockets.options(place, said) == []
+@pytest.mark.parametrize("expected", [{ENABLED: "false"}, {DIRECTORY: "/tmp"}])
+def test_what_a_job_says_itself_stays(place, expected):
+    assert sockets.options(place, expected) == []
 
 
 @pytest.mark.parametrize(("more", "is_short"), [(0, True), (1, False)])
