@@ -47,7 +47,7 @@ def pytest_addoption(parser):
         help="of everyday, full and slow; unsaid: everyday, for named files and folders everyday,full",
     )
     parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
-    parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped, and said so")
+    parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped and reported")
 
 
 @pytest.hookimpl(tryfirst=True)  # so that -m knows the marks

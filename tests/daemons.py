@@ -25,7 +25,7 @@ STOPPED_S = 30.0
 
 
 class Daemon:
-    """``trigmon run`` with a home of its own; start it, stop it, kill it, as often as you like.
+    """``trigmon run`` with a home of its own; it may be started, stopped and killed any number of times.
 
     ``name``, ``home`` (``TRIGMON_HOME``), ``data``, ``socket`` (paths) and ``env`` (for processes that are to find
     this queue manager) are there before it runs. ``settings`` are ``section.key`` values as a variable would give them.
@@ -83,7 +83,7 @@ class Daemon:
                 raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log.read_text()}")
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.01)
-        if "server.tcp" in self.settings:  # the door that is opened last
+        if "server.tcp" in self.settings:  # the listener that is opened last
             self.wait_for_event("ready")
         return self
 
@@ -92,7 +92,7 @@ class Daemon:
         return trigmon.connect(self.address, **{"application": "test", "run_id": ""} | named)
 
     def plain_socket(self):
-        """A connected socket that has not said hello."""
+        """A connected socket that has not sent its hello."""
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(20)
         link.connect(str(self.socket))
@@ -131,7 +131,7 @@ class Daemon:
         return found[0]
 
     def end(self):
-        """Whatever it does, it does no longer; an end in order where it still runs."""
+        """Stops it in order where it still runs."""
         if self.process is None or self.process.poll() is not None:
             return
         try:
@@ -142,7 +142,7 @@ class Daemon:
 
 
 class Raw:
-    """A client that speaks frames: for sending ahead, and for what no good client would send."""
+    """A client that sends raw frames: calls sent ahead, and frames that no correct client sends."""
 
     def __init__(self, daemon, hello=True, client_id=None, tcp=None):
         self.link = socket.create_connection(tcp, 20) if tcp else daemon.plain_socket()
@@ -195,7 +195,7 @@ class Raw:
 
 @contextlib.contextmanager
 def queue_managers(make_home) -> Iterator[object]:
-    """A factory of daemons, all of which are ended behind the block; none may have met a bug."""
+    """Yields a factory of daemons; all of them are stopped after the block, and none may have met a bug."""
     made = []
 
     def make(name="QM1", *, start=True, home=None, **named):

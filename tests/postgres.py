@@ -333,12 +333,12 @@ def change(where: Place, statement: str) -> None:
 
 
 def end_sessions(where: Place) -> None:
-    """Whoever serves in this schema loses his session, and what he was doing in it."""
+    """Ends the session of each process that serves in this schema, and its transaction."""
     change(where, "SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")
 
 
 def waits_for_a_lock(where: Place) -> bool:
-    """Whether one who serves in this schema waits for another to end his transaction."""
+    """Returns whether a process that serves in this schema waits for another transaction."""
     with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
         found = db.execute(
             "SELECT FROM member m JOIN pg_stat_activity a ON a.pid = m.backend WHERE a.wait_event_type = 'Lock'"

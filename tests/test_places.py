@@ -26,7 +26,7 @@ def listen(path):
     return listening
 
 
-def test_data_lies_where_told_else_at_home_else_with_the_service_else_with_the_users_state(monkeypatch, tmp_path):
+def test_data_lies_where_named_else_at_home_else_with_the_service_else_with_the_users_state(monkeypatch, tmp_path):
     assert paths.data_directory("QM1") == tmp_path / ".local/state/trigmon/QM1"
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert str(paths.data_directory("QM1")) == "/state/trigmon/QM1"

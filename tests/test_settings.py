@@ -171,7 +171,7 @@ def test_a_file_that_is_no_settings_is_refused_with_its_line(load, tmp_path, tex
 
 
 @pytest.mark.parametrize("expected", ["postgres: dbname=d", "postgres_schema: s", "lease_s: 9", "accept_loss: true"])
-def test_what_is_said_of_a_group_without_its_name_is_refused_since_nothing_would_heed_it(load, tmp_path, expected):
+def test_a_setting_of_a_group_without_its_name_is_refused_since_nothing_would_read_it(load, tmp_path, expected):
     key = expected.partition(":")[0]
     (problem,) = refused(load, text=f"group:\n  {expected}\n")
     assert problem.startswith(f"{tmp_path}/ours.yaml:2: group.{key}: there is no group.name")
@@ -179,7 +179,7 @@ def test_what_is_said_of_a_group_without_its_name_is_refused_since_nothing_would
     assert load(f"group:\n  name: QSG1\n  {expected}\n").group.name == "QSG1"
 
 
-def test_what_is_said_of_a_group_without_its_name_is_refused_from_any_layer(load):
+def test_a_setting_of_a_group_without_its_name_is_refused_from_any_layer(load):
     (problem,) = refused(load, environ={"TRIGMON_GROUP_POSTGRES_SCHEMA": "s"})
     assert problem.startswith("environment TRIGMON_GROUP_POSTGRES_SCHEMA: group.postgres_schema: there is no group")
 
@@ -206,7 +206,7 @@ def test_a_blank_path_is_no_path(load):
     assert load(text="qmgr: {data: ''}\n").qmgr.data == ""
 
 
-def test_what_the_command_line_said_reaches_a_child_process(load):
+def test_what_the_command_line_sets_reaches_a_child_process(load):
     ours = load(overrides={"qmgr.data": "/x", "monitor.instances": 3, "server.administrators": ["a", "b"]})
     theirs = load(environ=ours.as_environment())
     assert (theirs.qmgr.data, theirs.monitor.instances, theirs.server.administrators) == ("/x", 3, ["a", "b"])

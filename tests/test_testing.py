@@ -77,7 +77,7 @@ def test_it_needs_no_pytest_but_for_the_fixture():
     assert done.stdout == "one False\n"
 
 
-def test_a_trigger_is_told_once(armed):
+def test_a_trigger_is_reported_once(armed):
     armed.put("Q", "one")
     (trigger,) = armed.triggers()
     assert (trigger.q_name, trigger.process_name, trigger.appl_id) == ("Q", "P", "program")

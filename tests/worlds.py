@@ -24,7 +24,7 @@ STORES = ("memory", "sqlite", "postgres")
 
 
 class Collected(Telling):
-    """What was told, in order; a bug is raised, not hidden."""
+    """The events in order; a bug is raised, not hidden."""
 
     def __init__(self) -> None:
         self.triggers: list[TriggerMessage] = []

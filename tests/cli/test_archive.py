@@ -41,7 +41,7 @@ def test_one_is_made_shown_and_removed(trigmon, tmp_path):
     assert (file.exists(), trigmon("show").stdout) == (False, "")
 
 
-def test_a_failure_is_told_with_its_reason_then_and_later(trigmon, tmp_path):
+def test_a_failure_is_reported_with_its_reason_then_and_later(trigmon, tmp_path):
     (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'out of something' >&2\nexit 3\n")
     made = trigmon("make")
     assert (made.exit_code, made.stderr) == (1, "trigmon: the Java machine ended with 3: out of something\n")
@@ -49,7 +49,7 @@ def test_a_failure_is_told_with_its_reason_then_and_later(trigmon, tmp_path):
     assert (row["state"], row["why"]) == ("failed", "the Java machine ended with 3: out of something")
 
 
-def test_one_that_no_job_would_use_is_told_apart(trigmon, tmp_path):
+def test_one_that_no_job_would_use_is_distinguished(trigmon, tmp_path):
     assert trigmon("make").exit_code == 0
     (file,) = (tmp_path / "data" / "QM1" / "java").glob("*.archive")
     (tmp_path / "spark" / "jars" / "more.jar").touch()

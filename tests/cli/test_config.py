@@ -44,7 +44,7 @@ def test_a_config_that_is_not_there_is_a_usage_error_of_every_command(command: s
     assert "'none.yaml' does not exist" in result.stderr
 
 
-def test_a_variable_that_means_nothing_is_told_beside_the_settings():
+def test_a_variable_that_means_nothing_is_reported_beside_the_settings():
     result = run_cli("config", "show", env={"TRIGMON_PORT_1414_TCP": "x"})
     assert result.exit_code == 0
     assert result.stderr == "trigmon: TRIGMON_PORT_1414_TCP is set, and is no setting\n"

@@ -71,7 +71,7 @@ def test_poison_is_listed_shown_and_returned(trigmon: Trigmon, did, qm: Connecti
     assert trigmon("get", "DL.P").stdout == "bad\n"
 
 
-def test_what_a_program_said_of_a_message_is_listed_shown_and_gone_when_it_is_returned(
+def test_the_reason_a_program_gave_for_a_message_is_listed_shown_and_gone_when_it_is_returned(
     trigmon: Trigmon, did, qm: Connection
 ):
     did("DEFINE QLOCAL(DL.R) BOQNAME(DL.R.ASIDE)", "DEFINE QLOCAL(DL.R.ASIDE)")
@@ -163,7 +163,7 @@ def test_what_is_no_filter_is_a_usage_error(trigmon: Trigmon, options: list[str]
     assert (result.exit_code, expected in result.stderr) == (2, True)
 
 
-def test_what_a_queue_refuses_stays_and_is_told_with_its_reason(trigmon: Trigmon, did, qm: Connection):
+def test_what_a_queue_refuses_stays_and_is_reported_with_its_reason(trigmon: Trigmon, did, qm: Connection):
     did("DEFINE QLOCAL(DL.SMALL) MAXDEPTH(1)")
     for body in (b"1", b"2", b"3"):
         dead(qm, body, "DL.SMALL")
@@ -177,7 +177,7 @@ def test_what_a_queue_refuses_stays_and_is_told_with_its_reason(trigmon: Trigmon
     assert '"messages": 0' in again.stdout and '"reason_name": "Q_FULL"' in again.stdout
 
 
-def test_a_backout_queue_that_two_queues_name_needs_to_be_told_where_to(trigmon: Trigmon, did, qm: Connection):
+def test_a_backout_queue_that_two_queues_name_needs_a_target(trigmon: Trigmon, did, qm: Connection):
     did(
         "DEFINE QLOCAL(DL.ASIDE)",
         *(f"DEFINE QLOCAL(DL.{n}) BOTHRESH(1) BOQNAME(DL.ASIDE) BOREQ(QMGR)" for n in ("ONE", "TWO")),
@@ -235,7 +235,7 @@ def test_a_header_in_another_byte_order_is_shown_as_it_was_meant(trigmon: Trigmo
     assert (listed["dead_letter"]["reason"], listed["dead_letter"]["coded_char_set_id"]) == (2053, 1208)
 
 
-def test_nothing_there_and_nothing_like_it_are_told_apart(trigmon: Trigmon, did):
+def test_nothing_there_and_nothing_like_it_are_distinguished(trigmon: Trigmon, did):
     empty = trigmon("dlq", "list")
     assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", f"{DLQ} holds no such message\n")
     assert trigmon("dlq", "show").exit_code == 3

@@ -43,7 +43,7 @@ def test_a_directory_of_ours_leaves_the_settings_out():
     assert run_cli("lint", str(paths.shipped("config")), str(paths.shipped("process_defs"))).exit_code == 0
 
 
-def test_what_is_found_in_a_file_is_told_with_its_line_risk_and_remedy(file: Path):
+def test_what_is_found_in_a_file_is_reported_with_its_line_risk_and_remedy(file: Path):
     file.write_text(SOUND.replace("  backout_threshold: 3\n", ""))
     result = run_cli("lint", str(file))
     assert result.exit_code == 1

@@ -122,7 +122,7 @@ def test_a_wrong_attribute_is_a_usage_error_before_anything_is_asked(words: list
     assert expected in result.stderr
 
 
-def test_define_again_is_refused_and_replaced_when_told(trigmon: Trigmon):
+def test_define_again_is_refused_and_replaced_by_option(trigmon: Trigmon):
     trigmon("queue", "define", "OB.AGAIN", "MAXDEPTH=1")
     refused = trigmon("queue", "define", "OB.AGAIN")
     assert refused.exit_code == 5
@@ -143,7 +143,7 @@ def test_messages_are_cleared_and_moved(trigmon: Trigmon, qm):
     assert trigmon("queue", "clear", "OB.TO").stdout == "600 messages deleted from OB.TO\n"
 
 
-def test_an_empty_queue_is_moved_by_who_may_and_to_where_there_is_something(trigmon: Trigmon):
+def test_an_empty_queue_is_moved_by_a_user_with_the_right_and_to_where_there_is_something(trigmon: Trigmon):
     trigmon("queue", "define", "OB.EMPTY")
     assert trigmon("queue", "move", "OB.EMPTY", "SYSTEM.DEAD.LETTER.QUEUE").exit_code == 0
     nowhere = trigmon("queue", "move", "OB.EMPTY", "OB.NOWHERE")
@@ -361,7 +361,7 @@ def test_mqsc_reads_a_file_or_standard_input_and_keeps_mqs_exit_codes(trigmon: T
     assert "AMQ8146E" in nobody.stderr
 
 
-def test_status_shows_the_queue_manager_and_who_reads_initiation_queues(trigmon: Trigmon):
+def test_status_shows_the_queue_manager_and_the_monitors_of_initiation_queues(trigmon: Trigmon):
     trigmon("queue", "define", "OB.ST", "initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE")
     (status,) = objects(trigmon("status", "--output", "json"))
     assert status["q_mgr_name"] == "QM1"

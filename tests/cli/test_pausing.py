@@ -37,7 +37,7 @@ def paused(trigmon: Trigmon, qm):
             continue
 
 
-def test_who_paused_a_queue_when_and_why_is_shown_wherever_it_matters(paused: Trigmon):
+def test_the_user_the_time_and_the_reason_of_a_pause_are_shown(paused: Trigmon):
     done = paused("queue", "pause", "PQ", "--reason", "the database is down")
     assert (done.exit_code, done.stdout) == (0, "PQ is paused\n")
     (row,) = objects(paused("queue", "list", "PQ", "--output", "json"))
@@ -78,7 +78,9 @@ def test_a_wrong_state_is_5_no_such_object_3_and_half_a_command_2(paused: Trigmo
     assert paused("queue", "pause", "PQ", "--all").exit_code == 2
 
 
-def test_what_runs_already_is_told_when_its_queue_is_paused_and_what_was_held_when_it_is_resumed(paused: Trigmon, qm):
+def test_what_runs_already_is_reported_when_its_queue_is_paused_and_what_was_held_when_it_is_resumed(
+    paused: Trigmon, qm
+):
     for run_id, state in (("runs-on", "started"), ("waits", "held")):
         qm.call(RecordRun(run_id=run_id, record={"state": state, "q_name": "PQ", "process_name": "PP"}))
     assert "started already: 1, and it runs on" in paused("queue", "pause", "PQ").stderr

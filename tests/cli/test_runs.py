@@ -66,7 +66,7 @@ def test_runs_are_listed_past_a_page_and_every_one_when_asked_for(trigmon: Trigm
     assert listed() == newest_first[:20]
 
 
-def test_what_a_run_wrote_no_longer_here_is_told_from_the_record_as_far_as_it_has_it(trigmon: Trigmon, qm):
+def test_what_a_run_wrote_no_longer_here_is_distinguished_from_the_record_as_far_as_it_has_it(trigmon: Trigmon, qm):
     record = {"state": "failed", "directory": "/not/here", "stderr_tail": "no such table\n", "monitor": "m@host"}
     qm.call(RecordRun(run_id="gone", record=record))
     logs = trigmon("runs", "logs", "gone", "--stream", "stderr")
@@ -78,7 +78,7 @@ def test_what_a_run_wrote_no_longer_here_is_told_from_the_record_as_far_as_it_ha
 
 
 @pytest.mark.parametrize("barred", ["runs", "runs/r1", "runs/r1/stdout"])
-def test_what_a_run_wrote_and_another_user_may_not_read_is_told_from_the_record(passable, barred: str):
+def test_what_a_run_wrote_and_another_user_may_not_read_is_distinguished_from_the_record(passable, barred: str):
     one = passable(settings={"server.socket_mode": "0666"})
     directory = one.home / "runs" / "r1"
     directory.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A settings file that cannot be used is said plainly, by every command in the same way."""
+"""A settings file that cannot be used is reported by every command in the same way."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tests.daemons import Daemon
 
 @pytest.fixture
 def nobody_home(tmp_path):
-    """A queue manager that does not run: what is wrong with the settings is said before that is noticed."""
+    """A queue manager that does not run: the error in the settings is reported first."""
     return Daemon(tmp_path / "home")
 
 

@@ -58,7 +58,7 @@ class Machine:
 
 @contextmanager
 def booted(scratch: Path, target: str = TARGET) -> Iterator[Machine]:
-    """A machine, until the end of the block. Raises RuntimeError with what was said when it does not come up."""
+    """Boots a machine until the end of the block. Raises RuntimeError with its log when it does not come up."""
     groups = [path / f"trigmon-test-{os.getpid()}" for path in _hierarchies()]
     for group in groups:
         _make_group(group)

@@ -1,4 +1,4 @@
-"""What a keeper's units and a real systemd said to each other, recorded once, and played again where no systemd runs.
+"""The messages of a keeper's units and a real systemd, recorded once, and replayed where no systemd runs.
 
 ``python -m tests.launch.dialogues`` inside a machine of booted.py, as root, records every scene anew into dialogues/,
 a file a scene: its connections, of each the calls as values and what systemd answered as it came. What concerns other
@@ -131,7 +131,7 @@ def takes_too_long(stage: Stage) -> None:
     stage.until("ended", "r")
 
 
-def is_told_to_end(stage: Stage) -> None:
+def is_asked_to_end(stage: Stage) -> None:
     run = stage.start("r", "/bin/sleep", "60")
     stage.until("started", "r")
     run.end(protocol.STOPPED, 5.0)
@@ -157,7 +157,7 @@ SCENES = (
     cannot_be_executed,
     is_refused,
     takes_too_long,
-    is_told_to_end,
+    is_asked_to_end,
     ended_while_nobody_was_there,
 )
 
@@ -166,7 +166,7 @@ SCENES = (
 
 
 class Recorder(systemd_bus.Manager):
-    """A connection that writes down what is said on it."""
+    """A connection that records its messages."""
 
     connections: ClassVar[list[list[dict[str, Any]]]] = []
 
@@ -224,7 +224,7 @@ def _written(steps: list[dict[str, Any]]) -> str:
 
 
 class Endpoint:
-    """Plays systemd's part of a recorded scene on a socket; ``wrong`` is what the other end said otherwise."""
+    """Plays systemd's part of a recorded scene on a socket; ``wrong`` lists the messages that differ."""
 
     def __init__(self, path: Path, scene: str, place: Path) -> None:
         self.wrong: list[Any] = []
@@ -237,7 +237,7 @@ class Endpoint:
         self._thread.start()
 
     def close(self) -> None:
-        """Waits until all has been said."""
+        """Waits for the end of the recording."""
         self._thread.join(WAIT_S)
         self._listener.close()
         assert not self._thread.is_alive(), "not all of the dialogue was played"

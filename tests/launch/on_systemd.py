@@ -58,19 +58,19 @@ class TestAsEveryProgram:
 
     starting, ending = test_keeper.TestStarting, test_keeper.TestEnding
     test_files = starting.test_a_program_gets_its_arguments_directory_environment_and_two_files_for_its_output
-    test_claim = starting.test_it_is_claimed_before_and_its_process_and_its_end_are_told_and_written
+    test_claim = starting.test_it_is_claimed_before_and_its_process_and_its_end_are_reported_and_written
     test_claimed = starting.test_a_run_that_has_been_claimed_is_not_started
     test_once = starting.test_a_run_is_started_once_however_often_it_is_asked_for
     test_session = starting.test_a_program_leads_its_own_session_reads_nothing_and_is_deaf_to_no_signal
-    test_no_files = starting.test_files_that_cannot_be_made_are_told_and_are_no_fault_of_the_program
-    test_statuses = ending.test_exit_statuses_and_signals_are_told_as_they_are
+    test_no_files = starting.test_files_that_cannot_be_made_are_reported_and_are_no_fault_of_the_program
+    test_statuses = ending.test_exit_statuses_and_signals_are_reported_as_they_are
     test_time = ending.test_a_program_that_takes_too_long_is_ended_with_its_whole_group
     test_grace = ending.test_a_program_that_does_not_listen_is_killed_after_the_grace
     test_cleaning = ending.test_a_program_that_cleans_up_in_its_grace_ends_with_its_own_status
     test_stopped = ending.test_a_stopped_program_is_ended_too
     test_left = test_keeper.TestWhatProgramsLeaveBehind.test_what_does_not_listen_is_killed_after_the_grace_of_its_run
     coming = test_keeper.TestMonitorsComeAndGo
-    test_on = coming.test_programs_run_on_and_the_next_monitor_is_told_of_them_and_of_their_ends
+    test_on = coming.test_programs_run_on_and_the_next_monitor_gets_them_and_their_ends
     test_away = coming.test_what_ended_while_no_monitor_ran_is_written
 
 
@@ -99,7 +99,7 @@ class TestStarting:
         assert not (machine.run("r") / systemd_unit.ENVIRONMENT).exists()
 
     @pytest.mark.parametrize(("program", "why"), [("missing", "cannot be executed"), ("text", "cannot be executed")])
-    def test_what_cannot_be_executed_is_told_with_its_reason_and_written(self, machine, program, why):
+    def test_what_cannot_be_executed_is_reported_with_its_reason_and_written(self, machine, program, why):
         (machine.directory / "text").write_text("echo\n")
         (machine.directory / "text").chmod(0o755)
         machine.start("r", machine.directory / program)
@@ -107,11 +107,11 @@ class TestStarting:
         assert why in run_directory.read_exit(machine.run("r"))["error"]
         until(lambda: not units())
 
-    def test_a_working_directory_that_is_missing_is_told(self, machine):
+    def test_a_working_directory_that_is_missing_is_reported(self, machine):
         machine.start("r", "/bin/true", working_directory=machine.directory / "gone")
         assert "its working directory cannot be entered" in machine.wait_for("failed", "r")["error"]
 
-    def test_what_systemd_refuses_is_told_in_its_words(self, machine):
+    def test_what_systemd_refuses_is_reported_in_its_words(self, machine):
         machine.start("r", "bin/relative")
         assert "nor an absolute path" in machine.wait_for("failed", "r")["error"]
 
@@ -154,7 +154,7 @@ class TestLimits:
         assert machine.wait_for("ended", "r")["status"] == 0
         assert machine.output("r") == "more\n"
 
-    def test_a_user_that_is_not_there_is_told(self, machine):
+    def test_a_user_that_is_not_there_is_reported(self, machine):
         machine.shell("r", "id -un", asks={"user": "nobody-of-this-name"})
         assert "its user cannot be taken on" in machine.wait_for("failed", "r")["error"]
 
@@ -224,7 +224,7 @@ class TestTheKeeperDies:
         ended = machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGKILL, protocol.CANCELLED)
 
-    def test_one_that_is_told_to_end_leaves_its_units_alone(self, machine):
+    def test_one_that_is_asked_to_end_leaves_its_units_alone(self, machine):
         machine.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=machine.directory)
         pid = machine.wait_for("started", "r")["pid"]
         parent = machine.parent

@@ -1,4 +1,4 @@
-"""A keeper and a systemd that says nothing, or hangs up: whoever has nothing to do rests."""
+"""A keeper and a systemd that sends nothing, or closes: a process without work waits idle."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ FEW = 10
 def silent(tmp_path, monkeypatch):
     """The connections to a systemd that greets, and answers nothing."""
     path, connections = tmp_path / "private", []
-    door = socket.socket(socket.AF_UNIX)
-    door.bind(str(path))
-    door.listen()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
     monkeypatch.setattr(systemd_bus, "socket_path", lambda: path)
 
     def greet():
         while True:
             try:
-                connection, _ = door.accept()
+                connection, _ = listener.accept()
             except OSError:
                 return
             connection.recv(1 << 16)
@@ -41,8 +41,8 @@ def silent(tmp_path, monkeypatch):
 
     threading.Thread(target=greet, daemon=True).start()
     yield connections
-    door.shutdown(socket.SHUT_RDWR)
-    door.close()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
     for connection in connections:
         connection.close()
 
@@ -121,7 +121,7 @@ def test_one_that_waits_for_no_more_than_systemds_answer_rests(silent, kept, tmp
     assert thread.is_alive()
 
 
-def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capfd):
+def test_what_systemd_sent_last_is_read_to_its_end(silent, kept, tmp_path, capfd):
     """One unit has ended, which is let go by a call that fails, and behind that another is removed."""
     make, _ = kept
     keeper = make(0)

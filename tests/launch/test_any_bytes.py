@@ -58,7 +58,7 @@ def order(trigger, **definition):
 
 
 def filled(word, trigger):
-    """What a word must become, told in another way: from the left, never looking at what was put in."""
+    """Returns what a word must become, by another algorithm: from the left, without reading what it inserted."""
     values = {
         "{queue}": trigger.q_name,
         "{trigdata}": trigger.trigger_data,
@@ -158,8 +158,8 @@ def test_words_behind_the_program_never_change_the_words_before_them(env_data):
 
 ECHO = """#!{python} -SE
 import json, os, sys
-told = {{name: value for name, value in os.environ.items() if name.startswith("TRIGMON_")}}
-sys.stdout.write(json.dumps([sys.argv[1:], told]))
+ours = {{name: value for name, value in os.environ.items() if name.startswith("TRIGMON_")}}
+sys.stdout.write(json.dumps([sys.argv[1:], ours]))
 """
 
 

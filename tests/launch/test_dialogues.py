@@ -1,4 +1,4 @@
-"""Units against what a real systemd once said: everywhere, also where none runs."""
+"""Units against the recorded messages of a real systemd: also where none runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trigmon.keeper import protocol, run_directory, systemd_bus, systemd_unit
 
 @pytest.fixture
 def played(tmp_path, monkeypatch):
-    """Plays a scene against its recording, and gives what was told."""
+    """Returns a function that plays a scene against its recording and returns the events."""
 
     def play(scene):
-        door = tmp_path / "private"
-        monkeypatch.setattr(systemd_bus, "socket_path", lambda: door)
+        path = tmp_path / "private"
+        monkeypatch.setattr(systemd_bus, "socket_path", lambda: path)
         monkeypatch.setattr(systemd_bus, "is_the_users_own", lambda: False)
         monkeypatch.setattr(run_directory, "start_ticks", lambda pid: 0)
-        endpoint = dialogues.Endpoint(door, scene.__name__, tmp_path)
+        endpoint = dialogues.Endpoint(path, scene.__name__, tmp_path)
         stage = dialogues.Stage(tmp_path)
         scene(stage)
         stage.close()
@@ -49,17 +49,17 @@ def test_what_cannot_be_executed_never_was_a_program(played):
     assert "started" not in reported
 
 
-def test_what_systemd_refuses_is_told_in_its_words(played):
+def test_what_systemd_refuses_is_reported_in_its_words(played):
     assert "nor an absolute path" in played(dialogues.is_refused)["failed"][0]
 
 
-def test_the_time_limit_is_systemds_and_is_told_as_ours(played):
+def test_the_time_limit_is_systemds_and_is_reported_as_ours(played):
     ended = played(dialogues.takes_too_long)["ended"][0]
     assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGTERM, protocol.TIME_LIMIT, 0.5)
 
 
 def test_a_stop_goes_to_all_of_the_control_group_and_its_reason_is_kept(played, tmp_path):
-    ended = played(dialogues.is_told_to_end)["ended"][0]
+    ended = played(dialogues.is_asked_to_end)["ended"][0]
     assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.STOPPED)
     assert run_directory.read(tmp_path / "runs/r")["ends"] == protocol.STOPPED
 

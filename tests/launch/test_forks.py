@@ -144,7 +144,7 @@ def test_limits_and_time_limits_bind_it(warm):
     assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.TIME_LIMIT)
 
 
-def test_processor_time_that_is_used_up_ends_it_and_is_told(warm):
+def test_processor_time_that_is_used_up_ends_it_and_is_reported(warm):
     warm.start("r", "while True: pass", asks={"cpu_limit_s": 1})
     assert warm.ended("r")["why"] == protocol.cpu_limit(1)
 
@@ -217,7 +217,7 @@ class TestHelpers:
         ended = machine.wait_for("ended", "h")
         assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.KEEPER_ENDED)
 
-    def test_it_is_kept_as_long_as_that_is_said_again(self, machine):
+    def test_it_is_kept_as_long_as_that_is_repeated(self, machine):
         machine.start("h", "/bin/sleep", "60", lease_s=2)
         machine.wait_for("started", "h")
         machine.keeper.keep("h", 60)

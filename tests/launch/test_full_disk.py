@@ -28,7 +28,7 @@ def small(disk):
     made.end()
 
 
-def test_an_end_on_a_full_disk_is_told_at_once_and_written_when_there_is_room(small, disk):
+def test_an_end_on_a_full_disk_is_reported_at_once_and_written_when_there_is_room(small, disk):
     small.shell("r", f"while [ ! -e {disk.gate} ]; do sleep 0.02; done; exit 5")
     small.wait_for("started", "r")
     pid = small.pid

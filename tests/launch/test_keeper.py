@@ -37,7 +37,7 @@ class TestStarting:
         assert machine.output("r") == f"1|a 'b' $HOME|é|{tmp_path}\n"
         assert machine.output("r", "stderr") == "oh\n"
 
-    def test_it_is_claimed_before_and_its_process_and_its_end_are_told_and_written(self, machine):
+    def test_it_is_claimed_before_and_its_process_and_its_end_are_reported_and_written(self, machine):
         machine.shell("r", "exit 4")
         started = machine.wait_for("started", "r")
         claim = until(lambda: found if (found := run_directory.read(machine.run("r"))).get("pid") else None)
@@ -71,7 +71,7 @@ class TestStarting:
     @pytest.mark.parametrize(
         ("program", "number"), [("missing", errno.ENOENT), ("text", errno.ENOEXEC), ("plain", errno.EACCES)]
     )
-    def test_what_the_kernel_will_not_execute_is_told_with_its_reason_and_written(self, machine, program, number):
+    def test_what_the_kernel_will_not_execute_is_reported_with_its_reason_and_written(self, machine, program, number):
         (machine.directory / "text").write_text("echo\n")
         (machine.directory / "text").chmod(0o755)
         (machine.directory / "plain").write_text("#!/bin/sh\n")
@@ -79,11 +79,11 @@ class TestStarting:
         assert machine.wait_for("failed", "r")["errno"] == number
         assert run_directory.read_exit(machine.run("r"))["errno"] == number
 
-    def test_a_working_directory_that_is_missing_is_told(self, machine):
+    def test_a_working_directory_that_is_missing_is_reported(self, machine):
         machine.start("r", "/bin/true", working_directory=machine.directory / "gone")
         assert machine.wait_for("failed", "r")["errno"] == errno.ENOENT
 
-    def test_files_that_cannot_be_made_are_told_and_are_no_fault_of_the_program(self, machine):
+    def test_files_that_cannot_be_made_are_reported_and_are_no_fault_of_the_program(self, machine):
         (machine.directory / "runs").write_text("in the way")
         machine.start("r", "/bin/true")
         failed = machine.wait_for("failed", "r")
@@ -99,7 +99,7 @@ class TestStarting:
 
 
 class TestEnding:
-    def test_exit_statuses_and_signals_are_told_as_they_are(self, machine):
+    def test_exit_statuses_and_signals_are_reported_as_they_are(self, machine):
         machine.shell("r1", "exit 255")
         machine.shell("r2", "kill -9 $$")
         assert machine.wait_for("ended", "r1")["status"] == 255
@@ -191,7 +191,7 @@ class TestWhatProgramsLeaveBehind:
 
 
 class TestMonitorsComeAndGo:
-    def test_programs_run_on_and_the_next_monitor_is_told_of_them_and_of_their_ends(self, machine):
+    def test_programs_run_on_and_the_next_monitor_gets_them_and_their_ends(self, machine):
         machine.shell("r", "while [ ! -e gate ]; do sleep 0.02; done; exit 6", working_directory=machine.directory)
         pid = machine.pid
         machine.wait_for("started", "r")
@@ -249,7 +249,7 @@ class TestMonitorsComeAndGo:
         assert machine.wait_for("ended", "r")["status"] == 0
         machine.end()
 
-    def test_its_door_is_open_to_its_owner_alone(self, machine):
+    def test_its_socket_is_open_to_its_owner_alone(self, machine):
         assert machine.pid
         assert (machine.monitors / NAME).stat().st_mode & 0o777 == 0o600
 

@@ -67,8 +67,8 @@ class TestAsAnotherUser:
             "from trigmon.keeper import spawn\n"
             "user = {'name': 'nobody', 'uid': 65534, 'gid': 65534, 'groups': [65534]}\n"
             "argv = ['/bin/cat', '/proc/self/status']\n"
-            f"said = dict(user=user, limits={{}}, credentials='', mark=Path({str(tmp_path / 'begun')!r}))\n"
-            "pid = spawn.start(argv, {}, '/', (0, 1, 2), **said)\n"
+            f"options = dict(user=user, limits={{}}, credentials='', mark=Path({str(tmp_path / 'begun')!r}))\n"
+            "pid = spawn.start(argv, {}, '/', (0, 1, 2), **options)\n"
             "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
         )
         kept = [f"--{of}=-all,{rights}" for of in ("inh-caps", "ambient-caps", "bounding-set")]
@@ -96,7 +96,7 @@ class TestAsAnotherUser:
         ended = open_machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.STOPPED)
 
-    def test_what_the_kernel_will_not_execute_as_that_user_is_told(self, open_machine):
+    def test_what_the_kernel_will_not_execute_as_that_user_is_reported(self, open_machine):
         job = open_machine.directory / "job"
         job.write_text("#!/bin/sh\n")
         job.chmod(0o700)
@@ -107,7 +107,7 @@ class TestAsAnotherUser:
         open_machine.start("r2", job, asks=NOBODY, working_directory="/")
         assert open_machine.wait_for("failed", "r2")["errno"] == errno.ENOEXEC
 
-    def test_a_working_directory_that_user_may_not_enter_is_told(self, open_machine):
+    def test_a_working_directory_that_user_may_not_enter_is_reported(self, open_machine):
         closed = open_machine.directory / "closed"
         closed.mkdir(mode=0o700)
         open_machine.start("r", "/bin/true", asks=NOBODY, working_directory=closed)
@@ -121,7 +121,7 @@ class TestAsAnotherUser:
         open_machine.keeper._say(protocol.line("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame))
         assert "ever started as user 0" in open_machine.wait_for("failed", "r")["error"]
 
-    def test_a_keepers_right_is_not_lent_to_who_has_none(self, open_machine):
+    def test_a_keepers_right_is_not_lent_to_a_program_without_it(self, open_machine):
         """A program of the monitor's own user may reach the socket, and gets no further than it is."""
         asks = (
             "import json, os, sys\n"
@@ -202,13 +202,13 @@ class TestLimits:
         machine.start("r", shutil.which("java"), "-Xmx64m", "-version", asks={"memory_limit_mib": 512})
         assert machine.wait_for("ended", "r")["status"] == 0, machine.output("r", "stderr")
 
-    def test_one_that_uses_too_much_processor_time_is_ended_and_that_is_said(self, machine):
+    def test_one_that_uses_too_much_processor_time_is_ended_and_that_is_reported(self, machine):
         machine.start("r", sys.executable, "-c", BUSY, asks={"cpu_limit_s": 1})
         ended = machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGXCPU, "its limit of 1 s of processor time")
         assert run_directory.read_exit(machine.run("r"))["why"] == ended["why"]
 
-    def test_it_is_said_too_where_a_shell_hands_it_on(self, machine):
+    def test_it_is_reported_too_where_a_shell_hands_it_on(self, machine):
         text = f"{sys.executable} -c '{BUSY}'; exit $?"
         machine.shell("r", text, asks={"cpu_limit_s": 1})
         ended = machine.wait_for("ended", "r")
@@ -219,7 +219,7 @@ class TestLimits:
         ended = machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGKILL, "")
 
-    def test_what_the_kernel_will_not_execute_is_told_with_limits_as_without(self, machine):
+    def test_what_the_kernel_will_not_execute_is_reported_with_limits_as_without(self, machine):
         machine.start("r", machine.directory / "missing", asks={"open_files_limit": 64})
         assert machine.wait_for("failed", "r")["errno"] == errno.ENOENT
 
@@ -260,7 +260,7 @@ class TestSecrets:
         runs = stat.S_IMODE(open_machine.run("r").parent.stat().st_mode)
         assert runs == 0o711
 
-    def test_a_user_that_cannot_reach_them_is_told_where_and_what_to_do(self, open_machine):
+    def test_a_user_that_cannot_reach_them_gets_the_place_and_the_remedy(self, open_machine):
         open_machine.directory.chmod(0o700)
         asks = NOBODY | {"secrets": {"db": secret(open_machine.directory)}}
         open_machine.start("r", "/bin/true", asks=asks, working_directory="/")

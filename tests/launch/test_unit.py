@@ -58,7 +58,7 @@ def test_what_an_order_asks_for_sets(asked, set_):
     assert dict(systemd_unit.properties(ORDER | asked)) == ALWAYS | set_
 
 
-def test_no_variable_but_the_names_of_the_cause_is_told_to_systemd():
+def test_no_variable_but_the_names_of_the_cause_is_sent_to_systemd():
     assert "sesame" not in repr(systemd_unit.properties(ORDER))
 
 

@@ -38,14 +38,14 @@ from trigmon.mq.enums import GetOption, OpenOption, PutOption
 from trigmon.mq.errors import MQError
 
 address, monitor, pid, data, pwn = sys.argv[1:]
-said = {}
+answers = {}
 qm = trigmon.connect(address, application="trigmon monitor", run_id="")
 
 def tries(name, call):
     try:
-        said[name] = str(qm.call(call))
+        answers[name] = str(qm.call(call))
     except MQError as error:
-        said[name] = f"refused {int(error.reason)}"
+        answers[name] = f"refused {int(error.reason)}"
 
 words = {"q_name": "Q", "process_name": "AS.JOB", "trigger_data": "", "appl_type": 6, "appl_id": pwn, "env_data": ""}
 words |= {"user_data": "", "occasion": "1", "initiation_q": "SYSTEM.DEFAULT.INITIATION.QUEUE", "monitor": monitor}
@@ -89,7 +89,7 @@ for path in filter(Path.is_socket, (Path(data) / "monitors").iterdir()):
     heard = b""
     while heard.count(b'"failed"') < 2:
         heard += link.recv(65536)
-    said[f"keeper {path.name}"] = "refused" if b'"started"' not in heard else heard.decode()
+    answers[f"keeper {path.name}"] = "refused" if b'"started"' not in heard else heard.decode()
 
 # Claims that a new monitor is to adopt, and a process that would go on for a run.
 for run in qm.call(Runs()).rows:
@@ -101,7 +101,7 @@ for run in qm.call(Runs()).rows:
         (directory / "again-1").mkdir()
         (directory / "again-1" / "claim").write_text(json.dumps(claim) + "\n")
 os.kill(int(pid), signal.SIGKILL)
-print(json.dumps(said))
+print(json.dumps(answers))
 """
 
 

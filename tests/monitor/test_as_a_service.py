@@ -39,7 +39,7 @@ def start(daemon, tmp_path):
 
 
 def hear(manager, what):
-    """Listens until something was told, and gives all of it."""
+    """Reads notices until one holds ``what``, and returns them all."""
     collected = []
     while not collected or what not in collected[-1]:
         collected.append(manager.recv(4096).decode())

@@ -126,12 +126,12 @@ def proxied(machine):
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(at))
     listener.listen()
-    proxy.door(listener, made.daemon.plain_socket, frames)
+    proxy.forward(listener, made.daemon.plain_socket, frames)
     monitors = made.daemon.data / "monitors"
     monitors.mkdir()
     keepers = Keepers(monitors, "behind.the.proxy")
     keepers.own()
-    proxy.door(
+    proxy.forward(
         protocol.listen(monitors, f"{INITQ}.1.keeper"), lambda: protocol.connected(monitors, "behind.the.proxy"), lines
     )
     proxy.start()

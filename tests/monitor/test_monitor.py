@@ -188,7 +188,7 @@ def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
     assert not trap.exists()
 
 
-def test_the_dead_letter_of_a_forged_trigger_message_says_who_put_it(passable):
+def test_the_dead_letter_of_a_forged_trigger_message_names_its_putter(passable):
     machine = passable(with_monitor=True, settings={"server.socket_mode": "0666"})
     machine.wait_for_event("ready")
     letters = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -209,7 +209,7 @@ def test_the_dead_letter_of_a_forged_trigger_message_says_who_put_it(passable):
     assert "put by 5001" in run["why"]
 
 
-def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
+def test_a_user_that_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
     machine = daemon(settings={"server.tcp": "127.0.0.1:0"})
     host, port = machine.wait_for_event("ready")["listens"][1].split(":")
     with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):

@@ -164,7 +164,7 @@ def test_the_next_monitor_finds_running_programs_and_held_runs_of_one_that_was_k
     assert [Path(run["directory"], "stdout").read_text() for run in machine.runs()] == ["done\n"] * 4
 
 
-def test_a_monitor_told_to_ends_its_programs_when_it_stops(machine):
+def test_a_monitor_with_stop_runs_ends_its_programs_when_it_stops(machine):
     machine.start_monitor("--stop-runs")
     machine.put()
     (run,) = machine.wait_for(state="started")
@@ -290,7 +290,7 @@ def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(
     until(lambda: not is_alive(int(left.read_text())))
 
 
-def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_heeds_no_sigterm(machine):
+def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_ignores_sigterm(machine):
     machine.daemon.settings["monitor.grace_s"] = 1
     machine.job.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
     with machine.daemon.connect() as qm:
@@ -330,7 +330,7 @@ def test_a_program_that_ended_while_neither_monitor_nor_keeper_ran_is_unknown(ma
     assert record["why"] == "its keeper was gone when it ended: how it ended is not known"
 
 
-def test_a_queue_manager_that_comes_back_is_served_on_and_told_what_it_missed(machine):
+def test_a_queue_manager_that_comes_back_is_served_on_and_gets_what_it_missed(machine):
     machine.start_monitor()
     machine.put()
     (run,) = machine.wait_for(state="started")
@@ -472,7 +472,7 @@ def test_the_cap_counts_what_other_monitors_run(machine, tmp_path):
         other.join()
 
 
-def test_gets_that_are_inhibited_are_told_once_and_not_every_second(machine):
+def test_gets_that_are_inhibited_are_reported_once_and_not_every_second(machine):
     machine.start_monitor()
     with machine.daemon.connect() as qm:
         qm.call(Alter(object_type="QLOCAL", name=INITQ, attributes={"inhibit_get": "disabled"}))

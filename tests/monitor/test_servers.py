@@ -171,7 +171,7 @@ def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_h
     until(lambda: is_gone(pid))
 
 
-def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_told(monitor, monkeypatch):
+def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_reported(monitor, monkeypatch):
     monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.1)
     machine = monitor()
     machine.submit.write_text("#!/bin/sh\nexit 1\n")

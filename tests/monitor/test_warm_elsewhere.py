@@ -64,7 +64,7 @@ def test_one_that_is_cancelled_or_killed_leaves_no_query_and_no_session_there(ma
 
 
 @pytest.mark.slow
-def test_one_that_dies_ends_its_runs_and_is_told_and_others_wait_until_it_is_there_again(machine, server):
+def test_one_that_dies_ends_its_runs_and_is_reported_and_others_wait_until_it_is_there_again(machine, server):
     run = begin_endless(machine, server)
     server.kill()
     machine.daemon.wait_for_event("Spark Connect server elsewhere does not answer", 30)

@@ -45,8 +45,8 @@ def found(batches):
             module = of_the_run.SAID
         except ImportError:
             module = ""
-        said = [module, text("words.txt"), text("unpacked/inside.txt")]
-        yield pandas.DataFrame({"said": said})
+        texts = [module, text("words.txt"), text("unpacked/inside.txt")]
+        yield pandas.DataFrame({"text": texts})
 
 there = [row.text for row in spark.range(1, numPartitions=1).mapInPandas(found, "text string").collect()]
 try:
@@ -101,7 +101,7 @@ def of_queue(machine, q_name, **where):
 
 
 def put_and_wait(machine, q_name):
-    """What the run told that a message starts, when it has ended well."""
+    """Returns the notes of the run that a message starts; it must end well."""
     before = len(of_queue(machine, q_name))
     machine.qm.put(q_name, b"go")
     run = until(lambda: next((run for run in of_queue(machine, q_name)[before:] if run["end_ms"]), None), 120)

@@ -100,7 +100,7 @@ class WarmMachine:
         return until(found, WARM_S)
 
     def lines(self, run_id):
-        """What a run's job told."""
+        """Returns the notes of a run's job."""
         file = self.notes / run_id
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 

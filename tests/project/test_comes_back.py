@@ -21,7 +21,7 @@ printf 'store: {{disk_reserve: 8 MiB}}\\n' > /etc/trigmon/trigmon.yaml
 """
 FILL = "head -c 1G /dev/zero >> {}/neighbour 2>/dev/null || true"
 MANY = 6
-"""More failures than systemd puts up with in a minute by default."""
+"""More failures than systemd allows in a minute by default."""
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ class TestADatabaseThatGoes:
         assert [event["event"] for event in one.events()] == ["ready", "stopping", "stopped"]
 
     @pytest.mark.parametrize("has_joined", [False, True])
-    def test_one_whose_start_waits_for_its_turn_says_so_and_stops_when_it_is_told(self, daemon, has_joined):
+    def test_one_whose_start_waits_for_its_turn_says_so_and_stops_when_it_is_asked_to(self, daemon, has_joined):
         chosen = settings(**{"server.stop_timeout_s": 1})
         first, second = members(daemon, "QM1", "QM2", chosen=chosen, start=False)
         first.start()
@@ -162,7 +162,7 @@ def waits_for_a_row(server):
 
 
 class TestADatabaseThatDoesNotAnswer:
-    def test_calls_wait_and_who_comes_meanwhile_is_told_why(self, alone, server):
+    def test_calls_wait_and_a_client_that_connects_meanwhile_gets_the_reason(self, alone, server):
         with holding_up(server):
             put = held_up(alone, server)
             row = alone.wait_for_event("the database does not answer; calls wait for it")
@@ -177,7 +177,7 @@ class TestADatabaseThatDoesNotAnswer:
         alone.wait_for_event("the database answers again")
         assert get(alone, "Q").data == b"m"
 
-    def test_who_said_hello_before_is_let_in_when_it_answers(self, alone, server):
+    def test_a_client_that_sent_its_hello_before_is_accepted_when_it_answers(self, alone, server):
         with holding_up(server):
             put = held_up(alone, server)
             comes = aside(lambda: get(alone, "Q"))

@@ -65,7 +65,7 @@ def test_a_disk_filled_by_puts_loses_nothing_and_has_room_again_after_gets(small
     assert one.stop() == 0
 
 
-def test_the_disk_is_looked_at_once_a_turn_and_changes_are_told(tmp_path):
+def test_the_disk_is_looked_at_once_a_turn_and_changes_are_reported(tmp_path):
     collected = []
     looked = []
     few, most = LEAST + 100, LEAST + 101
@@ -78,7 +78,7 @@ def test_the_disk_is_looked_at_once_a_turn_and_changes_are_told(tmp_path):
     assert len(looked) == 4
 
 
-def test_a_store_that_fails_at_the_orderly_end_is_said_to_have_failed(daemon):
+def test_a_store_that_fails_at_the_orderly_end_is_reported_to_have_failed(daemon):
     one = daemon()
     with one.connect() as qm:
         define(qm, "Q", def_persistence="persistent")

@@ -35,7 +35,7 @@ def pair(pairs):
 
 @pytest.fixture
 def two(daemon, pair):
-    """Two members that put up with no loss, with one shared queue Q."""
+    """Two members that accept no loss, with one shared queue Q."""
     made = members(daemon, "QM1", "QM2", chosen=careful(pair.dsn))
     share(made[0], "Q")
     sees(*made, q_name="Q")
@@ -83,7 +83,7 @@ class TestTheStart:
         assert "set group.accept_loss to accept that" in why
         server.end()
 
-    def test_a_standby_that_is_away_is_waited_for_and_whoever_is_told_to_stop_meanwhile_does(self, daemon, pair):
+    def test_a_standby_that_is_away_is_waited_for_and_one_that_is_asked_to_stop_meanwhile_does(self, daemon, pair):
         pair.standby.kill()
         first, second = members(daemon, "QM1", "QM2", chosen=careful(pair.dsn), start=False)
         for one in (first, second):
@@ -157,7 +157,7 @@ class TestTheStandbyTakesOver:
 
 
 class TestAServerThatWasReplaced:
-    def test_it_is_refused_when_it_comes_back_also_by_who_puts_up_with_loss(self, daemon, pair):
+    def test_it_is_refused_when_it_comes_back_also_with_accept_loss(self, daemon, pair):
         (one,) = members(daemon, "QM1", chosen=settings(pair.dsn))
         share(one, "Q")
         pair.fail_over()

@@ -112,12 +112,12 @@ def test_a_stranger_may_not_even_begin_a_long_frame(strict):
         assert client.is_cut(0.5)
 
 
-def test_who_never_says_hello_is_cut(strict):
+def test_a_client_that_never_says_hello_is_cut(strict):
     with Raw(strict, hello=False) as client:
         assert client.is_cut(4)
 
 
-def test_who_drips_a_frame_is_cut_while_others_are_served(strict):
+def test_a_client_that_drips_a_frame_is_cut_while_others_are_served(strict):
     with Raw(strict) as client:
         client.send((1000).to_bytes(4, "big"))
         began = time.monotonic()
@@ -131,14 +131,14 @@ def test_who_drips_a_frame_is_cut_while_others_are_served(strict):
     assert 0.5 < time.monotonic() - began < 5
 
 
-def test_who_is_silent_between_frames_may_stay(strict):
+def test_a_client_that_is_silent_between_frames_may_stay(strict):
     with Raw(strict) as client:
         time.sleep(2.5)
         client.calls([Ping()])
         assert client.reply()[0] == 1
 
 
-def test_who_never_reads_is_cut_and_kept_from_filling_the_memory(strict):
+def test_a_client_that_never_reads_is_cut_and_kept_from_filling_the_memory(strict):
     with strict.connect() as qm:
         define(qm, "BIG")
         qm.put("BIG", b"x" * 1_000_000)
@@ -188,7 +188,7 @@ def test_one_put_many_holds_no_more_than_4096_bodies(strict):
         assert len(qm.call(PutMany(q_name="MANY", bodies=[b""] * 4096)).msg_ids) == 4096
 
 
-def test_who_sends_long_calls_ahead_does_not_keep_others_from_their_turn(strict):
+def test_a_client_that_sends_long_calls_ahead_does_not_keep_others_from_their_turn(strict):
     with strict.connect() as qm, Raw(strict) as greedy:
         define(qm, "GREEDY", max_q_depth=999_999)
         greedy.calls([PutMany(q_name="GREEDY", bodies=[b"x"] * 4096)] * 20)

@@ -26,7 +26,7 @@ def test_a_signal_ends_it_in_order(daemon, number):
     assert one.events("stopped")
 
 
-def test_an_orderly_stop_answers_who_waits_and_keeps_what_is_persistent(daemon):
+def test_an_orderly_stop_answers_waiting_gets_and_keeps_what_is_persistent(daemon):
     one = daemon()
     collected = []
 
@@ -163,7 +163,7 @@ def test_a_store_that_fails_is_answered_by_nothing_and_exit_70_and_loses_nothing
     assert found in (put, put + 1)
 
 
-def test_the_service_manager_is_told_and_the_watchdog_fed(daemon, tmp_path):
+def test_the_service_manager_is_notified_and_the_watchdog_fed(daemon, tmp_path):
     one = daemon(start=False)
     path = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -143,7 +143,7 @@ class TestMonitorsOfMembers:
 
 
 class TestTheGroupOnDisplay:
-    def test_it_shows_the_members_their_queues_and_who_has_them_open(self, three):
+    def test_it_shows_the_members_their_queues_and_where_they_are_open(self, three):
         with three[1].connect() as qm, qm.open("Q", "input_shared", "output"):
             qm.put("Q", b"m")
             until(lambda: depth(three[0], "Q") == 1)

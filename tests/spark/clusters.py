@@ -69,7 +69,7 @@ def ip(*words):
 
 
 def why_no_namespaces():
-    """Why this user cannot make network namespaces here; "" where he can."""
+    """Returns why this user cannot make network namespaces here; "" where that is possible."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         return "network namespaces need root and the ip command"
     probe = Network(1, "10.79.250")

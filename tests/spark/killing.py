@@ -1,7 +1,7 @@
-"""A queue that a triggered Spark job drains into a table, and who can be killed there: driver, executor, monitor, qmgr.
+"""A queue that a triggered Spark job drains into a table, and its processes to kill: driver, executor, monitor, qmgr.
 
-Whoever is killed comes again as on a machine of its own: the monitor and the queue manager are started by the test, as
-systemd would, the job by the monitor, an executor by Spark.
+A killed process is started again as on a machine of its own: the monitor and the queue manager by the test, as systemd
+would, the job by the monitor, an executor by Spark.
 """
 
 from __future__ import annotations

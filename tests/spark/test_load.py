@@ -75,7 +75,9 @@ class TestOptions:
             ),
         ],
     )
-    def test_what_cannot_be_meant_is_said_with_the_option_and_the_remedy(self, words, expected, capsys, monkeypatch):
+    def test_what_cannot_be_meant_is_reported_with_the_option_and_the_remedy(
+        self, words, expected, capsys, monkeypatch
+    ):
         monkeypatch.delenv("TRIGMON_QNAME", raising=False)
         monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
         with pytest.raises(SystemExit) as ended:
@@ -150,7 +152,9 @@ class TestFiles:
             (["--schema", "id int", "--partition-by", "day"], "--partition-by: there is no column day; there are id"),
         ],
     )
-    def test_a_schema_that_is_none_is_told_before_anything_is_taken(self, qm, q_name, spark, planned, words, expected):
+    def test_a_schema_that_is_none_is_reported_before_anything_is_taken(
+        self, qm, q_name, spark, planned, words, expected
+    ):
         qm.put(q_name, "{}")
         with pytest.raises(LoadError, match=expected):
             load(spark, planned("--format", "json", *words))
@@ -268,7 +272,7 @@ class TestDatabase:
             ),
         ],
     )
-    def test_a_table_that_cannot_take_a_batch_once_is_told_before_anything_is_taken(
+    def test_a_table_that_cannot_take_a_batch_once_is_reported_before_anything_is_taken(
         self, qm, q_name, spark, planned, url, prepared, expected
     ):
         for statement in prepared:
@@ -278,7 +282,7 @@ class TestDatabase:
             load(spark, planned("--to", "jdbc", "--url", url, "--table", "t", *self.TEXT))
         assert (depth(qm, q_name), qm.reservations(q_name)) == (1, [])
 
-    def test_a_database_that_is_not_there_is_told_without_what_may_be_its_password(
+    def test_a_database_that_is_not_there_is_reported_without_what_may_be_its_password(
         self, q_name, spark, planned, url, tmp_path
     ):
         where = f"jdbc:derby:{tmp_path}/none;password=s3cret"

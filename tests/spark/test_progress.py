@@ -1,4 +1,4 @@
-"""The line on a terminal, seen on a real one: what a person has before him when a job is run by hand."""
+"""The progress line of a job that runs on a real terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Terminal:
         return self._seen.decode()
 
     def rewritten(self):
-        """What the line said, one after the other."""
+        """The texts of the line in order."""
         return re.findall(r"\r\x1b\[K([^\r\x1b]+)", self.seen())
 
     def __enter__(self):

@@ -37,7 +37,9 @@ def machine(daemon, tmp_path, request, victim, count):
         *(pytest.param(victim, seed, MANY, marks=pytest.mark.slow) for seed in range(10) for victim in VICTIMS),
     ],
 )
-def test_whoever_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(machine, victim, seed, count):
+def test_whichever_process_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(
+    machine, victim, seed, count
+):
     when = moment(victim, seed)
     print(f"\n{victim}, seed {seed}: {when}")
     began = time.monotonic()

@@ -134,7 +134,7 @@ def test_what_is_no_row_of_the_json_schema_fails_and_names_the_message(qm, q_nam
         ({"reservation": "4711"}, "RESERVATION.4711.: nothing of it is left"),
     ],
 )
-def test_an_option_that_cannot_be_meant_is_told(q_name, read, options, expected):
+def test_an_option_that_cannot_be_meant_is_reported(q_name, read, options, expected):
     with pytest.raises(Exception, match=expected):
         read(q_name, **options).collect()
 

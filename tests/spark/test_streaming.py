@@ -191,7 +191,7 @@ def test_two_queries_at_a_time_need_two_consumers(qm, q_name, run, shared_daemon
         assert bodies(batches) == [2, 3, 4]
 
 
-def test_a_checkpoint_of_another_consumer_is_told_and_settles_nothing(qm, q_name, run):
+def test_a_checkpoint_of_another_consumer_is_reported_and_settles_nothing(qm, q_name, run):
     fill(qm, q_name, 5)
 
     def failing(rows, number):

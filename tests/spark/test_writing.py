@@ -62,7 +62,7 @@ def test_many_partitions_and_large_tasks_are_one_unit_of_work(qm, q_name, spark,
     assert list((tmp_path / "staging").iterdir()) == []
 
 
-def test_more_than_a_unit_may_hold_is_put_not_at_all_and_the_limit_is_told(qm, q_name, spark, write):
+def test_more_than_a_unit_may_hold_is_put_not_at_all_and_the_limit_is_reported(qm, q_name, spark, write):
     frame = spark.range(10_001).selectExpr("cast(id as string) as data")
     with pytest.raises(Exception, match=r"10001 messages are one unit of work, .* MAXUMSGS is less"):
         write(frame, q_name)
@@ -136,7 +136,7 @@ def test_a_stream_that_failed_behind_its_commit_has_each_row_on_the_queue_once(
         ("select 'x' as data", "overwrite", "a queue is never overwritten"),
     ],
 )
-def test_what_cannot_be_put_is_told(qm, q_name, spark, write, sql, mode, expected):
+def test_what_cannot_be_put_is_reported(qm, q_name, spark, write, sql, mode, expected):
     with pytest.raises(Exception, match=expected):
         write(spark.sql(sql), q_name, mode=mode)
     assert depth(qm, q_name) == 0

@@ -1,4 +1,4 @@
-"""What a warm run is planned as, and what a server of our own is told."""
+"""The plan of a warm run, and the arguments of a server of the monitor."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_
     )
 
 
-def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():
+def test_a_runs_session_is_the_same_for_each_caller_and_no_other_runs():
     sessions = {connect_server.session_of(q_mgr, run) for q_mgr in ("QM1", "QM2") for run in ("1", "2")}
     assert len(sessions) == 4
     assert connect_server.session_of("QM1", "1") in sessions
@@ -147,7 +147,7 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
         ("sc://h.example-1.org:1/;token=SECRET;user_id=u", "sc://h.example-1.org:1"),
         ("sc://[::1]:15002/;token=SECRET", "sc://[::1]:15002"),
         ("sc://h/;token=a/b@SECRET", "sc://h"),
-        # Spark takes none of these, and what does not work is what is told of.
+        # Spark takes none of these, and what does not work is what is reported.
         ("sc://h:1;token=SECRET", "sc://h:1"),
         ("sc://h:1/?token=SECRET", "sc://h:1"),
         ("sc://h:1?token=SECRET", "sc://h:1"),
@@ -160,7 +160,7 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
         ("sc://", "sc://"),
     ],
 )
-def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_address_is_written(url, shown):
+def test_a_server_elsewhere_is_named_by_host_and_port_alone_however_its_address_is_written(url, shown):
     assert connect_server.shown(url) == shown
 
 
@@ -174,7 +174,7 @@ def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_addres
         ("sc://host:15002", "cannot reach host:15002", "cannot reach host:15002"),
     ],
 )
-def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_told_without_its_secrets(url, why, expected):
+def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_reported_without_its_secrets(url, why, expected):
     assert connect_server.redacted(why, url) == expected
 
 
@@ -210,7 +210,7 @@ class TestAServer:
         shelf.drop_server("connect-1")
         assert list(shelf.all_servers()) == []
 
-    def test_one_that_was_made_by_other_settings_is_told_from_one_that_was_not(self):
+    def test_one_that_was_made_by_other_settings_is_distinguished_from_one_that_was_not(self):
         assert made().is_as(Serving(memory="1g"))
         assert not made().is_as(Serving(memory="2g"))
         assert not made().is_as(Serving(memory="1g", conf=("a=b",)))

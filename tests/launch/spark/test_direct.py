@@ -86,7 +86,7 @@ def test_a_short_job_starts_fast_by_choice_and_keeps_its_own_collector(tmp_path,
     assert [word for word in plain if word not in short] == []
 
 
-def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_already():
+def test_spark_submit_gets_the_same_of_a_short_job_after_its_own_arguments():
     reported = java_command.short_variables(
         {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, {"SPARK_SUBMIT_OPTS": "-Da=b"}
     )

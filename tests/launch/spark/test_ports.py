@@ -281,7 +281,7 @@ def test_the_page_of_a_warm_server_asks_for_its_token(warm):
 
 
 def test_a_sessions_file_is_found_by_nobody_who_knows_its_session_and_its_name(warm, tmp_path):
-    """Spark hands a file to whoever names it: what keeps a stranger out is a name of its own making, told to no one."""
+    """Spark serves a file to each client that names it: only the secret name protects the file."""
     file = tmp_path / f"{uuid.uuid4()}.txt"
     file.write_text("nobody's business")
     session = str(uuid.uuid4())

@@ -156,7 +156,7 @@ def test_asked_and_never_submitted_it_submits(master, supervisors):
     assert one.wait(20) == 0
 
 
-def test_what_cannot_be_told_from_a_driver_of_ours_keeps_it_from_submitting_a_second(master, supervisors):
+def test_what_cannot_be_distinguished_from_a_driver_of_ours_keeps_it_from_submitting_a_second(master, supervisors):
     master.end(master.add("another run"), "SUBMITTED")  # no worker, so no log tells whose it is
     one = supervisors.start(master, "--asked", "1", "--patience", "1")
     assert one.wait(20) == 75

@@ -46,7 +46,7 @@ def place(tmp_path):
     return {"spark_environment": f"SPARK_HOME={home} JAVA_HOME={java}"}
 
 
-def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_is_told(job, place, tmp_path):
+def test_a_job_is_started_by_the_java_command_itself_with_all_arguments_of_spark_submit(job, place, tmp_path):
     plan = SparkSubmitLauncher(tmp_path).plan(job(spark_master="local[2]", spark_driver_memory="2g", **place))
     at = plan.argv.index("org.apache.spark.deploy.SparkSubmit")
     assert plan.argv[0] == f"{tmp_path}/jdk/bin/java"
@@ -187,7 +187,7 @@ def test_a_keytab_is_the_runs_own_copy_of_a_secret(job, tmp_path):
     assert "a value" not in str(plan)
 
 
-def test_the_program_is_told_where_its_keytab_lies_when_it_runs(tmp_path):
+def test_the_program_finds_where_its_keytab_lies_when_it_runs(tmp_path):
     wanted = ["/bin/echo", "--principal", "p", "--keytab", "load.keytab", "job.py", "--keytab", "its own"]
     run = [sys.executable, "-I", with_keytab.__file__, *wanted]
     environment = os.environ | {"CREDENTIALS_DIRECTORY": "/run/x"}
@@ -195,7 +195,7 @@ def test_the_program_is_told_where_its_keytab_lies_when_it_runs(tmp_path):
     assert done == "--principal p --keytab /run/x/load.keytab job.py --keytab its own\n"
 
 
-def test_a_keytab_this_monitor_has_not_is_told_with_the_remedy(job, tmp_path):
+def test_a_keytab_this_monitor_has_not_is_reported_with_the_remedy(job, tmp_path):
     with pytest.raises(LaunchError, match=r"SECRETS\(load\): this monitor has no secrets; give"):
         SparkSubmitLauncher(tmp_path).plan(job(spark_principal="p", spark_keytab="load"))
 
@@ -216,7 +216,7 @@ def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
         ("", ""),
     ],
 )
-def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, reported, found):
+def test_the_id_a_cluster_gave_the_application_is_reported(job, tmp_path, reported, found):
     (tmp_path / "stderr").write_text(reported)
     expected = {"application_id": found} if found else {}
     assert SparkSubmitLauncher(tmp_path).record_fields(job(), tmp_path) == expected
@@ -224,7 +224,7 @@ def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, reported, 
 
 
 def _is_closed(plan):
-    """Whether a planned driver keeps strangers out: what it is told, and where its page listens."""
+    """Whether a planned driver authenticates its peers: its arguments, and where its page listens."""
     at = next((at for at in range(len(plan.argv)) if plan.argv[at : at + len(CLOSED)] == CLOSED), 0)
     assert bool(at) == (plan.environment.get(PAGE) == "127.0.0.1")
     return bool(at)
