@@ -102,21 +102,21 @@ def daemon(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared_daemon(tmp_path_factory):
-    """One running queue manager for all tests of a file; they use queues of their own."""
+    """Yields one running queue manager for all tests of a file; they use queues of their own."""
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
         yield make()
 
 
 @pytest.fixture
 def qm(shared_daemon):
-    """A connection to the file's shared queue manager."""
+    """Yields a connection to the file's shared queue manager."""
     with shared_daemon.connect() as connection:
         yield connection
 
 
 @pytest.fixture
 def server():
-    """A PostgreSQL of its own, with fsync on, that a test may cut down."""
+    """Yields a PostgreSQL of the test's own, with fsync on, that the test may kill."""
     one = Server()
     yield one
     one.end()

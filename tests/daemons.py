@@ -88,11 +88,11 @@ class Daemon:
         return self
 
     def connect(self, **named):
-        """A client's connection."""
+        """Connects as a client."""
         return trigmon.connect(self.address, **{"application": "test", "run_id": ""} | named)
 
     def plain_socket(self):
-        """A connected socket that has not sent its hello."""
+        """Returns a connected socket that has not sent its hello."""
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(20)
         link.connect(str(self.socket))
@@ -118,12 +118,12 @@ class Daemon:
         return subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=60, check=False, **run)
 
     def events(self, event=None):
-        """What it logged, line by line as objects; of one event only, when one is named."""
+        """Returns the lines of its log as objects; only those of one event, when one is named."""
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if event in (None, line["event"])]
 
     def wait_for_event(self, event, timeout_s=20.0):
-        """The first line of this event, awaited."""
+        """Waits for the first line of this event and returns it."""
         deadline = time.monotonic() + timeout_s
         while not (found := self.events(event)):
             assert time.monotonic() < deadline, f"no {event!r} in:\n{self.log.read_text()}"
@@ -168,7 +168,7 @@ class Raw:
         self.send(*(codec.encode_request(number, call) for number, call in enumerate(calls, first)))
 
     def body(self):
-        """The next body; EOFError when the other side has ended."""
+        """Returns the next body. Raises EOFError when the other side has closed."""
         while not self.bodies:
             data = self.link.recv(65536)
             if not data:
@@ -177,11 +177,11 @@ class Raw:
         return self.bodies.pop(0)
 
     def reply(self):
-        """The next reply: its number and itself."""
+        """Returns the next reply: its number and itself."""
         return codec.decode_response(self.body())
 
     def is_cut(self, timeout_s=15.0):
-        """Whether the other side ends the connection within this time, whatever it says before."""
+        """Returns whether the other side closes the connection within this time, whatever it sends before."""
         self.link.settimeout(timeout_s)
         try:
             while self.link.recv(65536):

@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 
 
 def settings(dsn=None, *, schema=None, lease_s=LEASE_S, **more):
-    """A member's settings; without ``schema`` those of a group of its own."""
+    """Returns a member's settings; without ``schema`` those of a group of its own."""
     group = {
         "name": GROUP,
         "postgres": dsn or shared().dsn,
@@ -51,7 +51,7 @@ def group_of(member):
 
 
 def depth(member, q_name):
-    """How many messages of a shared queue wait, as a member sees it; None where it knows none of this name."""
+    """Returns the depth of a shared queue, as a member sees it; None where it knows none of this name."""
     return {queue["name"]: queue["current_q_depth"] for queue in group_of(member)["queues"]}.get(q_name)
 
 
@@ -72,7 +72,7 @@ def waits(member, count=1):
 
 
 def aside(call):
-    """A call in a thread of its own: its future. It ends with the test, or with the process."""
+    """Starts a call in a thread and returns its future. The thread ends with the call, or with the process."""
     future = Future()
 
     def run():
@@ -86,6 +86,6 @@ def aside(call):
 
 
 def get(member, q_name, *opened, wait_interval_ms=60_000):
-    """The next message of a queue through a member, awaited."""
+    """Waits for the next message of a queue through a member and returns it."""
     with member.connect() as qm, qm.open(q_name, *(opened or ("input_shared",))) as q:
         return q.get(wait_interval_ms=wait_interval_ms)

@@ -14,7 +14,7 @@ from trigmon import log
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """What a test sets up holds for it alone."""
+    """Restores the log's configuration after the test."""
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
     structlog.reset_defaults()

@@ -24,7 +24,7 @@ def load(tmp_path, monkeypatch):
 
 
 def refused(load, **layers):
-    """The problems of layers that cannot be used."""
+    """Returns the problems of layers that cannot be used."""
     with pytest.raises(settings.SettingsError) as raised:
         load(**layers)
     return raised.value.problems

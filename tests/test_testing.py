@@ -37,7 +37,7 @@ def run_pytest(directory, **files):
 
 
 def blocks(text):
-    """The blocks of code in a text, each behind a line that ends in two colons."""
+    """Yields the blocks of code in a text, each after a line that ends in two colons."""
     found, inside = [], False
     for line in text.splitlines():
         if inside and line and not line.startswith("    "):

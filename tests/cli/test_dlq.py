@@ -34,7 +34,7 @@ def did(trigmon: Trigmon, qm: Connection):
 
 
 def dead(qm: Connection, body: bytes, to: str, reason: int = 2053, age_ms: int = 0, format_: str = "MQSTR") -> str:
-    """A dead letter; its message id as the command line writes it."""
+    """Returns a dead letter; its message id as the command line writes it."""
     now = int(qm.ask(Status(), Values).values["now_ms"])
     date, time = date_and_time(now - age_ms)
     header = DeadLetterHeader(

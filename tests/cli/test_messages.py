@@ -11,7 +11,7 @@ from tests.cli.conftest import Trigmon, objects, run_cli
 
 @pytest.fixture
 def queue(trigmon: Trigmon, request: pytest.FixtureRequest) -> str:
-    """A queue of the test's own."""
+    """Returns a queue of the test's own."""
     name = f"ME.{request.node.name[:40].upper()}".split("[")[0]
     assert trigmon("queue", "define", name).exit_code == 0
     return name

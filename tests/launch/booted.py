@@ -28,7 +28,7 @@ _KINDS = ["--mount", "--pid", "--cgroup", "--uts", "--ipc", "--net"]
 
 
 def why_not() -> str:
-    """Why no systemd can be started here; "" when it can be tried."""
+    """Returns why no systemd can be started here; "" when it can be tried."""
     needed = [name for name in ("unshare", "nsenter", "systemctl") if shutil.which(name) is None]
     if os.geteuid() != 0:
         return "only root may make the namespaces"
@@ -48,11 +48,11 @@ class Machine:
         self.pid = pid
 
     def argv(self, *argv: str) -> list[str]:
-        """What runs a command inside."""
+        """Returns the command line that runs a command inside."""
         return ["nsenter", f"--target={self.pid}", *_KINDS, "--", *argv]
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """A command inside, to its end."""
+        """Runs a command inside to its end."""
         return subprocess.run(self.argv(*argv), capture_output=True, text=True, check=False, timeout=COMMAND_S)
 
 
@@ -103,7 +103,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _hierarchies() -> list[Path]:
-    """Where the cgroup hierarchies are mounted: one, or with controllers of version 1 several."""
+    """Returns the mounts of the cgroup hierarchies: one, or with controllers of version 1 several."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     return [Path(at) for _, at, kind, *_ in mounts if kind in ("cgroup", "cgroup2")]
 

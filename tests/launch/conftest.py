@@ -47,7 +47,7 @@ def order():
 
 @pytest.fixture
 def machine(tmp_path):
-    """A keeper, and a directory of runs."""
+    """Yields a keeper and a directory of runs."""
     made = KeeperMachine(tmp_path)
     yield made
     made.end()
@@ -55,7 +55,7 @@ def machine(tmp_path):
 
 @pytest.fixture
 def open_machine():
-    """The same, where other users may pass: programs of other users are started there."""
+    """Yields the same where other users may pass: programs of other users are started there."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     directory = Path(tempfile.mkdtemp(prefix="trigmon-"))

@@ -190,7 +190,7 @@ class Recorder(systemd_bus.Manager):
 
 
 def shown(message: dbus.Message, place: Path) -> list[Any]:
-    """A call as JSON can hold it, whatever its directory is called."""
+    """Returns a call as JSON can hold it, whatever its directory is called."""
     text = json.dumps([message.path, message.interface, message.member, message.body], default=_plain)
     return json.loads(text.replace(str(place), "{place}"))
 

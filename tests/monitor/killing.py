@@ -22,7 +22,7 @@ class Road:
         self.cut = cut
 
     def messages(self, end):
-        """What has come from one end, as whole messages; None when it has closed."""
+        """Returns the whole messages that came from one end; None when it has closed."""
         try:
             data = end.recv(1 << 16)
         except OSError:
@@ -34,7 +34,7 @@ class Road:
 
 
 def frames(data):
-    """The whole frames of the queue manager's protocol, and the rest."""
+    """Returns the whole frames of the queue manager's protocol, and the rest."""
     whole = []
     while len(data) >= 4 and len(data) >= (end := 4 + struct.unpack_from(">I", data)[0]):
         whole.append(data[:end])
@@ -43,7 +43,7 @@ def frames(data):
 
 
 def lines(data):
-    """The whole lines of the keeper's, and the rest."""
+    """Returns the whole lines of the keeper's protocol, and the rest."""
     *whole, rest = data.split(b"\n")
     return [one + b"\n" for one in whole], rest
 

@@ -56,15 +56,15 @@ class Chaos:
             time.sleep(0.05)
 
     def open(self):
-        """The runs that have not ended."""
+        """Returns the runs that have not ended."""
         return [run for run in self.machine.all_runs() if run["state"] in OPEN]
 
     def all_recorded(self):
-        """Whether each message has become a run: a busy monitor takes its time."""
+        """Returns whether each message has become a run: a busy monitor takes its time."""
         return len(self.machine.all_runs()) >= self.before + self.put
 
     def meet_fate(self, run):
-        """What becomes of a run is drawn once; an endless one is never left alone."""
+        """Draws once what happens to a run; an endless one is always ended."""
         run_id = run["run_id"]
         if run_id not in self.fates:
             mercy = [] if run["q_name"] in self.endless else ["leave"] * 3
@@ -99,7 +99,7 @@ class Chaos:
             self.machine.qm.call(Alter(object_type="QLOCAL", name=name, attributes={"trigger_control": value}))
 
     def servers(self):
-        """The process ids of the servers there are."""
+        """Returns the process ids of the servers."""
         directories = [self.machine.shelf.directory(it.server_id) for it in self.machine.shelf.all_servers()]
         return [claim["pid"] for claim in map(run_directory.read, directories) if claim and claim.get("pid")]
 
@@ -119,7 +119,7 @@ class Chaos:
         self.largest_rss = max([self.largest_rss, *rss])
 
     def check(self, most_rss):
-        """Every run's end is known; on the server that is there now no query and no session is left."""
+        """Checks that every run's end is known, and that the current server has no query and no session left."""
         runs = self.machine.all_runs()
         assert {run["state"] for run in runs} <= ENDED
         assert len(runs) >= self.before + self.runs
@@ -130,5 +130,5 @@ class Chaos:
         assert self.largest_rss < most_rss
 
     def gone(self):
-        """The servers that have ended."""
+        """Returns the servers that have ended."""
         return {line["server"] for line in self.machine.daemon.events("Spark Connect server has ended")}

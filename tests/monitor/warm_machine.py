@@ -63,7 +63,7 @@ class WarmMachine:
         self.queues = 0
 
     def job(self, text="", name="job", *, beginning=JOB, trigger_type="every", **process):
-        """A queue whose every message starts a warm job of this text behind the usual beginning."""
+        """Defines a queue whose every message starts a warm job of this text, after the usual beginning."""
         script = self.directory / f"{name}.py"
         script.write_text(beginning + text)
         named = {"spark_start": "connect", "spark_arguments": str(self.notes), "retry": 0} | process
@@ -73,11 +73,11 @@ class WarmMachine:
         return f"{name.upper()}.Q"
 
     def runs(self, **where):
-        """The ledger's records, oldest first."""
+        """Returns the ledger's records, oldest first."""
         return self.qm.call(Runs(where=where)).rows[::-1]
 
     def all_runs(self):
-        """All of them, however many."""
+        """Returns all of them, however many."""
         found, before, more = [], "", True
         while more:
             reply = self.qm.call(Runs(before=before, limit=256))
@@ -89,7 +89,7 @@ class WarmMachine:
         return until(lambda: found if len(found := self.runs(**where)) >= count else None, timeout_s)
 
     def wait_until_there(self, besides=(), event="Spark Connect server answers"):
-        """The server that runs are sent to, once there is one, beside those that are known already."""
+        """Waits for a server that runs are sent to, other than the known ones, and returns it."""
 
         def found():
             if self.daemon.process.poll() is not None:
@@ -111,7 +111,7 @@ class WarmMachine:
         return run_directory.read(self.shelf.directory(server.server_id))["pid"]
 
     def pages(self, server, path):
-        """A page of a server's web server, which takes its time where queries take all cores."""
+        """Returns a page of a server's web server, which is slow where queries take all cores."""
         asked = urllib.request.Request(f"{server.ui}{path}", headers=dict(web_page.headers(server.page_key)))
         for _ in range(5):
             with suppress(OSError), urllib.request.urlopen(asked, timeout=60) as answer:
@@ -119,22 +119,22 @@ class WarmMachine:
         raise AssertionError(f"no answer to {path}")
 
     def sessions(self, server):
-        """How many sessions a server has, the attendant's own left out."""
+        """Returns how many sessions a server has, without that of the health check."""
         found = re.search(r"(\d+)\s*session\(s\) are online", self.pages(server, "/connect/"))
         return int(found[1]) - 1
 
     def jobs(self, server):
-        """The tags of the jobs that run on a server."""
+        """Returns the tags of the jobs that run on a server."""
         (application,) = json.loads(self.pages(server, "/api/v1/applications"))
         path = f"/api/v1/applications/{application['id']}/jobs?status=running"
         return [job.get("jobTags", []) for job in json.loads(self.pages(server, path))]
 
     def works(self, server, run_id):
-        """Whether queries of a run are at work."""
+        """Returns whether queries of a run are active."""
         return any(tag.endswith(f"Tag_{run_id}") for tags in self.jobs(server) for tag in tags)
 
     def keeper(self):
-        """The process id of the monitor's keeper."""
+        """Returns the process id of the monitor's keeper."""
         (found,) = [line["pid"] for line in self.daemon.events("keeper started")][-1:]
         return found
 
@@ -151,7 +151,7 @@ class WarmMachine:
 
 
 def begin_endless(machine, server=None):
-    """A run whose query goes on for ever, at work on the server (default: the kept one); its record."""
+    """Starts a run whose query never ends on the server (default: the kept one) and returns its record."""
     before = {run["run_id"] for run in machine.runs()}
     machine.qm.put("ENDLESS.Q", b"go")
     run_id = until(lambda: next((run["run_id"] for run in machine.runs() if run["run_id"] not in before), None))
@@ -162,12 +162,12 @@ def begin_endless(machine, server=None):
 
 
 def ended(machine, run_id):
-    """The run's record, once it has ended."""
+    """Waits for the end of a run and returns its record."""
     return until(lambda: next((run for run in machine.runs(run_id=run_id) if run["end_ms"]), None), 90)
 
 
 def is_left_alone(machine, server, run_id):
-    """No query of the run is at work, and no session is left but the one in which the server is asked."""
+    """Waits until no query of the run is active, and no session is left but that of the health check."""
     until(lambda: not machine.works(server, run_id), 30)
     until(lambda: not machine.shelf.session(run_id), 30)
     return until(lambda: machine.sessions(server) == 0, 60)

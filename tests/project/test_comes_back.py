@@ -36,7 +36,7 @@ def put(machine, text):
 
 
 def bodies(machine):
-    """What is on the queue."""
+    """Returns the messages on the queue."""
     return [json.loads(line)["data"] for line in machine.do("trigmon browse Q --output json").splitlines()]
 
 

@@ -83,7 +83,7 @@ class InstalledMachine:
         return [json.loads(line) for line in self.do("trigmon runs list --all --output json").splitlines()]
 
     def wait_for_runs(self, number):
-        """All runs, when so many have ended."""
+        """Waits until so many runs have ended and returns all runs."""
         wait = f"n=0; while [ $(trigmon runs list --all --output json | grep -c exited) -lt {number} ]; do "
         self.do(wait + "n=$((n+1)); [ $n -lt 60 ]; sleep 0.3; done")
         return self.runs()
@@ -91,7 +91,7 @@ class InstalledMachine:
 
 @contextmanager
 def installed(directory, *before):
-    """A machine on which these scripts have run, and then what the README installs."""
+    """Yields a machine on which these scripts have run, and then the installation."""
     if why := booted.why_not():
         pytest.skip(f"no systemd can be booted here: {why}")
     with booted.booted(directory) as booted_machine:

@@ -19,7 +19,7 @@ needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is n
 
 @pytest.fixture
 def installed(tmp_path):
-    """The units of an instance, with the command where this installation has it."""
+    """Returns the units of an instance, with the command where this installation has it."""
     command = Path(sys.executable).parent / "trigmon"
     for name in UNITS:
         text = (paths.shipped("systemd") / name).read_text()

@@ -164,7 +164,7 @@ class Cluster:
         return "\n".join(path.read_text()[-3000:] for path in sorted(Path(self.directory).glob("log*")))
 
     def kill_worker(self, number):
-        """As a power cut would end a host: the worker, and every executor and driver it started."""
+        """Kills the worker, and every executor and driver that it started, as a power cut does."""
         end_session(self.begun[1 + number], signal.SIGKILL)
 
     def close(self):

@@ -56,7 +56,7 @@ class Moment(NamedTuple):
 
 
 def moment(victim: str, seed: int) -> Moment:
-    """The moment of a seed. Two batches are still to come, so that there is somebody to be killed."""
+    """Returns the moment of a seed. Two batches are still to come, so that there is a process to kill."""
     chance = random.Random(f"{victim} {seed}")
     batches = chance.randrange(-1, BATCHES - 2)
     # The job's start takes seconds, a batch some tenths.
@@ -116,7 +116,7 @@ class SparkMachine:
         time.sleep(moment.delay_s)
 
     def kill(self, victim: str, moment: Moment) -> None:
-        """SIGKILL to a victim, which then comes again."""
+        """Kills a victim, which is then started again."""
         if victim == MONITOR:
             self._monitor.kill()
             self._monitor.wait()
@@ -132,7 +132,7 @@ class SparkMachine:
                     os.kill(pid, signal.SIGKILL)
 
     def wait_until_drained(self) -> None:
-        """Until nothing is left to do: on the queue, in reservations, or to be run."""
+        """Waits until nothing is left on the queue, in reservations, or to be run."""
         deadline = time.monotonic() + DRAINED_S
         while not self._is_drained():
             assert self._monitor.poll() is None, self._log.read_text()
@@ -140,7 +140,7 @@ class SparkMachine:
             time.sleep(0.1)
 
     def end(self) -> None:
-        """The monitor's end in order, which leaves nothing running."""
+        """Stops the monitor in order, which leaves nothing running."""
         self._monitor.terminate()
         assert self._monitor.wait(60) == 0, self._log.read_text()
 
@@ -158,7 +158,7 @@ class SparkMachine:
             return qm.call(Display(object_type="QLOCAL", name=q_name)).rows[0]
 
     def runs(self) -> list[dict[str, Any]]:
-        """The ledger, oldest first."""
+        """Returns the ledger, oldest first."""
         with self.daemon.connect() as qm:
             return qm.call(Runs()).rows[::-1]
 
@@ -167,7 +167,7 @@ class SparkMachine:
             return qm.reservations()
 
     def ended(self) -> list[str]:
-        """How each run ended."""
+        """Returns how each run ended."""
         return [f"{run['state']}, {run['why']}, {run.get('committed', 0)} messages" for run in self.runs()]
 
     def report(self) -> str:
@@ -183,11 +183,11 @@ class SparkMachine:
         return all(run["state"] not in OPEN for run in self.runs())
 
     def _running(self) -> dict[str, Any] | None:
-        """The run that has a process."""
+        """Returns the run that has a process."""
         return next((run for run in self.runs() if run["state"] in WITH_PROGRAM and run["pid"]), None)
 
     def _pids(self, victim: str, part: str) -> list[int]:
-        """The processes of a part of the running application."""
+        """Returns the processes of a part of the running application."""
         run = self._running()
         if run is None:
             return []
@@ -204,7 +204,7 @@ class SparkMachine:
         return [pid for pid in of_run if _name(pid).startswith(part) and JOB.name.encode() in _words(pid)]
 
     def _own_pids(self) -> list[int]:
-        """The monitor, its keeper, and what they started."""
+        """Returns the monitor, its keeper, and what they started."""
         wanted = b"TRIGMON_HOME=" + self._home
         return [
             pid
@@ -213,7 +213,7 @@ class SparkMachine:
         ]
 
     def judge(self, count: int) -> None:
-        """Each message is once in the table, nothing is left anywhere, and what became of every run is known."""
+        """Checks that each message is once in the table, nothing is left, and every run's end is known."""
         data = pyarrow.parquet.read_table(self.table, columns=["data"])["data"].to_pylist()
         assert sorted(map(int, data)) == list(range(count)), self.report()
         assert list(staging_of(self.table).iterdir()) == []
