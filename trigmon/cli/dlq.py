@@ -31,7 +31,7 @@ def dlq() -> None:
     """Dead letters: list, show, retry, discard.
 
     The commands work on the dead-letter queue of the queue manager (DEADQ) or, with --queue, on a backout queue
-    (BOQNAME). The queue manager applies the filters. A message is meant when it fits all of them.
+    (BOQNAME). The queue manager applies the filters. A message is selected when it fits all of them.
     """
 
 
