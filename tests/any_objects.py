@@ -43,7 +43,7 @@ FITTING: dict[str, st.SearchStrategy[str]] = {
 
 
 def values(attribute: Attribute) -> st.SearchStrategy[Any]:
-    """Any value of one attribute, plain."""
+    """Draws a plain value of one attribute."""
     if attribute.name in FITTING:
         return FITTING[attribute.name]
     if attribute.is_name:
@@ -61,13 +61,13 @@ def values(attribute: Attribute) -> st.SearchStrategy[Any]:
 
 
 def attributes(which: ObjectType) -> st.SearchStrategy[dict[str, Any]]:
-    """Some attributes of an object, plain, by long name."""
+    """Draws some plain attributes of an object, by long name."""
     writable = {a.name: values(a) for a in ATTRIBUTES[which].values() if not a.read_only}
     return st.fixed_dictionaries({}, optional=writable)
 
 
 def defines(which: ObjectType) -> st.SearchStrategy[Call]:
-    """A DEFINE of any object of a type."""
+    """Draws a DEFINE of an object of a type."""
     return st.builds(
         lambda name, given: Define(object_type=which.name, name=name, attributes=given), names, attributes(which)
     )

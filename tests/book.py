@@ -35,7 +35,7 @@ BOOK = [(page.stem, scenario) for page in PAGES for scenario in read_files([str(
 
 
 def places_of(source: str, seed: str = "seed 001") -> list[str]:
-    """The places of a seed that a scenario's source names."""
+    """Returns the places of a seed that a scenario's source names."""
     parts = [part.removeprefix(f"{seed}: ") for part in source.split("; ") if part.startswith(seed)]
     return [place for part in parts for place in part.split(", ")]
 
@@ -46,6 +46,6 @@ def _schema(_number: int) -> InSchema:
 
 
 def stage(q_mgrs: Sequence[str], store: str) -> InProcess:
-    """Where a scenario is played; on PostgreSQL all play in the same schemas, one after the other."""
+    """Yields the stage of a scenario; on PostgreSQL all use the same schemas, one after the other."""
     on_postgres = [_schema(number) for number in range(len(q_mgrs))] if store == "postgres" else []
     return InProcess(q_mgrs, on_postgres or store)

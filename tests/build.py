@@ -14,7 +14,7 @@ from trigmon.rules.model.situation import Happened, Situation
 
 
 def a_queue(waiting: int = 0, at_priority: int = 0, open_input_count: int = 0, **attributes: Any) -> QueueFacts:
-    """A queue armed for FIRST, empty, read by nobody."""
+    """Returns a queue armed for FIRST, empty, without a reader."""
     depths = list(NO_DEPTH)
     depths[at_priority] = waiting
     given = {
@@ -28,11 +28,11 @@ def a_queue(waiting: int = 0, at_priority: int = 0, open_input_count: int = 0, *
 
 
 def an_initiation_queue(open_input_count: int = 1, **attributes: Any) -> QueueFacts:
-    """An initiation queue with one monitor listening."""
+    """Returns an initiation queue that one monitor reads."""
     return QueueFacts(LocalQueue(**({"name": "INITQ"} | attributes)), open_input_count=open_input_count)
 
 
 def a_situation(happened: Happened = Happened.PUT, **given: Any) -> Situation:
-    """A put of priority 0 that meets every condition, unless something is given."""
+    """Returns a put of priority 0 that meets every condition, unless something is given."""
     base = Situation(happened, a_queue(), Process(name="PROC"), an_initiation_queue(), 1000, 50_000)
     return replace(base, **given)

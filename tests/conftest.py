@@ -47,7 +47,7 @@ def pytest_addoption(parser):
         help="of everyday, full and slow; unsaid: everyday, for named files and folders everyday,full",
     )
     parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
-    parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped, and said so")
+    parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped and reported")
 
 
 @pytest.hookimpl(tryfirst=True)  # so that -m knows the marks
@@ -102,21 +102,21 @@ def daemon(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared_daemon(tmp_path_factory):
-    """One running queue manager for all tests of a file; they use queues of their own."""
+    """Yields one running queue manager for all tests of a file; they use queues of their own."""
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
         yield make()
 
 
 @pytest.fixture
 def qm(shared_daemon):
-    """A connection to the file's shared queue manager."""
+    """Yields a connection to the file's shared queue manager."""
     with shared_daemon.connect() as connection:
         yield connection
 
 
 @pytest.fixture
 def server():
-    """A PostgreSQL of its own, with fsync on, that a test may cut down."""
+    """Yields a PostgreSQL of the test's own, with fsync on, that the test may kill."""
     one = Server()
     yield one
     one.end()

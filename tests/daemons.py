@@ -25,7 +25,7 @@ STOPPED_S = 30.0
 
 
 class Daemon:
-    """``trigmon run`` with a home of its own; start it, stop it, kill it, as often as you like.
+    """``trigmon run`` with a home of its own; it may be started, stopped and killed any number of times.
 
     ``name``, ``home`` (``TRIGMON_HOME``), ``data``, ``socket`` (paths) and ``env`` (for processes that are to find
     this queue manager) are there before it runs. ``settings`` are ``section.key`` values as a variable would give them.
@@ -83,16 +83,16 @@ class Daemon:
                 raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log.read_text()}")
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.01)
-        if "server.tcp" in self.settings:  # the door that is opened last
+        if "server.tcp" in self.settings:  # the listener that is opened last
             self.wait_for_event("ready")
         return self
 
     def connect(self, **named):
-        """A client's connection."""
+        """Connects as a client."""
         return trigmon.connect(self.address, **{"application": "test", "run_id": ""} | named)
 
     def plain_socket(self):
-        """A connected socket that has not said hello."""
+        """Returns a connected socket that has not sent its hello."""
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(20)
         link.connect(str(self.socket))
@@ -118,12 +118,12 @@ class Daemon:
         return subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=60, check=False, **run)
 
     def events(self, event=None):
-        """What it logged, line by line as objects; of one event only, when one is named."""
+        """Returns the lines of its log as objects; only those of one event, when one is named."""
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if event in (None, line["event"])]
 
     def wait_for_event(self, event, timeout_s=20.0):
-        """The first line of this event, awaited."""
+        """Waits for the first line of this event and returns it."""
         deadline = time.monotonic() + timeout_s
         while not (found := self.events(event)):
             assert time.monotonic() < deadline, f"no {event!r} in:\n{self.log.read_text()}"
@@ -131,7 +131,7 @@ class Daemon:
         return found[0]
 
     def end(self):
-        """Whatever it does, it does no longer; an end in order where it still runs."""
+        """Stops it in order where it still runs."""
         if self.process is None or self.process.poll() is not None:
             return
         try:
@@ -142,7 +142,7 @@ class Daemon:
 
 
 class Raw:
-    """A client that speaks frames: for sending ahead, and for what no good client would send."""
+    """A client that sends raw frames: calls sent ahead, and frames that no correct client sends."""
 
     def __init__(self, daemon, hello=True, client_id=None, tcp=None):
         self.link = socket.create_connection(tcp, 20) if tcp else daemon.plain_socket()
@@ -168,7 +168,7 @@ class Raw:
         self.send(*(codec.encode_request(number, call) for number, call in enumerate(calls, first)))
 
     def body(self):
-        """The next body; EOFError when the other side has ended."""
+        """Returns the next body. Raises EOFError when the other side has closed."""
         while not self.bodies:
             data = self.link.recv(65536)
             if not data:
@@ -177,11 +177,11 @@ class Raw:
         return self.bodies.pop(0)
 
     def reply(self):
-        """The next reply: its number and itself."""
+        """Returns the next reply: its number and itself."""
         return codec.decode_response(self.body())
 
     def is_cut(self, timeout_s=15.0):
-        """Whether the other side ends the connection within this time, whatever it says before."""
+        """Returns whether the other side closes the connection within this time, whatever it sends before."""
         self.link.settimeout(timeout_s)
         try:
             while self.link.recv(65536):
@@ -195,7 +195,7 @@ class Raw:
 
 @contextlib.contextmanager
 def queue_managers(make_home) -> Iterator[object]:
-    """A factory of daemons, all of which are ended behind the block; none may have met a bug."""
+    """Yields a factory of daemons; all of them are stopped after the block, and none may have met a bug."""
     made = []
 
     def make(name="QM1", *, start=True, home=None, **named):

@@ -33,7 +33,7 @@ class InProcess:
         return answer.reply
 
     def rows(self, *object_types: str) -> list[dict[str, Any]]:
-        """Every object, or those of these types, as DISPLAY shows them, without the times."""
+        """Returns every object, or those of these types, as DISPLAY shows them, without the times."""
         found = []
         for object_type in object_types or ("QMGR", "PROCESS", "queue"):
             listing = self(Display(object_type=object_type))

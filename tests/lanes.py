@@ -27,10 +27,11 @@ USED_BY_FIXTURE = {
     "daemon": "process",
     "shared_daemon": "process",
     "house": "process",
+    "machine": "process",
     "group": "postgres",
     "server": "postgres",
     "spark": "spark",
-    "open_house": "root",
+    "open_machine": "root",
     "passable": "root",
 }
 """By fixture what a test uses that has it; one that asks for another uses that one's as well."""
@@ -64,7 +65,7 @@ USED_BY_FILE = {
     "tests/launch/spark/test_rest_run.py": "process",
     "tests/launch/spark/test_submit.py::test_a_failed_making": "process",
     "tests/launch/spark/test_submit.py::test_an_archive_is_made": "process",
-    "tests/launch/spark/test_submit.py::test_the_program_is_told": "process",
+    "tests/launch/spark/test_submit.py::test_the_program_finds": "process",
     "tests/launch/on_systemd.py": "systemd",
     "tests/launch/test_any_bytes.py::test_a_real_program": "process",
     "tests/launch/test_any_bytes.py::test_each_text_a_shell_would_obey": "process",
@@ -79,6 +80,7 @@ USED_BY_FILE = {
     "tests/monitor/test_monitor_plan.py": "nothing",
     "tests/monitor/test_warm.py": "nothing",
     "tests/mutations/test_mutations.py::test_the_script": "process",
+    "tests/project/test_container.py": "root",
     "tests/project/test_examples.py::test_its_commands": "process",
     "tests/project/test_install.py": "systemd",
     "tests/project/test_install.py::test_the_documentation": "nothing",
@@ -144,7 +146,7 @@ REPRESENTATIVES = {
         "tests/monitor/test_monitor.py::test_a_put_starts_the_program": "a put starts a program, on record to its end",
         "tests/monitor/test_monitor.py::test_triggers_beyond_the_cap": "what may not start yet waits in order",
         "tests/monitor/test_monitor.py::TestDeadLetters::test_a_missing_program": "what cannot start is a dead letter",
-        "tests/cli/test_pausing.py::test_a_house_pauses": "it pauses, resumes, cancels and repeats",
+        "tests/cli/test_pausing.py::test_it_pauses": "it pauses, resumes, cancels and repeats",
         "tests/acceptance/test_poison_loop.py": "a message's whole way, with one that poisons it",
     },
     "keeper": {

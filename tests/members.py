@@ -18,21 +18,21 @@ _numbers = itertools.count(1)
 
 
 def settings(dsn=None, *, schema=None, lease_s=LEASE_S, **more):
-    """A member's settings; without ``schema`` those of a group of its own."""
-    said = {
+    """Returns a member's settings; without ``schema`` those of a group of its own."""
+    group = {
         "name": GROUP,
         "postgres": dsn or shared().dsn,
         "postgres_schema": schema or f"group_{next(_numbers)}",
         "accept_loss": "true",
         "lease_s": lease_s,
     }
-    return {f"group.{key}": value for key, value in said.items()} | more
+    return {f"group.{key}": value for key, value in group.items()} | more
 
 
-def members(make, *names, start=True, said=None, **named):
+def members(make, *names, start=True, chosen=None, **named):
     """Daemons of these names in one group, each with a store of its own."""
-    said = said or settings()
-    made = [make(name, settings=said, start=False, **named) for name in names]
+    chosen = chosen or settings()
+    made = [make(name, settings=chosen, start=False, **named) for name in names]
     for one in made if start else ():
         one.launch()
     return [one.wait_until_ready() for one in made] if start else made
@@ -44,15 +44,15 @@ def share(member, name, **attributes):
         define(qm, name, qsg_disp="shared", **attributes)
 
 
-def told(member):
-    """What a member says of its group."""
+def group_of(member):
+    """Returns the group as a member displays it."""
     with member.connect() as qm:
         return qm.ask(DisplayGroup(), Values).values
 
 
 def depth(member, q_name):
-    """How many messages of a shared queue wait, as a member sees it; None where it knows none of this name."""
-    return {queue["name"]: queue["current_q_depth"] for queue in told(member)["queues"]}.get(q_name)
+    """Returns the depth of a shared queue, as a member sees it; None where it knows none of this name."""
+    return {queue["name"]: queue["current_q_depth"] for queue in group_of(member)["queues"]}.get(q_name)
 
 
 def sees(*some, q_name):
@@ -72,7 +72,7 @@ def waits(member, count=1):
 
 
 def aside(call):
-    """A call in a thread of its own: its future. It ends with the test, or with the process."""
+    """Starts a call in a thread and returns its future. The thread ends with the call, or with the process."""
     future = Future()
 
     def run():
@@ -86,6 +86,6 @@ def aside(call):
 
 
 def get(member, q_name, *opened, wait_interval_ms=60_000):
-    """The next message of a queue through a member, awaited."""
+    """Waits for the next message of a queue through a member and returns it."""
     with member.connect() as qm, qm.open(q_name, *(opened or ("input_shared",))) as q:
         return q.get(wait_interval_ms=wait_interval_ms)

@@ -80,7 +80,7 @@ class Server:
         self.start()
 
     def follow(self, of: Server) -> None:
-        """What has ended begins anew, as the standby of another."""
+        """Starts again what has ended, as the standby of another."""
         shutil.rmtree(self._data)
         self._copy(of)
         self.start()
@@ -94,7 +94,7 @@ class Server:
 
     def start(self) -> None:
         """Starts it and waits until it can be asked; it ends with this process, however that ends."""
-        said = {
+        fields = {
             "unix_socket_directories": str(self._home),
             "listen_addresses": self._address,
             "fsync": "on" if self._fsync else "off",
@@ -106,7 +106,7 @@ class Server:
             "wal_retrieve_retry_interval": "100ms",  # as that it looks so often whether the other is there
             "wal_receiver_status_interval": "1s",  # and says so often how far it is
         }
-        options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in said.items())
+        options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in fields.items())
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [self._bin / "postgres", "-D", self._data, *options],
@@ -130,7 +130,7 @@ class Server:
                 return
 
     def alter(self, name: str, value: str) -> None:
-        """A setting of the server, from now on."""
+        """Changes a setting of the server from now on."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
             connection.execute("SELECT pg_reload_conf()")
@@ -138,7 +138,7 @@ class Server:
                 time.sleep(0.01)
 
     def cpu_seconds(self) -> float:
-        """What all its processes have spent so far, those that have ended included."""
+        """Returns the CPU seconds of all its processes so far, those that have ended included."""
         assert self._process is not None
         spent = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -169,14 +169,14 @@ class Server:
             time.sleep(0.01)
 
     def promote(self) -> None:
-        """The standby is the primary from now on.
+        """Makes the standby the primary.
 
         Not by a query: what is still to be replayed may have to wait for that.
         """
         self._run("pg_ctl", "promote")
 
     def end(self) -> None:
-        """The end, and nothing left of it."""
+        """Ends it and removes all its files."""
         if self._process is not None:
             self._signal(signal.SIGINT)
         shutil.rmtree(self._home, ignore_errors=True)
@@ -193,7 +193,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _runs(pid: int) -> bool:
-    """Whether there is such a process; one that only nobody has asked after yet has ended."""
+    """Returns whether such a process runs; one that only was not waited for has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -201,7 +201,7 @@ def _runs(pid: int) -> bool:
 
 
 def _directory(parent: Path | None = None) -> Path:
-    """A new directory; and what runs left that were killed goes: their locks and their servers died with them."""
+    """Makes a directory; removes those of killed runs, whose locks and servers ended with them."""
     made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     fcntl.flock(os.open(made / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC), fcntl.LOCK_EX)
     for lock in made.parent.glob(f"{PREFIX}*/lock"):
@@ -224,7 +224,7 @@ def _installed() -> Path:
 
 @functools.cache
 def _copied() -> Path:
-    """The programs where any user can read them."""
+    """Returns a copy of the programs that any user can read."""
     package = _installed().parents[1]
     home = _directory()
     home.chmod(0o755)
@@ -250,17 +250,17 @@ class Pair:
         self.dsn = dsn_of(self.primary, self.standby)
 
     def fail_over(self) -> None:
-        """The primary is killed and the standby takes its place; what was the primary stays where it fell."""
+        """Kills the primary and promotes the standby; the old primary stays down."""
         self.primary.kill_hard()
         self.promote()
 
     def promote(self) -> None:
-        """The standby takes the place of the primary, which is dead."""
+        """Promotes the standby after the death of the primary."""
         self.standby.promote()
         self.primary, self.standby = self.standby, self.primary
 
     def is_whole(self) -> bool:
-        """Whether commits wait for the standby, and it is there."""
+        """Returns whether commits wait for the standby, and it is there."""
         try:
             with psycopg.connect(self.primary.dsn) as connection:
                 named = connection.execute("SHOW synchronous_standby_names").fetchone()
@@ -270,11 +270,11 @@ class Pair:
         return named == (STANDBY,) and there is not None
 
     def mend(self) -> None:
-        """What has fallen is the standby of the other."""
+        """Starts the server that is down as the standby of the other."""
         self.standby.follow(self.primary)
 
     def end(self) -> None:
-        """The end of both."""
+        """Ends both."""
         self.standby.end()
         self.primary.end()
 
@@ -286,7 +286,7 @@ def dsn_of(*servers: Server) -> str:
 
 
 def shared() -> Server:
-    """The server of this run, for tests that have a schema of their own in it."""
+    """Returns the server of this run, for tests that have a schema of their own in it."""
     sys.audit(f"{PACKAGE}.used")  # tests/conftest.py holds that a test which uses it is known to
     return _shared()
 
@@ -301,7 +301,7 @@ _schemas: dict[Path, str] = {}
 
 
 def place(directory: Path) -> Place:
-    """Where the store that stands for this directory lies on the shared server."""
+    """Returns the place on the shared server of the store that stands for this directory."""
     if directory not in _schemas:
         _schemas[directory] = _free.pop() if _free else f"trigmon_{next(_numbers)}"
     return Place(shared().dsn, _schemas[directory], accept_loss=True)
@@ -318,7 +318,7 @@ _free_groups: list[str] = []
 
 @contextlib.contextmanager
 def group(lease_ms: int = LEASE_MS, peek_s: float = 0) -> Iterator[PostgresGroup]:
-    """A queue-sharing group with nothing in it on the shared server; its members have left when this ends."""
+    """Yields an empty queue-sharing group on the shared server; its members have left when this ends."""
     schema = _free_groups.pop() if _free_groups else f"trigmon_group_{next(_numbers)}"
     where = Place(shared().dsn, schema, accept_loss=True, lease_ms=lease_ms)
     yield PostgresGroup(where, "QSG1", peek_s)
@@ -327,18 +327,18 @@ def group(lease_ms: int = LEASE_MS, peek_s: float = 0) -> Iterator[PostgresGroup
 
 
 def change(where: Place, statement: str) -> None:
-    """Something is done to what lies in this schema, by nobody who serves."""
+    """Executes a statement in this schema, from outside its members."""
     with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
         db.execute(statement.encode())
 
 
 def end_sessions(where: Place) -> None:
-    """Whoever serves in this schema loses his session, and what he was doing in it."""
+    """Ends the session of each process that serves in this schema, and its transaction."""
     change(where, "SELECT pg_terminate_backend(backend, 10000) FROM member WHERE serving")
 
 
 def waits_for_a_lock(where: Place) -> bool:
-    """Whether one who serves in this schema waits for another to end his transaction."""
+    """Returns whether a process that serves in this schema waits for another transaction."""
     with psycopg.connect(where.dsn, options=f"-csearch_path={where.schema}", autocommit=True) as db:
         found = db.execute(
             "SELECT FROM member m JOIN pg_stat_activity a ON a.pid = m.backend WHERE a.wait_event_type = 'Lock'"

@@ -6,7 +6,7 @@ from trigmon.keeper import run_directory
 
 
 def of_run(run_id: str) -> list[int]:
-    """The process ids of all that a run's program has started and that still run."""
+    """Returns the process ids of all that a run's program has started and that still run."""
     return [
         pid
         for pid in run_directory.all_processes()

@@ -12,12 +12,12 @@ NOBODY = 65534
 
 
 def as_nobody(work):
-    """What ``work()`` returns or raises in a process of the user nobody."""
+    """Returns what ``work()`` returns in a process of the user nobody, and raises what it raises."""
     return as_user(NOBODY, work)
 
 
 def as_user(number, work):
-    """What ``work()`` returns or raises in a process of the user with this number, and of the group with the same.
+    """Returns what ``work()`` returns in a process of this user and group number, and raises what it raises.
 
     That user may be barred from this checkout, so what ``work`` needs has been imported before.
     """
@@ -29,10 +29,10 @@ def as_user(number, work):
             os.setgid(number)
             os.setuid(number)
             try:
-                said = (work(), None)
+                reported = (work(), None)
             except Exception as error:
-                said = (None, error)
-            os.write(writer, pickle.dumps(said))
+                reported = (None, error)
+            os.write(writer, pickle.dumps(reported))
         except BaseException:
             traceback.print_exc()
         os._exit(0)
@@ -47,7 +47,7 @@ def as_user(number, work):
 
 @contextlib.contextmanager
 def meanwhile_as_user(number, work):
-    """Has ``work()`` done by a process of the user with this number as long as the block lasts."""
+    """Runs ``work()`` in a process of the user with this number as long as the block lasts."""
     child = os.fork()
     if child == 0:
         try:

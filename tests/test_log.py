@@ -14,7 +14,7 @@ from trigmon import log
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """What a test sets up holds for it alone."""
+    """Restores the log's configuration after the test."""
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
     structlog.reset_defaults()
@@ -25,7 +25,7 @@ def test_json_is_an_object_a_line_with_utc_time_and_a_traceback_inside():
     out = io.StringIO()
     log.configure("info", "json", out)
     log.logger(qmgr="QM1").info("started", data=os.fspath("/x"))
-    log.logger().debug("not said")
+    log.logger().debug("not logged")
     try:
         raise ValueError("why")
     except ValueError:
@@ -76,11 +76,11 @@ def test_without_a_journal_the_line_goes_to_the_stream(tmp_path, monkeypatch):
     monkeypatch.setattr(log, "JOURNAL_SOCKET", str(tmp_path / "nobody"))
     out = io.StringIO()
     log.configure("info", "journal", out)
-    log.logger().info("said", to="whom")
-    assert out.getvalue() == "said to=whom\n"
+    log.logger().info("logged", to="all")
+    assert out.getvalue() == "logged to=all\n"
 
 
-def test_an_event_is_said_so_often_a_second_and_then_counted():
+def test_an_event_is_logged_so_often_a_second_and_then_counted():
     out = io.StringIO()
     log.configure("info", "json", out)
     now = [100.0]

@@ -10,7 +10,7 @@ from trigmon import paths
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch, tmp_path):
-    """No variable says anything, and home is empty."""
+    """Removes the variables, and makes home empty."""
     for name in ("TRIGMON_HOME", "TRIGMON_RUNTIME", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -18,7 +18,7 @@ def nothing_set(monkeypatch, tmp_path):
 
 
 def listen(path):
-    """A socket that answers there."""
+    """Returns a socket that answers there."""
     path.parent.mkdir(parents=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(path))
@@ -26,7 +26,7 @@ def listen(path):
     return listening
 
 
-def test_data_lies_where_told_else_at_home_else_with_the_service_else_with_the_users_state(monkeypatch, tmp_path):
+def test_data_lies_where_named_else_at_home_else_with_the_service_else_with_the_users_state(monkeypatch, tmp_path):
     assert paths.data_directory("QM1") == tmp_path / ".local/state/trigmon/QM1"
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert str(paths.data_directory("QM1")) == "/state/trigmon/QM1"

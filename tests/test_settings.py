@@ -24,7 +24,7 @@ def load(tmp_path, monkeypatch):
 
 
 def refused(load, **layers):
-    """The problems of layers that cannot be used."""
+    """Returns the problems of layers that cannot be used."""
     with pytest.raises(settings.SettingsError) as raised:
         load(**layers)
     return raised.value.problems
@@ -38,13 +38,13 @@ def test_each_layer_is_stronger_than_the_one_before_and_known_as_the_origin(load
         "environ": {"TRIGMON_QMGR_NAME": "C"},
         "overrides": {key: "D", "qmgr.data": None},
     }
-    said = []
+    collected = []
     given = {}
     for layer, value in layers.items():
         given[layer] = value
         found = load(**given)
-        said.append((found.qmgr.name, found.origin(key)))
-    assert said == [
+        collected.append((found.qmgr.name, found.origin(key)))
+    assert collected == [
         ("A", f"{tmp_path}/etc.yaml:1"),
         ("B", f"{tmp_path}/ours.yaml:3"),
         ("C", "environment TRIGMON_QMGR_NAME"),
@@ -170,16 +170,16 @@ def test_a_file_that_is_no_settings_is_refused_with_its_line(load, tmp_path, tex
     assert problem.startswith(f"{tmp_path}/ours.yaml:1: ")
 
 
-@pytest.mark.parametrize("said", ["postgres: dbname=d", "postgres_schema: s", "lease_s: 9", "accept_loss: true"])
-def test_what_is_said_of_a_group_without_its_name_is_refused_since_nothing_would_heed_it(load, tmp_path, said):
-    key = said.partition(":")[0]
-    (problem,) = refused(load, text=f"group:\n  {said}\n")
+@pytest.mark.parametrize("expected", ["postgres: dbname=d", "postgres_schema: s", "lease_s: 9", "accept_loss: true"])
+def test_a_setting_of_a_group_without_its_name_is_refused_since_nothing_would_read_it(load, tmp_path, expected):
+    key = expected.partition(":")[0]
+    (problem,) = refused(load, text=f"group:\n  {expected}\n")
     assert problem.startswith(f"{tmp_path}/ours.yaml:2: group.{key}: there is no group.name")
     assert "set that, or take this out" in problem
-    assert load(f"group:\n  name: QSG1\n  {said}\n").group.name == "QSG1"
+    assert load(f"group:\n  name: QSG1\n  {expected}\n").group.name == "QSG1"
 
 
-def test_what_is_said_of_a_group_without_its_name_is_refused_from_any_layer(load):
+def test_a_setting_of_a_group_without_its_name_is_refused_from_any_layer(load):
     (problem,) = refused(load, environ={"TRIGMON_GROUP_POSTGRES_SCHEMA": "s"})
     assert problem.startswith("environment TRIGMON_GROUP_POSTGRES_SCHEMA: group.postgres_schema: there is no group")
 
@@ -206,7 +206,7 @@ def test_a_blank_path_is_no_path(load):
     assert load(text="qmgr: {data: ''}\n").qmgr.data == ""
 
 
-def test_what_the_command_line_said_reaches_a_child_process(load):
+def test_what_the_command_line_sets_reaches_a_child_process(load):
     ours = load(overrides={"qmgr.data": "/x", "monitor.instances": 3, "server.administrators": ["a", "b"]})
     theirs = load(environ=ours.as_environment())
     assert (theirs.qmgr.data, theirs.monitor.instances, theirs.server.administrators) == ("/x", 3, ["a", "b"])

@@ -24,8 +24,8 @@ def armed(mq):  # noqa: F811 - pytest's way to ask for a fixture
     return mq
 
 
-def names(house):
-    return [trigger.q_name for trigger in house.triggers()]
+def names(in_memory):
+    return [trigger.q_name for trigger in in_memory.triggers()]
 
 
 def run_pytest(directory, **files):
@@ -37,7 +37,7 @@ def run_pytest(directory, **files):
 
 
 def blocks(text):
-    """The blocks of code in a text, each behind a line that ends in two colons."""
+    """Yields the blocks of code in a text, each after a line that ends in two colons."""
     found, inside = [], False
     for line in text.splitlines():
         if inside and line and not line.startswith("    "):
@@ -77,7 +77,7 @@ def test_it_needs_no_pytest_but_for_the_fixture():
     assert done.stdout == "one False\n"
 
 
-def test_a_trigger_is_told_once(armed):
+def test_a_trigger_is_reported_once(armed):
     armed.put("Q", "one")
     (trigger,) = armed.triggers()
     assert (trigger.q_name, trigger.process_name, trigger.appl_id) == ("Q", "P", "program")
@@ -93,14 +93,14 @@ def test_the_monitor_takes_what_it_reads(armed):
 
 
 def test_without_a_monitor_nothing_is_triggered_until_one_comes():
-    with InMemory(monitor="") as house:
-        house.define("P", "PROCESS")
-        house.define("Q", trigger_control="on", process_name="P", initiation_q_name=INITQ)
-        house.put("Q", "one")
-        assert house.triggers() == []
-        assert house.explain("Q").fails == ["8"]
-        house.monitor(INITQ)
-        assert names(house) == ["Q"]
+    with InMemory(monitor="") as in_memory:
+        in_memory.define("P", "PROCESS")
+        in_memory.define("Q", trigger_control="on", process_name="P", initiation_q_name=INITQ)
+        in_memory.put("Q", "one")
+        assert in_memory.triggers() == []
+        assert in_memory.explain("Q").fails == ["8"]
+        in_memory.monitor(INITQ)
+        assert names(in_memory) == ["Q"]
 
 
 def test_a_second_initiation_queue_has_its_own_monitor(armed):

@@ -91,7 +91,7 @@ def test_the_line_of_every_key_and_item_is_known():
         ("a: \x00\n", 1, "UTF-8"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line, words):
+def test_what_is_wrong_is_reported_with_its_line(text, line, words):
     with pytest.raises(yaml12.YamlError) as raised:
         yaml12.load(text, "file.yaml")
     assert str(raised.value).startswith(f"file.yaml:{line}: ")

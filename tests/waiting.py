@@ -6,7 +6,7 @@ import time
 
 
 def until(found, timeout_s=60.0):
-    """What ``found()`` returns as soon as it returns anything."""
+    """Returns what ``found()`` returns as soon as that is true."""
     deadline = time.monotonic() + timeout_s
     while not (value := found()):
         assert time.monotonic() < deadline

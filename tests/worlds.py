@@ -24,7 +24,7 @@ STORES = ("memory", "sqlite", "postgres")
 
 
 class Collected(Telling):
-    """What was told, in order; a bug is raised, not hidden."""
+    """The events in order; a bug is raised, not hidden."""
 
     def __init__(self) -> None:
         self.triggers: list[TriggerMessage] = []
@@ -84,19 +84,19 @@ class World:
         self.qm = QueueManager("QM1", self.store, self.clock, self.telling, self._puts_allowed)
 
     def end(self) -> None:
-        """An orderly end; nobody starts it again."""
+        """Stops it in order; it is not started again."""
         self.qm.stop()
         if self.kind == "postgres":
             give_back(self.directory)
 
     def restart(self) -> None:
-        """An orderly end and a new start; connections are lost."""
+        """Stops it in order and starts it again; connections are lost."""
         self.qm.stop()
         self.sessions.clear()
         self._start()
 
     def crash(self) -> None:
-        """The process dies where it stands, and a new one starts."""
+        """Crashes it and starts a new one."""
         self.store.abandon()
         self.sessions.clear()
         self._start()
@@ -115,7 +115,7 @@ class World:
         return found
 
     def do(self, call: Call, as_: str = "app") -> Reply | None:
-        """The reply, or None when the call waits."""
+        """Sends a call and returns the reply, or None when the call waits."""
         self._sequence += 1
         session = self.session(as_)
         answers = self.qm.turn([(session, self._sequence, call)])
@@ -129,17 +129,17 @@ class World:
         return mine[0] if mine else None
 
     def did(self, call: Call, as_: str = "app") -> Reply:
-        """The reply of a call that must not be refused."""
+        """Sends a call that must not be refused and returns the reply."""
         reply = self.do(call, as_)
         assert reply is not None and not isinstance(reply, Refused), reply
         return reply
 
     def disconnect(self, name: str) -> None:
-        """The orderly end of a connection."""
+        """Ends a connection in order."""
         self.did(Disconnect(), name)
 
     def lose(self, name: str) -> None:
-        """A connection that ends without a word."""
+        """Ends a connection without a disconnect."""
         self.qm.lost([self.sessions[name]])
 
     def define(self, name: str, kind: str = "QLOCAL", **attributes: object) -> None:
@@ -157,11 +157,11 @@ class World:
         return self.did(Put(q_name=name, data=data, descriptor=descriptor, options=options, unit=unit), as_)
 
     def queue_depth(self, name: str) -> int:
-        """CURDEPTH."""
+        """Returns CURDEPTH."""
         return self.did(Display(object_type="QLOCAL", name=name), "operator").rows[0]["current_q_depth"]
 
     def fired(self) -> list[str]:
-        """The queues whose trigger messages became available since the last look."""
+        """Returns the queues whose trigger messages became available since the last look."""
         names = [message.q_name for message in self.telling.triggers]
         self.telling.triggers.clear()
         return names

@@ -31,8 +31,8 @@ spark.sparkContext.parallelize(range(2), 2).mapPartitions(slow).count()
 def test_a_cancelled_run_leaves_no_process_of_its_spark_application(daemon, tmp_path):
     job, works = tmp_path / "job.py", tmp_path / "works"
     job.write_text(JOB)
-    house = daemon(with_monitor=True)
-    with house.connect() as qm:
+    queue_manager = daemon(with_monitor=True)
+    with queue_manager.connect() as qm:
         define(
             *(qm, "JOB", "PROCESS"),
             appl_type="spark",
@@ -41,7 +41,7 @@ def test_a_cancelled_run_leaves_no_process_of_its_spark_application(daemon, tmp_
             spark_arguments=str(works),
         )
         define(qm, "WORK", process_name="JOB", trigger_control="on", trigger_type="every", initiation_q_name=INITQ)
-        house.wait_for_event("monitor serves")
+        queue_manager.wait_for_event("monitor serves")
         qm.put("WORK", b"go")
         until(works.exists, 120)
         (run,) = qm.call(Runs()).rows

@@ -27,21 +27,23 @@ JOB_S = 3000
 class Pipeline:
     """A queue manager with its monitor and the flights' definitions, and where the job writes to."""
 
-    def __init__(self, house, output):
-        self.house = house
+    def __init__(self, queue_manager, output):
+        self.queue_manager = queue_manager
         self.output = output
 
     def put(self, *words):
         """Puts flights as a user would; what it printed."""
         argv = [sys.executable, str(PUT), *words]
-        done = subprocess.run(argv, env=self.house.env, capture_output=True, text=True, check=False, timeout=JOB_S)
+        done = subprocess.run(
+            argv, env=self.queue_manager.env, capture_output=True, text=True, check=False, timeout=JOB_S
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def ended(self, count):
         """The runs, as soon as there are so many and all have ended and left nothing."""
         deadline = time.monotonic() + JOB_S
-        with self.house.connect() as qm:
+        with self.queue_manager.connect() as qm:
             while True:
                 runs = qm.call(Runs(where={"q_name": "FLIGHTS.IN"})).rows
                 if len(runs) >= count and all(run["state"] == "exited" for run in runs) and not depth(qm, "FLIGHTS.IN"):
@@ -70,10 +72,10 @@ def depth(qm, name):
 @pytest.fixture
 def pipeline(daemon, tmp_path, monkeypatch):
     monkeypatch.setenv("FLIGHTS_OUTPUT", str(tmp_path / "out"))
-    house = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
-    applied = house.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(PROCESS_DEFS))
+    queue_manager = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
+    applied = queue_manager.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(PROCESS_DEFS))
     assert applied.returncode == 0, applied.stderr
-    return Pipeline(house, tmp_path / "out")
+    return Pipeline(queue_manager, tmp_path / "out")
 
 
 OURS = ("batch", "msg_id", "put_time")
@@ -110,7 +112,7 @@ def test_the_tables_hold_what_the_csv_says_and_a_second_run_leaves_them_as_they_
 
     gold, files = (pipeline.output / "delays.parquet").read_bytes(), pipeline.files()
     assert pipeline.put("--until", until).startswith("0 flights of 0 days put")
-    started = pipeline.house.trigmon("process", "start", "FLIGHTS.LOAD", "--queue", "FLIGHTS.IN")
+    started = pipeline.queue_manager.trigmon("process", "start", "FLIGHTS.LOAD", "--queue", "FLIGHTS.IN")
     assert started.returncode == 0, started.stderr
     assert pipeline.ended(len(runs) + 1)[0]["exit_status"] == 0
     assert (pipeline.output / "delays.parquet").read_bytes() == gold

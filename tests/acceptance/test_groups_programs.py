@@ -31,7 +31,7 @@ WANTED = [f"group {group}, message {number}" for group, count in GROUPS.items() 
 MOST_CALLS = 60
 
 
-class House:
+class GroupsMachine:
     """A queue manager with the example's queues, and its programs."""
 
     def __init__(self, daemon, keep):
@@ -77,10 +77,10 @@ def prepared(shared_daemon):
 
 
 @pytest.fixture
-def house(prepared, keep):
-    yield (house := House(prepared, keep))
+def machine(prepared, keep):
+    yield (machine := GroupsMachine(prepared, keep))
     with prepared.connect() as qm:
-        for name in (*house.left(), "GROUPS.DONE"):
+        for name in (*machine.left(), "GROUPS.DONE"):
             qm.call(Clear(q_name=name))
 
 
@@ -105,15 +105,15 @@ STEPS = [pytest.param(9, id="some points"), pytest.param(1, id="all points", mar
 
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("step", STEPS)
-def test_the_putting_program_killed_at_any_point_puts_every_message_once(house, step):
+def test_the_putting_program_killed_at_any_point_puts_every_message_once(machine, step):
     def start(at, moment):
-        house.order()
-        ended = house.put(at=at, moment=moment)
-        assert house.get() == 0  # what is there of a group is processed before the rest of it comes
-        assert house.put() == 0
-        assert house.get() == 0
-        assert (at, moment, house.done()) == (at, moment, WANTED)
-        assert (at, moment, house.left()) == (at, moment, {})
+        machine.order()
+        ended = machine.put(at=at, moment=moment)
+        assert machine.get() == 0  # what is there of a group is processed before the rest of it comes
+        assert machine.put() == 0
+        assert machine.get() == 0
+        assert (at, moment, machine.done()) == (at, moment, WANTED)
+        assert (at, moment, machine.left()) == (at, moment, {})
         return ended
 
     assert kills(step, start) > 40 / step
@@ -121,14 +121,14 @@ def test_the_putting_program_killed_at_any_point_puts_every_message_once(house, 
 
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("step", STEPS)
-def test_the_getting_program_killed_at_any_point_processes_every_message_once(house, step):
+def test_the_getting_program_killed_at_any_point_processes_every_message_once(machine, step):
     def start(at, moment):
-        house.order()
-        assert house.put() == 0
-        ended = house.get(at=at, moment=moment)
-        assert house.get() == 0
-        assert (at, moment, house.done()) == (at, moment, WANTED)
-        assert (at, moment, house.left()) == (at, moment, {})
+        machine.order()
+        assert machine.put() == 0
+        ended = machine.get(at=at, moment=moment)
+        assert machine.get() == 0
+        assert (at, moment, machine.done()) == (at, moment, WANTED)
+        assert (at, moment, machine.left()) == (at, moment, {})
         return ended
 
     assert kills(step, start) > 40 / step
@@ -137,47 +137,47 @@ def test_the_getting_program_killed_at_any_point_processes_every_message_once(ho
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("step", [pytest.param(25, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", ["put", "get"])
-def test_a_queue_manager_killed_under_a_program_loses_and_doubles_nothing(house, program, step):
+def test_a_queue_manager_killed_under_a_program_loses_and_doubles_nothing(machine, program, step):
     for at, moment in points(step):
-        house.order()
+        machine.order()
         ended = {"put": 0, "get": 0}
         for name in ended:
             if name == program:
-                ended[name] = getattr(house, name)(at=at, moment=moment, victim=house.daemon.process.pid)
+                ended[name] = getattr(machine, name)(at=at, moment=moment, victim=machine.daemon.process.pid)
                 if ended[name]:
-                    house.daemon.wait()
-                    house.daemon.start()
-            assert getattr(house, name)() == 0
-        assert (at, moment, house.done()) == (at, moment, WANTED)
-        assert (at, moment, house.left()) == (at, moment, {})
+                    machine.daemon.wait()
+                    machine.daemon.start()
+            assert getattr(machine, name)() == 0
+        assert (at, moment, machine.done()) == (at, moment, WANTED)
+        assert (at, moment, machine.left()) == (at, moment, {})
         if not ended[program]:
             break
     assert at > 15
 
 
 @pytest.mark.parametrize("keep", ["segments"])
-def test_both_killed_again_and_again_come_to_the_end(house):
+def test_both_killed_again_and_again_come_to_the_end(machine):
     """Each run gets a few calls further, or not even that: a unit of work needs some in one go."""
-    house.order()
+    machine.order()
     for at in itertools.cycle((9, 12, 15, 8)):
-        ended = house.put(at=at, moment="sent"), house.get(at=at + 2, moment="before")
-        if ended == (0, 0) and not house.left():
+        ended = machine.put(at=at, moment="sent"), machine.get(at=at + 2, moment="before")
+        if ended == (0, 0) and not machine.left():
             break
-    assert house.done() == WANTED
+    assert machine.done() == WANTED
 
 
 @pytest.mark.parametrize("keep", ["message"])
 @pytest.mark.parametrize("name", ["GROUPS.PUT.STATUS", "GROUPS.IN", "GROUPS.DONE"])
-def test_the_points_notice_a_put_that_is_not_in_the_unit_of_work(house, name, monkeypatch):
+def test_the_points_notice_a_put_that_is_not_in_the_unit_of_work(machine, name, monkeypatch):
     put = Queue.put
     monkeypatch.setattr(Queue, "put", lambda queue, data, **said: put(queue, data, **said | unless(queue.name == name)))
     with pytest.raises(AssertionError):
         for at in range(8, 16):
-            house.order()
-            house.put(at=at, moment="before")
-            house.get(at=at, moment="before")
-            assert (house.put(), house.get()) == (0, 0)
-            assert (house.done(), house.left()) == (WANTED, {})
+            machine.order()
+            machine.put(at=at, moment="before")
+            machine.get(at=at, moment="before")
+            assert (machine.put(), machine.get()) == (0, 0)
+            assert (machine.done(), machine.left()) == (WANTED, {})
 
 
 def unless(spoiled):
@@ -189,7 +189,7 @@ def test_a_trigger_starts_the_getting_program_again_when_it_was_killed(daemon, m
     """As it is shipped: by hand the one, by its process definition the other, which is killed as an operator would."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     daemon = applied(daemon(with_monitor=True))
-    house = House(daemon, "message")
+    machine = GroupsMachine(daemon, "message")
     argv = [sys.executable, str(PUT), "--groups", "2", "--messages", "150", "--unit", "3"]
     with subprocess.Popen(argv, env=daemon.env) as putting, daemon.connect() as qm:
         until(lambda: depth(qm, "GROUPS.DONE") > 20, 60)
@@ -197,10 +197,10 @@ def test_a_trigger_starts_the_getting_program_again_when_it_was_killed(daemon, m
         os.kill(run["pid"], signal.SIGKILL)
         assert putting.wait(60) == 0
         until(lambda: depth(qm, "GROUPS.DONE") == 300, 60)
-        until(lambda: not house.left(), 60)
+        until(lambda: not machine.left(), 60)
         runs = qm.call(Runs(where={"q_name": "GROUPS.IN"})).rows
     assert len(runs) > 1
-    assert house.done() == [f"group {group}, message {number}" for group in (1, 2) for number in range(1, 151)]
+    assert machine.done() == [f"group {group}, message {number}" for group in (1, 2) for number in range(1, 151)]
 
 
 def depth(qm, name):

@@ -34,33 +34,33 @@ def test_the_loop_of_a_poisonous_message_is_stopped_diagnosed_in_words_and_cured
     program = tmp_path / "total.py"
     # NoMsgAvailable ends a queue's block quietly; JSON that is none does not.
     program.write_text(PROGRAM)
-    house = daemon(with_monitor=True)
-    said = house.trigmon("mqsc", input=QUEUES.format(python=sys.executable, program=program))
+    queue_manager = daemon(with_monitor=True)
+    said = queue_manager.trigmon("mqsc", input=QUEUES.format(python=sys.executable, program=program))
     assert said.returncode == 0, said.stdout
     for text in ('{"price": 1}', "poison", '{"price": 2}'):
-        assert house.trigmon("put", "ORDERS", text).returncode == 0
+        assert queue_manager.trigmon("put", "ORDERS", text).returncode == 0
 
     def shown():
-        return json.loads(house.trigmon("queue", "show", "ORDERS", "--output", "json").stdout)
+        return json.loads(queue_manager.trigmon("queue", "show", "ORDERS", "--output", "json").stdout)
 
     stopped = until(lambda: shown()["paused"], WAIT_S)
     assert "held since" in stopped
     assert "does not drain: 4 runs of ORDERS.TOTAL in a row removed no message, the last ended with status 1" in stopped
     assert "and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside" in stopped
     for command in (["status"], ["explain", "ORDERS"], ["runs", "list", "--state", "held"]):
-        assert "does not drain" in house.trigmon(*command).stdout
-    with house.connect() as qm:
+        assert "does not drain" in queue_manager.trigmon(*command).stdout
+    with queue_manager.connect() as qm:
         before = len(qm.call(Runs()).rows)
         time.sleep(3)
         assert len(qm.call(Runs()).rows) == before  # it is stopped
 
-    assert house.trigmon("mqsc", input=CURE).returncode == 0
-    assert house.trigmon("queue", "resume", "ORDERS").returncode == 0
+    assert queue_manager.trigmon("mqsc", input=CURE).returncode == 0
+    assert queue_manager.trigmon("queue", "resume", "ORDERS").returncode == 0
     until(lambda: shown()["current_q_depth"] == 0, WAIT_S)
     assert shown()["paused"] == ""
-    aside = json.loads(house.trigmon("browse", "ORDERS.FAILED", "--output", "json").stdout)
+    aside = json.loads(queue_manager.trigmon("browse", "ORDERS.FAILED", "--output", "json").stdout)
     assert aside["data"] == "poison"
-    with house.connect() as qm:
+    with queue_manager.connect() as qm:
         until(lambda: not qm.call(Runs(where={"state": "held"})).rows, WAIT_S)
         last = until(lambda: [run for run in qm.call(Runs()).rows if run.get("put_aside")], WAIT_S)
     assert last[0]["put_aside"] == 1

@@ -62,8 +62,8 @@ def ended_runs(qm, count):
         time.sleep(0.2)
 
 
-def define_queue(house, process):
-    done = house.trigmon("queue", "define", "LINES", "TRIGGER", f"process_name={process}", INITIATION_Q)
+def define_queue(queue_manager, process):
+    done = queue_manager.trigmon("queue", "define", "LINES", "TRIGGER", f"process_name={process}", INITIATION_Q)
     assert done.returncode == 0, done.stderr
 
 
@@ -73,11 +73,11 @@ def depth(qm):
 
 def test_a_queue_that_names_the_shipped_process_is_parquet_when_its_messages_have_come(daemon, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    house = daemon(with_monitor=True)
-    applied = house.trigmon("apply", str(PROCESS_DEFS))
+    queue_manager = daemon(with_monitor=True)
+    applied = queue_manager.trigmon("apply", str(PROCESS_DEFS))
     assert applied.returncode == 0, applied.stderr
-    define_queue(house, "QUEUE.LOAD")
-    with house.connect() as qm:
+    define_queue(queue_manager, "QUEUE.LOAD")
+    with queue_manager.connect() as qm:
         ids = {receipt.msg_id: text for text in ("one", "two", "three") if (receipt := qm.put("LINES", text))}
         (run,) = ended_runs(qm, 1)
         assert (run["exit_status"], depth(qm)) == (0, 0)
@@ -96,11 +96,11 @@ def test_a_job_killed_behind_the_database_s_commit_is_followed_by_one_that_doubl
     (tmp_path / "LINES.LOAD.yaml").write_text(yaml.safe_dump(definition))
     job = DYING.format(marker=str(tmp_path / "died"), url=url, told=str(tmp_path / "told"))
     (tmp_path / "queue_load.py").write_text(job)
-    house = daemon(with_monitor=True)
-    applied = house.trigmon("apply", str(tmp_path / "LINES.LOAD.yaml"))
+    queue_manager = daemon(with_monitor=True)
+    applied = queue_manager.trigmon("apply", str(tmp_path / "LINES.LOAD.yaml"))
     assert applied.returncode == 0, applied.stderr
-    define_queue(house, "LINES.LOAD")
-    with house.connect() as qm:
+    define_queue(queue_manager, "LINES.LOAD")
+    with queue_manager.connect() as qm:
         qm.put_many("LINES", ["one", "two", "three"])
         first, second = ended_runs(qm, 2)
         assert (first["exit_status"] != 0, second["exit_status"], depth(qm)) == (True, 0, 0)

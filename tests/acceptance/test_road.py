@@ -77,11 +77,11 @@ def test_a_job_killed_between_its_write_and_its_settling_loses_and_doubles_nothi
     shutil.copy(paths.shipped("process_defs") / "FLIGHTS.LOAD.yaml", definitions)
     job = DYING.format(process_defs=str(paths.shipped("process_defs")), marker=str(tmp_path / "died"))
     (definitions / "flights_load.py").write_text(job)
-    house = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
-    applied = house.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(definitions))
+    queue_manager = daemon(with_monitor=True, settings={"monitor.environment": "FLIGHTS_OUTPUT"})
+    applied = queue_manager.trigmon("apply", str(paths.shipped("config") / "queues.yaml"), str(definitions))
     assert applied.returncode == 0, applied.stderr
     rows = data.flights()[:200]
-    with house.connect() as qm:
+    with queue_manager.connect() as qm:
         qm.put_many("FLIGHTS.IN", [*rows[:100], b"no flight at all", *rows[100:]], syncpoint=True)
         qm.commit()
         first, second = finished_runs(qm, 2)

@@ -14,7 +14,7 @@ Trigmon = Callable[..., Result]
 
 
 def run_cli(*arguments: str, env: dict[str, str | None] | None = None, **more: Any) -> Result:
-    """The command line in this process: its exit code, standard output and standard error."""
+    """Returns the command line in this process: its exit code, standard output and standard error."""
     clean: dict[str, str | None] = {
         name: None for name in (*os.environ, "TRIGMON_CONFIG") if name.startswith("TRIGMON_")
     }
@@ -26,12 +26,12 @@ def run_cli(*arguments: str, env: dict[str, str | None] | None = None, **more: A
 
 @pytest.fixture
 def trigmon(shared_daemon) -> Trigmon:
-    """``trigmon("queue", "list")`` against the file's queue manager."""
+    """Returns the command line against the file's queue manager: ``trigmon("queue", "list")``."""
     ours = {name: value for name, value in shared_daemon.env.items() if name.startswith("TRIGMON_")}
     return lambda *arguments, **more: run_cli(*arguments, env=ours, **more)
 
 
 def objects(result: Result) -> list[dict[str, Any]]:
-    """The JSON objects of an output that succeeded, one a line."""
+    """Returns the JSON objects of an output that succeeded, one a line."""
     assert result.exit_code == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]

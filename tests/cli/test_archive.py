@@ -22,7 +22,7 @@ def trigmon(tmp_path):
 def test_where_there_is_none_it_says_how_one_comes_to_be(trigmon):
     shown = trigmon("show")
     assert (shown.exit_code, shown.stdout) == (0, "")
-    assert "the monitor makes one behind the next run, or trigmon spark archive make" in shown.stderr
+    assert "the monitor makes one after the next run, or use trigmon spark archive make" in shown.stderr
 
 
 def test_one_is_made_shown_and_removed(trigmon, tmp_path):
@@ -41,7 +41,7 @@ def test_one_is_made_shown_and_removed(trigmon, tmp_path):
     assert (file.exists(), trigmon("show").stdout) == (False, "")
 
 
-def test_a_failure_is_told_with_its_reason_then_and_later(trigmon, tmp_path):
+def test_a_failure_is_reported_with_its_reason_then_and_later(trigmon, tmp_path):
     (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'out of something' >&2\nexit 3\n")
     made = trigmon("make")
     assert (made.exit_code, made.stderr) == (1, "trigmon: the Java machine ended with 3: out of something\n")
@@ -49,7 +49,7 @@ def test_a_failure_is_told_with_its_reason_then_and_later(trigmon, tmp_path):
     assert (row["state"], row["why"]) == ("failed", "the Java machine ended with 3: out of something")
 
 
-def test_one_that_no_job_would_use_is_told_apart(trigmon, tmp_path):
+def test_one_that_no_job_would_use_is_distinguished(trigmon, tmp_path):
     assert trigmon("make").exit_code == 0
     (file,) = (tmp_path / "data" / "QM1" / "java").glob("*.archive")
     (tmp_path / "spark" / "jars" / "more.jar").touch()

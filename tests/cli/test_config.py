@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
 from tests.launch.conftest import make_order
-from trigmon.cli.config import meaningless
+from trigmon.cli.config import unknown_variables
 from trigmon.launch.arguments import environment
 
 
@@ -29,11 +29,11 @@ def test_a_relative_config_is_meant_from_here_and_its_paths_from_there(tmp_path:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "c.yaml").write_text("qmgr:\n  data: store\n")
     monkeypatch.chdir(tmp_path)
-    for said in (
+    for reported in (
         run_cli("config", "show", "--config", "conf/c.yaml", "--output", "json"),
         run_cli("config", "show", "--output", "json", env={"TRIGMON_CONFIG": "conf/c.yaml"}),
     ):
-        rows = {row["key"]: row["value"] for row in objects(said)}
+        rows = {row["key"]: row["value"] for row in objects(reported)}
         assert rows["qmgr.data"] == str(tmp_path / "conf" / "store")
 
 
@@ -44,13 +44,13 @@ def test_a_config_that_is_not_there_is_a_usage_error_of_every_command(command: s
     assert "'none.yaml' does not exist" in result.stderr
 
 
-def test_a_variable_that_means_nothing_is_told_beside_the_settings():
+def test_a_variable_that_means_nothing_is_reported_beside_the_settings():
     result = run_cli("config", "show", env={"TRIGMON_PORT_1414_TCP": "x"})
     assert result.exit_code == 0
-    assert result.stderr == "trigmon: TRIGMON_PORT_1414_TCP is set, and means nothing here\n"
+    assert result.stderr == "trigmon: TRIGMON_PORT_1414_TCP is set, and is no setting\n"
 
 
 def test_the_variables_that_a_started_program_gets_mean_something():
     names = environment(make_order())
     assert len(names) > 5
-    assert meaningless([*names, "TRIGMON_LOG_LEVEL", "TRIGMON_X", "PATH"]) == ["TRIGMON_X"]
+    assert unknown_variables([*names, "TRIGMON_LOG_LEVEL", "TRIGMON_X", "PATH"]) == ["TRIGMON_X"]

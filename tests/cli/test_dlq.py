@@ -34,7 +34,7 @@ def did(trigmon: Trigmon, qm: Connection):
 
 
 def dead(qm: Connection, body: bytes, to: str, reason: int = 2053, age_ms: int = 0, format_: str = "MQSTR") -> str:
-    """A dead letter; its message id as the command line writes it."""
+    """Returns a dead letter; its message id as the command line writes it."""
     now = int(qm.ask(Status(), Values).values["now_ms"])
     date, time = date_and_time(now - age_ms)
     header = DeadLetterHeader(
@@ -71,7 +71,7 @@ def test_poison_is_listed_shown_and_returned(trigmon: Trigmon, did, qm: Connecti
     assert trigmon("get", "DL.P").stdout == "bad\n"
 
 
-def test_what_a_program_said_of_a_message_is_listed_shown_and_gone_when_it_is_returned(
+def test_the_reason_a_program_gave_for_a_message_is_listed_shown_and_gone_when_it_is_returned(
     trigmon: Trigmon, did, qm: Connection
 ):
     did("DEFINE QLOCAL(DL.R) BOQNAME(DL.R.ASIDE)", "DEFINE QLOCAL(DL.R.ASIDE)")
@@ -150,7 +150,7 @@ def test_filters_hold_together(trigmon: Trigmon, did, qm: Connection):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (["--reason", "BACKOUT_TRESHOLD_REACHED"], "did you mean 'BACKOUT_THRESHOLD_REACHED'?"),
         (["--reason", "0"], "no reason"),
@@ -158,12 +158,12 @@ def test_filters_hold_together(trigmon: Trigmon, did, qm: Connection):
         (["--older-than", "soon"], "no time such as 30s"),
     ],
 )
-def test_what_is_no_filter_is_a_usage_error(trigmon: Trigmon, options: list[str], said: str):
+def test_what_is_no_filter_is_a_usage_error(trigmon: Trigmon, options: list[str], expected: str):
     result = trigmon("dlq", "list", *options)
-    assert (result.exit_code, said in result.stderr) == (2, True)
+    assert (result.exit_code, expected in result.stderr) == (2, True)
 
 
-def test_what_a_queue_refuses_stays_and_is_told_with_its_reason(trigmon: Trigmon, did, qm: Connection):
+def test_what_a_queue_refuses_stays_and_is_reported_with_its_reason(trigmon: Trigmon, did, qm: Connection):
     did("DEFINE QLOCAL(DL.SMALL) MAXDEPTH(1)")
     for body in (b"1", b"2", b"3"):
         dead(qm, body, "DL.SMALL")
@@ -177,7 +177,7 @@ def test_what_a_queue_refuses_stays_and_is_told_with_its_reason(trigmon: Trigmon
     assert '"messages": 0' in again.stdout and '"reason_name": "Q_FULL"' in again.stdout
 
 
-def test_a_backout_queue_that_two_queues_name_needs_to_be_told_where_to(trigmon: Trigmon, did, qm: Connection):
+def test_a_backout_queue_that_two_queues_name_needs_a_target(trigmon: Trigmon, did, qm: Connection):
     did(
         "DEFINE QLOCAL(DL.ASIDE)",
         *(f"DEFINE QLOCAL(DL.{n}) BOTHRESH(1) BOQNAME(DL.ASIDE) BOREQ(QMGR)" for n in ("ONE", "TWO")),
@@ -185,7 +185,7 @@ def test_a_backout_queue_that_two_queues_name_needs_to_be_told_where_to(trigmon:
     poison(qm, "DL.ONE", times=1)
     refused = trigmon("dlq", "retry", "--queue", "DL.ASIDE")
     assert refused.exit_code == 1
-    assert "1 message stays: DL.ONE and DL.TWO have BOQNAME(DL.ASIDE); say --to QUEUE" in refused.stderr
+    assert "1 message stays: DL.ONE and DL.TWO have BOQNAME(DL.ASIDE); give --to QUEUE" in refused.stderr
     assert "--queue DL.ASIDE --msg-id" in trigmon("dlq", "show", "--queue", "DL.ASIDE").stdout
     done = trigmon("dlq", "retry", "--queue", "DL.ASIDE", "--to", "DL.ONE")
     assert done.stdout == "1 message returned from DL.ASIDE\n"
@@ -201,7 +201,7 @@ def test_a_dry_run_says_what_would_be_and_does_nothing(trigmon: Trigmon, did, qm
     qm.put(DLQ, "plain")
     result = trigmon("dlq", "retry", "--dry-run")
     assert result.stdout == f"2 messages of {DLQ} would be returned: 2 to DL.A\n"
-    assert f"1 message would stay: it has no header, and no queue has BOQNAME({DLQ}); say --to QUEUE" in result.stderr
+    assert f"1 message would stay: it has no header, and no queue has BOQNAME({DLQ}); give --to QUEUE" in result.stderr
     assert trigmon("dlq", "discard", "--dry-run", "--dest", "DL.A").stdout == (
         f"2 messages of {DLQ} would be discarded\n"
     )
@@ -235,7 +235,7 @@ def test_a_header_in_another_byte_order_is_shown_as_it_was_meant(trigmon: Trigmo
     assert (listed["dead_letter"]["reason"], listed["dead_letter"]["coded_char_set_id"]) == (2053, 1208)
 
 
-def test_nothing_there_and_nothing_like_it_are_told_apart(trigmon: Trigmon, did):
+def test_nothing_there_and_nothing_like_it_are_distinguished(trigmon: Trigmon, did):
     empty = trigmon("dlq", "list")
     assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", f"{DLQ} holds no such message\n")
     assert trigmon("dlq", "show").exit_code == 3
@@ -253,7 +253,7 @@ def test_nothing_there_and_nothing_like_it_are_told_apart(trigmon: Trigmon, did)
 def test_without_a_terminal_discard_wants_yes(trigmon: Trigmon, did, qm: Connection):
     dead(qm, b"1", "DL.A")
     refused = trigmon("dlq", "discard")
-    assert (refused.exit_code, "say --yes or --dry-run" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "give --yes or --dry-run" in refused.stderr) == (2, True)
     assert len(objects(trigmon("dlq", "list", "--output", "json"))) == 1
 
 

@@ -16,5 +16,5 @@ def test_a_program_reads_that_there_is_no_group(trigmon: Trigmon):
     result = trigmon("group", "--output", "json")
     assert result.exit_code == 5
     result.exit_code = 0
-    (said,) = objects(result)
-    assert (said["q_mgr_name"], said["group"]) == ("QM1", "")
+    (row,) = objects(result)
+    assert (row["q_mgr_name"], row["group"]) == ("QM1", "")

@@ -77,7 +77,7 @@ def test_an_unknown_option_is_a_usage_error():
     assert run_cli("status", "--nope").exit_code == 2
 
 
-def test_the_version_is_said():
+def test_the_version_is_reported():
     assert run_cli("--version").stdout.startswith("trigmon 0.")
 
 

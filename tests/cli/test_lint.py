@@ -43,7 +43,7 @@ def test_a_directory_of_ours_leaves_the_settings_out():
     assert run_cli("lint", str(paths.shipped("config")), str(paths.shipped("process_defs"))).exit_code == 0
 
 
-def test_what_is_found_in_a_file_is_told_with_its_line_risk_and_remedy(file: Path):
+def test_what_is_found_in_a_file_is_reported_with_its_line_risk_and_remedy(file: Path):
     file.write_text(SOUND.replace("  backout_threshold: 3\n", ""))
     result = run_cli("lint", str(file))
     assert result.exit_code == 1
@@ -106,7 +106,7 @@ def test_a_dump_of_mq_s_own_is_linted_as_it_stands(dump: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "expected"),
     [
         ("objects.yaml", "- qlocal: Q\n  trigger_contrl: on\n", "objects.yaml:2"),
         ("objects.yaml", "- qlocal: Q\n- qlocal: Q\n", "already defined"),
@@ -116,12 +116,12 @@ def test_a_dump_of_mq_s_own_is_linted_as_it_stands(dump: Path):
         ("o.mqsc", "ALTER QLOCAL(NONE) MAXDEPTH(1)\n", "o.mqsc:1: MQRC_UNKNOWN_OBJECT_NAME"),
     ],
 )
-def test_what_cannot_be_loaded_is_no_result(tmp_path: Path, name: str, text: str, said: str):
+def test_what_cannot_be_loaded_is_no_result(tmp_path: Path, name: str, text: str, expected: str):
     file = tmp_path / name
     file.write_text(text)
     result = run_cli("lint", str(file))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert expected in result.stderr
     assert "Traceback" not in result.stderr
 
 

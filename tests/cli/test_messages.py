@@ -11,7 +11,7 @@ from tests.cli.conftest import Trigmon, objects, run_cli
 
 @pytest.fixture
 def queue(trigmon: Trigmon, request: pytest.FixtureRequest) -> str:
-    """A queue of the test's own."""
+    """Returns a queue of the test's own."""
     name = f"ME.{request.node.name[:40].upper()}".split("[")[0]
     assert trigmon("queue", "define", name).exit_code == 0
     return name
@@ -55,13 +55,15 @@ def test_lines_are_messages_and_empty_ones_left_out(trigmon: Trigmon, queue: str
     assert got == [f"line {n}" for n in range(1200)]
 
 
-def test_lines_that_do_not_all_fit_are_told_how_far_it_came(trigmon: Trigmon, queue: str, tmp_path: Path):
+def test_lines_that_do_not_all_fit_are_put_in_part_and_their_number_is_reported(
+    trigmon: Trigmon, queue: str, tmp_path: Path
+):
     trigmon("queue", "alter", queue, "MAXDEPTH=700")
     file = tmp_path / "lines"
     file.write_text("x\n" * 1200)
     result = trigmon("put", queue, "--lines", str(file))
     assert result.exit_code == 5
-    assert f"broke off; 500 messages are put on {queue} and committed" in result.stderr
+    assert f"interrupted; 500 messages are put on {queue} and committed" in result.stderr
     assert "MQRC_Q_FULL (2053)" in result.stderr
     assert "MAXDEPTH" in result.stderr
     assert objects(trigmon("queue", "show", queue, "--output", "json"))[0]["current_q_depth"] == 500
@@ -188,7 +190,7 @@ def test_explain_is_an_object_in_json_and_an_exit_status_when_asked(trigmon: Tri
     assert trigmon("explain", queue, "--exit-status").exit_code == 10
 
 
-def test_why_not_tells_of_the_last_put_who_made_it_and_what_was_missing(trigmon: Trigmon, queue: str, qm):
+def test_why_not_shows_the_last_put_its_application_and_what_was_missing(trigmon: Trigmon, queue: str, qm):
     trigmon("queue", "alter", queue, "TRIGGER", "PROCESS=ME.P", "INITQ=SYSTEM.DEFAULT.INITIATION.QUEUE")
     qm.put(queue, b"one")
     qm.put(queue, b"two", priority=4)

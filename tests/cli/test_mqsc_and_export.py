@@ -38,7 +38,7 @@ def test_a_whole_dump_loads_and_what_it_defined_loads_back_equal(daemon, tmp_pat
 
 
 def _objects(qm) -> list[dict[str, object]]:
-    """Every object of a queue manager, without its times and its own name."""
+    """Returns every object of a queue manager, without its times and its own name."""
     with qm.connect() as connection:
         found = [row for kind in ("QMGR", "PROCESS", "queue") for row in rows(connection, kind)]
     assert len(found) > 10
@@ -110,7 +110,7 @@ class Terminal:
         self.seen = ""
 
     def wait_for(self, text: str, timeout_s: float = 20.0) -> str:
-        """Everything up to a text that is awaited."""
+        """Returns everything up to a text that is awaited."""
         deadline = time.monotonic() + timeout_s
         while text not in self.seen:
             ready, _, _ = select.select([self.ours], [], [], max(0.0, deadline - time.monotonic()))
@@ -124,7 +124,7 @@ class Terminal:
         os.write(self.ours, text.encode())
 
     def end(self) -> int:
-        """The exit status."""
+        """Returns the exit status."""
         code = self.process.wait(20)
         os.close(self.ours)
         return code

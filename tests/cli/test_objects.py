@@ -108,7 +108,7 @@ def test_no_such_name_is_not_shown_as_an_empty_list(trigmon: Trigmon):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["trigger_typ=first"], "no attribute trigger_typ; did you mean 'trigger_type'?"),
         (["TRIGDPTH=0"], "trigger_depth must be 1 to 999999999"),
@@ -116,13 +116,13 @@ def test_no_such_name_is_not_shown_as_an_empty_list(trigmon: Trigmon):
         (["TRIGGR"], "did you mean 'TRIGGER'?"),
     ],
 )
-def test_a_wrong_attribute_is_a_usage_error_before_anything_is_asked(words: list[str], said: str):
+def test_a_wrong_attribute_is_a_usage_error_before_anything_is_asked(words: list[str], expected: str):
     result = run_cli("queue", "define", "Q", *words, "--qmgr", "NOBODY")
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
-def test_define_again_is_refused_and_replaced_when_told(trigmon: Trigmon):
+def test_define_again_is_refused_and_replaced_by_option(trigmon: Trigmon):
     trigmon("queue", "define", "OB.AGAIN", "MAXDEPTH=1")
     refused = trigmon("queue", "define", "OB.AGAIN")
     assert refused.exit_code == 5
@@ -143,7 +143,7 @@ def test_messages_are_cleared_and_moved(trigmon: Trigmon, qm):
     assert trigmon("queue", "clear", "OB.TO").stdout == "600 messages deleted from OB.TO\n"
 
 
-def test_an_empty_queue_is_moved_by_who_may_and_to_where_there_is_something(trigmon: Trigmon):
+def test_an_empty_queue_is_moved_by_a_user_with_the_right_and_to_where_there_is_something(trigmon: Trigmon):
     trigmon("queue", "define", "OB.EMPTY")
     assert trigmon("queue", "move", "OB.EMPTY", "SYSTEM.DEAD.LETTER.QUEUE").exit_code == 0
     nowhere = trigmon("queue", "move", "OB.EMPTY", "OB.NOWHERE")
@@ -194,10 +194,10 @@ def test_a_process_whose_program_could_not_be_started_is_not_defined(trigmon: Tr
 
 def test_a_driver_that_strangers_may_speak_to_is_named_when_it_is_defined(trigmon: Trigmon, tmp_path: Path):
     file = tmp_path / "q.yaml"
-    said = (
+    expected = (
         "- process: OB.OPEN\n  appl_type: spark\n  appl_id: /job.py\n  spark: {conf: {spark.driver.host: 10.0.0.1}}\n"
     )
-    file.write_text(said)
+    file.write_text(expected)
     warned = trigmon("apply", str(file))
     opened = "PROCESS OB.OPEN has a Spark driver that strangers may speak to: SPKCONF(spark.driver.host=10.0.0.1)"
     assert (warned.exit_code, warned.stderr) == (0, f"trigmon: {file}:1: {opened}\n")
@@ -219,8 +219,8 @@ def test_a_process_without_a_program_may_be_defined_and_is_not_started(trigmon: 
     file.write_text("- process: OB.BLANK\n  user_data: u\n- process: SYSTEM.DEFAULT.PROCESS\n")
     warned = trigmon("apply", str(file))
     assert warned.exit_code == 0
-    said = f"trigmon: {file}:1: PROCESS OB.BLANK has a blank APPLICID (appl_id): there is no program to start\n"
-    assert warned.stderr == said
+    expected = f"trigmon: {file}:1: PROCESS OB.BLANK has a blank APPLICID (appl_id): there is no program to start\n"
+    assert warned.stderr == expected
     refused = trigmon("process", "start", "OB.BLANK", "--queue", "SYSTEM.DEFAULT.LOCAL.QUEUE")
     assert refused.exit_code == 2
     assert "trigmon process alter OB.BLANK APPLICID=PROGRAM" in refused.stderr
@@ -361,14 +361,14 @@ def test_mqsc_reads_a_file_or_standard_input_and_keeps_mqs_exit_codes(trigmon: T
     assert "AMQ8146E" in nobody.stderr
 
 
-def test_status_shows_the_queue_manager_and_who_reads_initiation_queues(trigmon: Trigmon):
+def test_status_shows_the_queue_manager_and_the_monitors_of_initiation_queues(trigmon: Trigmon):
     trigmon("queue", "define", "OB.ST", "initiation_q_name=SYSTEM.DEFAULT.INITIATION.QUEUE")
     (status,) = objects(trigmon("status", "--output", "json"))
     assert status["q_mgr_name"] == "QM1"
     assert "SYSTEM.DEFAULT.INITIATION.QUEUE" in [queue["name"] for queue in status["initiation_queues"]]
     table = trigmon("status")
     assert "SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stdout
-    assert "nobody reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
+    assert "no monitor reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
 
 
 def test_nobody_there_is_exit_6_with_the_remedy():
@@ -379,11 +379,11 @@ def test_nobody_there_is_exit_6_with_the_remedy():
 
 
 def test_the_shipped_definitions_name_a_dead_letter_queue_and_applied_again_change_nothing(daemon):
-    house = daemon()
+    one = daemon()
     shipped = [str(paths.shipped("config") / "queues.yaml"), str(paths.shipped("process_defs"))]
-    assert house.trigmon("apply", *shipped).returncode == 0
-    with house.connect() as qm:
+    assert one.trigmon("apply", *shipped).returncode == 0
+    with one.connect() as qm:
         (row,) = qm.call(Display(object_type="QMGR")).rows
     assert row["dead_letter_q_name"] == "SYSTEM.DEAD.LETTER.QUEUE"
-    again = house.trigmon("apply", "--dry-run", *shipped, "--output", "json")
+    again = one.trigmon("apply", "--dry-run", *shipped, "--output", "json")
     assert (again.returncode, again.stdout) == (0, "")

@@ -1,4 +1,4 @@
-"""Pausing, cancelling and repeating on the command line, and one house where all of it happens."""
+"""Pausing, cancelling and repeating on the command line, and one machine where all of it happens."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def paused(trigmon: Trigmon, qm):
             continue
 
 
-def test_who_paused_a_queue_when_and_why_is_shown_wherever_it_matters(paused: Trigmon):
+def test_the_user_the_time_and_the_reason_of_a_pause_are_shown(paused: Trigmon):
     done = paused("queue", "pause", "PQ", "--reason", "the database is down")
     assert (done.exit_code, done.stdout) == (0, "PQ is paused\n")
     (row,) = objects(paused("queue", "list", "PQ", "--output", "json"))
-    said = row["paused"]
-    assert said.startswith(f"queue PQ paused by {ME}")
-    assert said.endswith(" UTC: the database is down")
-    assert said in paused("queue", "list", "PQ").stdout
-    assert said in paused("queue", "show", "PQ").stdout
-    assert said in paused("status").stdout
-    assert said in objects(paused("status", "--output", "json"))[0]["pauses"][0]["paused"]
-    told = paused("explain", "PQ")
-    assert told.stdout.splitlines()[1] == f"What it starts would be held: {said}."
-    assert told.stdout.splitlines()[0].startswith("A put on PQ with priority 0 would NOT write a trigger message")
-    assert f"held: {said}" in paused("explain", "PQ", "--why-not").stdout
+    reported = row["paused"]
+    assert reported.startswith(f"queue PQ paused by {ME}")
+    assert reported.endswith(" UTC: the database is down")
+    assert reported in paused("queue", "list", "PQ").stdout
+    assert reported in paused("queue", "show", "PQ").stdout
+    assert reported in paused("status").stdout
+    assert reported in objects(paused("status", "--output", "json"))[0]["pauses"][0]["paused"]
+    found = paused("explain", "PQ")
+    assert found.stdout.splitlines()[1] == f"What it starts would be held: {reported}."
+    assert found.stdout.splitlines()[0].startswith("A put on PQ with priority 0 would NOT write a trigger message")
+    assert f"held: {reported}" in paused("explain", "PQ", "--why-not").stdout
     explained = json.loads(paused("explain", "PQ", "--output", "json").stdout)
     assert explained["values"]["pauses"][0]["reason"] == "the database is down"
 
@@ -78,7 +78,9 @@ def test_a_wrong_state_is_5_no_such_object_3_and_half_a_command_2(paused: Trigmo
     assert paused("queue", "pause", "PQ", "--all").exit_code == 2
 
 
-def test_what_runs_already_is_told_when_its_queue_is_paused_and_what_was_held_when_it_is_resumed(paused: Trigmon, qm):
+def test_what_runs_already_is_reported_when_its_queue_is_paused_and_what_was_held_when_it_is_resumed(
+    paused: Trigmon, qm
+):
     for run_id, state in (("runs-on", "started"), ("waits", "held")):
         qm.call(RecordRun(run_id=run_id, record={"state": state, "q_name": "PQ", "process_name": "PP"}))
     assert "started already: 1, and it runs on" in paused("queue", "pause", "PQ").stderr
@@ -97,7 +99,7 @@ def test_runs_are_cancelled_each_by_itself(paused: Trigmon, qm):
     assert "RUN(nope); trigmon runs list --all shows what there is" in done.stderr
     held, started = done.stdout.splitlines()
     assert held.endswith(": the wrong day; its trigger message was not started")
-    assert started == "c-started: its monitor was told to end it: see trigmon runs show"
+    assert started == "c-started: its monitor was asked to end it: see trigmon runs show"
     shown = objects(paused("runs", "show", "c-started", "--output", "json"))[0]
     assert (shown["state"], shown["cancel_reason"]) == ("started", "the wrong day")
     assert shown["cancelled_time"].endswith("Z")
@@ -124,7 +126,7 @@ def test_runs_are_listed_by_how_long_ago_they_were(paused: Trigmon, qm):
 
 
 @pytest.fixture
-def house(daemon, tmp_path):
+def machine(daemon, tmp_path):
     """A queue manager with its monitor, and a job that prints until it is let go."""
     one = daemon(start=False)
     one.with_monitor = True
@@ -145,28 +147,28 @@ def ledger(one, **where):
     return [json.loads(line) for line in one.trigmon("runs", "list", "--output", "json", *words).stdout.splitlines()]
 
 
-def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
-    assert house.trigmon("queue", "pause", "--all", "--reason", "upkeep").returncode == 0
-    assert house.trigmon("put", "Q", "one").returncode == 0
-    (held,) = until(lambda: ledger(house, state="held"))
+def test_it_pauses_resumes_cancels_repeats_and_follows(machine):
+    assert machine.trigmon("queue", "pause", "--all", "--reason", "upkeep").returncode == 0
+    assert machine.trigmon("put", "Q", "one").returncode == 0
+    (held,) = until(lambda: ledger(machine, state="held"))
     assert held["why"].endswith(": upkeep")
-    house.kill()
-    house.start()
-    assert ledger(house, state="held")[0]["why"] == held["why"]
+    machine.kill()
+    machine.start()
+    assert ledger(machine, state="held")[0]["why"] == held["why"]
     follower = subprocess.Popen(
         [sys.executable, "-m", "trigmon", "runs", "logs", "-f", held["run_id"]],
-        env=house.env,
+        env=machine.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
         assert "is held: everything paused by " in follower.stderr.readline()
-        assert house.trigmon("queue", "resume", "--all").returncode == 0
-        until(lambda: ledger(house, state="started"))
+        assert machine.trigmon("queue", "resume", "--all").returncode == 0
+        until(lambda: ledger(machine, state="started"))
         assert follower.stdout.readline() == "begun\n"
-        assert house.trigmon("runs", "cancel", held["run_id"], "--reason", "enough").returncode == 0
-        (ended,) = until(lambda: ledger(house, state="cancelled"))
+        assert machine.trigmon("runs", "cancel", held["run_id"], "--reason", "enough").returncode == 0
+        (ended,) = until(lambda: ledger(machine, state="cancelled"))
         assert ended["why"].endswith(": enough; killed by SIGTERM")
         out, err = follower.communicate(timeout=20)
         assert (out, follower.returncode) == ("", 0)
@@ -175,14 +177,14 @@ def test_a_house_pauses_resumes_cancels_repeats_and_follows(house):
         if follower.poll() is None:
             follower.send_signal(signal.SIGKILL)
             follower.communicate()
-    house.gate.touch()
-    assert house.trigmon("runs", "retry", held["run_id"]).returncode == 0
-    (again,) = until(lambda: [run for run in ledger(house, state="exited") if run["repeats"]])
+    machine.gate.touch()
+    assert machine.trigmon("runs", "retry", held["run_id"]).returncode == 0
+    (again,) = until(lambda: [run for run in ledger(machine, state="exited") if run["repeats"]])
     assert again["repeats"] == held["run_id"]
-    assert house.trigmon("runs", "logs", "-f", again["run_id"]).stdout == "begun\ndone\n"
-    told = {event: house.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
-    assert [told[event][0]["by"] for event in told] == [told["run cancelled"][0]["by"]] * 3
-    assert told["starting paused"][0]["reason"] == "upkeep"
+    assert machine.trigmon("runs", "logs", "-f", again["run_id"]).stdout == "begun\ndone\n"
+    reported = {event: machine.events(event) for event in ("starting paused", "starting resumed", "run cancelled")}
+    assert [reported[event][0]["by"] for event in reported] == [reported["run cancelled"][0]["by"]] * 3
+    assert reported["starting paused"][0]["reason"] == "upkeep"
 
 
 def test_the_ledger_keeps_as_many_runs_and_as_long_as_the_settings_say(daemon):

@@ -44,7 +44,7 @@ def test_a_file_that_is_no_scenario_is_exit_2(tmp_path: Path):
     assert f"{file}:1" in result.stderr
 
 
-def test_a_queue_manager_runs_with_its_data_where_it_is_told(daemon, tmp_path: Path):
+def test_a_queue_manager_runs_with_its_data_where_an_option_names_it(daemon, tmp_path: Path):
     one = daemon(start=False)
     one.start("--data", str(tmp_path / "store"))
     assert (tmp_path / "store").is_dir()
@@ -55,7 +55,7 @@ def test_a_queue_manager_runs_with_its_data_where_it_is_told(daemon, tmp_path: P
     assert "trigmon: MQRC_Q_MGR_NOT_AVAILABLE (2059)" in gone.stderr
 
 
-def test_a_full_disk_is_told_once_with_what_to_do(daemon):
+def test_a_full_disk_is_reported_once_with_what_to_do(daemon):
     one = daemon(settings={"store.disk_reserve": 10**18})
     refused = one.trigmon("put", "SYSTEM.DEFAULT.LOCAL.QUEUE", "x")
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -70,7 +70,7 @@ def test_a_relative_config_reaches_a_program_that_runs_elsewhere(daemon, tmp_pat
     env = one.env | {"PYTHONPATH": str(Path(__file__).parents[2])}
     one.start("--config", "c.yaml", cwd=tmp_path, env=env)
     (tmp_path / "elsewhere").mkdir()
-    output = tmp_path / "said"
+    output = tmp_path / "output"
     program = tmp_path / "elsewhere" / "tell.sh"
     program.write_text(f'#!/bin/sh\necho "$TRIGMON_CONFIG" > {output}.part && mv {output}.part {output}\n')
     program.chmod(0o755)

@@ -66,7 +66,7 @@ def test_runs_are_listed_past_a_page_and_every_one_when_asked_for(trigmon: Trigm
     assert listed() == newest_first[:20]
 
 
-def test_what_a_run_wrote_no_longer_here_is_told_from_the_record_as_far_as_it_has_it(trigmon: Trigmon, qm):
+def test_what_a_run_wrote_no_longer_here_is_distinguished_from_the_record_as_far_as_it_has_it(trigmon: Trigmon, qm):
     record = {"state": "failed", "directory": "/not/here", "stderr_tail": "no such table\n", "monitor": "m@host"}
     qm.call(RecordRun(run_id="gone", record=record))
     logs = trigmon("runs", "logs", "gone", "--stream", "stderr")
@@ -78,7 +78,7 @@ def test_what_a_run_wrote_no_longer_here_is_told_from_the_record_as_far_as_it_ha
 
 
 @pytest.mark.parametrize("barred", ["runs", "runs/r1", "runs/r1/stdout"])
-def test_what_a_run_wrote_and_another_user_may_not_read_is_told_from_the_record(passable, barred: str):
+def test_what_a_run_wrote_and_another_user_may_not_read_is_distinguished_from_the_record(passable, barred: str):
     one = passable(settings={"server.socket_mode": "0666"})
     directory = one.home / "runs" / "r1"
     directory.mkdir(parents=True)
@@ -115,12 +115,12 @@ def test_how_far_a_spark_application_is_and_how_long_it_took_to_get_there_is_sho
     assert far in trigmon("runs", "list", "--queue", "WATCHED").stdout
     shown = trigmon("runs", "show", "w1").stdout
     assert far in shown
-    (told,) = objects(trigmon("runs", "show", "w1", "--output", "json"))
-    assert (told["submit_s"], told["start_s"], told["first_row_s"]) == (0.6, 4.0, 6.5)
-    assert told["progress"] == APPLICATION["progress"]
+    (row,) = objects(trigmon("runs", "show", "w1", "--output", "json"))
+    assert (row["submit_s"], row["start_s"], row["first_row_s"]) == (0.6, 4.0, 6.5)
+    assert row["progress"] == APPLICATION["progress"]
     qm.call(RecordRun(run_id="w2", record=record | {"state": "exited", "first_get_ms": 1_005_000}))
-    (told,) = objects(trigmon("runs", "show", "w2", "--output", "json"))
-    assert told["first_row_s"] == 5.0  # its first message is what it was started for
+    (row,) = objects(trigmon("runs", "show", "w2", "--output", "json"))
+    assert row["first_row_s"] == 5.0  # its first message is what it was started for
     watched = trigmon("status", "--watch", "--count", "2", "--every", "0.1").stdout
     assert watched.count(far) == watched.count("q_mgr_name") == 2
     assert far not in trigmon("status").stdout

@@ -1,4 +1,4 @@
-"""A settings file that cannot be used is said plainly, by every command in the same way."""
+"""A settings file that cannot be used is reported by every command in the same way."""
 
 import subprocess
 import sys
@@ -10,21 +10,21 @@ from tests.daemons import Daemon
 
 @pytest.fixture
 def nobody_home(tmp_path):
-    """A queue manager that does not run: what is wrong with the settings is said before that is noticed."""
+    """A queue manager that does not run: the error in the settings is reported first."""
     return Daemon(tmp_path / "home")
 
 
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("command", [["status"], ["put", "Q", "x"], ["config", "show"]])
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (None, "does not exist"),
         ("qmgr: [", "mine.yaml:"),
         ("qmgr: {nam: QM2}", "known one is 'name'"),
     ],
 )
-def test_it_is_a_matter_of_usage(nobody_home, tmp_path, command, text, said, named):
+def test_it_is_a_matter_of_usage(nobody_home, tmp_path, command, text, expected, named):
     path = tmp_path / "mine.yaml"
     if text is not None:
         path.write_text(text)
@@ -35,5 +35,5 @@ def test_it_is_a_matter_of_usage(nobody_home, tmp_path, command, text, said, nam
     ended = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2, ended.stderr
     assert str(path) in ended.stderr
-    assert said in ended.stderr.lower()
+    assert expected in ended.stderr.lower()
     assert "queue manager" not in ended.stderr

@@ -61,7 +61,7 @@ def test_what_a_running_job_holds_is_released_only_by_force(trigmon: Trigmon, qm
     (done,) = objects(trigmon("spark", "reservations", "release", number, "--force", "--no-count", "--output", "json"))
     assert done == {"action": "released", "reservation": batch.number, "messages": 3}
     again = trigmon("spark", "reservations", "release", number)
-    assert (again.exit_code, again.stdout) == (0, f"{number}: was given back already\n")
+    assert (again.exit_code, again.stdout) == (0, f"{number}: was released already\n")
     with qm.open("BATCH", "input_shared") as q:
         assert [message.backout_count for message in q.get_many(10)] == [0, 0, 0]
 

@@ -28,7 +28,7 @@ _KINDS = ["--mount", "--pid", "--cgroup", "--uts", "--ipc", "--net"]
 
 
 def why_not() -> str:
-    """Why no systemd can be started here; "" when it can be tried."""
+    """Returns why no systemd can be started here; "" when it can be tried."""
     needed = [name for name in ("unshare", "nsenter", "systemctl") if shutil.which(name) is None]
     if os.geteuid() != 0:
         return "only root may make the namespaces"
@@ -48,26 +48,26 @@ class Machine:
         self.pid = pid
 
     def argv(self, *argv: str) -> list[str]:
-        """What runs a command inside."""
+        """Returns the command line that runs a command inside."""
         return ["nsenter", f"--target={self.pid}", *_KINDS, "--", *argv]
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """A command inside, to its end."""
+        """Runs a command inside to its end."""
         return subprocess.run(self.argv(*argv), capture_output=True, text=True, check=False, timeout=COMMAND_S)
 
 
 @contextmanager
 def booted(scratch: Path, target: str = TARGET) -> Iterator[Machine]:
-    """A machine, until the end of the block. Raises RuntimeError with what was said when it does not come up."""
+    """Boots a machine until the end of the block. Raises RuntimeError with its log when it does not come up."""
     groups = [path / f"trigmon-test-{os.getpid()}" for path in _hierarchies()]
     for group in groups:
         _make_group(group)
     log = scratch / "boot.log"
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         outside = subprocess.Popen(
             ["unshare", "--fork", *_KINDS, "--kill-child", sys.executable, __file__, str(scratch), target],
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             preexec_fn=lambda: [group.joinpath("cgroup.procs").write_text("0") for group in groups],
         )
@@ -103,7 +103,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _hierarchies() -> list[Path]:
-    """Where the cgroup hierarchies are mounted: one, or with controllers of version 1 several."""
+    """Returns the mounts of the cgroup hierarchies: one, or with controllers of version 1 several."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     return [Path(at) for _, at, kind, *_ in mounts if kind in ("cgroup", "cgroup2")]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.houses import House
+from tests.launch.keeper_machine import KeeperMachine
 from trigmon.launch.launch_plan import Order
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
@@ -46,21 +46,21 @@ def order():
 
 
 @pytest.fixture
-def house(tmp_path):
-    """A keeper, and a directory of runs."""
-    made = House(tmp_path)
+def machine(tmp_path):
+    """Yields a keeper and a directory of runs."""
+    made = KeeperMachine(tmp_path)
     yield made
     made.end()
 
 
 @pytest.fixture
-def open_house():
-    """The same, where other users may pass: programs of other users are started there."""
+def open_machine():
+    """Yields the same where other users may pass: programs of other users are started there."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     directory = Path(tempfile.mkdtemp(prefix="trigmon-"))
     directory.chmod(0o755)
-    made = House(directory)
+    made = KeeperMachine(directory)
     yield made
     made.end()
     shutil.rmtree(directory)

@@ -1,4 +1,4 @@
-"""What a keeper's units and a real systemd said to each other, recorded once, and played again where no systemd runs.
+"""The messages of a keeper's units and a real systemd, recorded once, and replayed where no systemd runs.
 
 ``python -m tests.launch.dialogues`` inside a machine of booted.py, as root, records every scene anew into dialogues/,
 a file a scene: its connections, of each the calls as values and what systemd answered as it came. What concerns other
@@ -31,11 +31,11 @@ WAIT_S = 10.0
 
 
 class Stage:
-    """Units without a keeper: what became of them is written down in ``told``."""
+    """Units without a keeper; ``events`` lists what happened to them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.told: list[tuple[Any, ...]] = []
+        self.events: list[tuple[Any, ...]] = []
         self.come()
 
     def come_again(self) -> None:
@@ -71,11 +71,11 @@ class Stage:
         self.units.look_at_all()
         return [run.run_id for run in adopted]
 
-    def until(self, *said: Any) -> tuple[Any, ...]:
-        """What was told that begins like this."""
+    def until(self, *start: Any) -> tuple[Any, ...]:
+        """Returns the first event that begins with these values."""
         deadline = time.monotonic() + WAIT_S
-        while not (found := [one for one in self.told if one[: len(said)] == said]):
-            assert time.monotonic() < deadline, self.told
+        while not (found := [one for one in self.events if one[: len(start)] == start]):
+            assert time.monotonic() < deadline, self.events
             self.turn()
         return found[0]
 
@@ -92,18 +92,18 @@ class Stage:
             self.turn()
 
     def unit_started(self, run: Any) -> None:
-        self.told.append(("started", run.run_id, run.pid))
+        self.events.append(("started", run.run_id, run.pid))
         run_directory.note_start(run.directory, run.pid, run.start_ms, run.argv)
 
     def unit_failed(self, run: Any, why: str) -> None:
-        self.told.append(("failed", run.run_id, why))
+        self.events.append(("failed", run.run_id, why))
 
     def unit_ended(self, run: Any) -> None:
-        self.told.append(("ended", run.run_id, run.ended()))
+        self.events.append(("ended", run.run_id, run.ended()))
         self.units.let_go(run.run_id)
 
     def unit_lost(self, run: Any) -> None:
-        self.told.append(("lost", run.run_id))
+        self.events.append(("lost", run.run_id))
 
 
 def ends_well(stage: Stage) -> None:
@@ -131,7 +131,7 @@ def takes_too_long(stage: Stage) -> None:
     stage.until("ended", "r")
 
 
-def is_told_to_end(stage: Stage) -> None:
+def is_asked_to_end(stage: Stage) -> None:
     run = stage.start("r", "/bin/sleep", "60")
     stage.until("started", "r")
     run.end(protocol.STOPPED, 5.0)
@@ -157,7 +157,7 @@ SCENES = (
     cannot_be_executed,
     is_refused,
     takes_too_long,
-    is_told_to_end,
+    is_asked_to_end,
     ended_while_nobody_was_there,
 )
 
@@ -166,7 +166,7 @@ SCENES = (
 
 
 class Recorder(systemd_bus.Manager):
-    """A connection that writes down what is said on it."""
+    """A connection that records its messages."""
 
     connections: ClassVar[list[list[dict[str, Any]]]] = []
 
@@ -176,21 +176,21 @@ class Recorder(systemd_bus.Manager):
         super().__init__()
 
     def _send(self, then: Any, path: str, interface: str, member: str, signature: str, *body: Any) -> None:
-        self.steps.append({"call": told(dbus.parse(dbus.call(1, path, interface, member, signature, *body)), PLACE)})
+        self.steps.append({"call": shown(dbus.parse(dbus.call(1, path, interface, member, signature, *body)), PLACE)})
         super()._send(then, path, interface, member, signature, *body)
 
     def _take(self, data: bytes) -> None:
         self._raw = getattr(self, "_raw", b"") + data
         while len(self._raw) >= 16 and len(self._raw) >= (length := dbus._length(self._raw)):
             one, self._raw = self._raw[:length], self._raw[length:]
-            said = dbus.parse(one)
-            if said.kind != dbus.SIGNAL or b"trigmon-run-" in one or b"trigmon_2drun_2d" in one:
+            message = dbus.parse(one)
+            if message.kind != dbus.SIGNAL or b"trigmon-run-" in one or b"trigmon_2drun_2d" in one:
                 self.steps.append({"said": base64.b64encode(one).decode()})
         super()._take(data)
 
 
-def told(message: dbus.Message, place: Path) -> list[Any]:
-    """A call as JSON can hold it, whatever its directory is called."""
+def shown(message: dbus.Message, place: Path) -> list[Any]:
+    """Returns a call as JSON can hold it, whatever its directory is called."""
     text = json.dumps([message.path, message.interface, message.member, message.body], default=_plain)
     return json.loads(text.replace(str(place), "{place}"))
 
@@ -224,7 +224,7 @@ def _written(steps: list[dict[str, Any]]) -> str:
 
 
 class Endpoint:
-    """Plays systemd's part of a recorded scene on a socket; ``wrong`` is what the other end said otherwise."""
+    """Plays systemd's part of a recorded scene on a socket; ``wrong`` lists the messages that differ."""
 
     def __init__(self, path: Path, scene: str, place: Path) -> None:
         self.wrong: list[Any] = []
@@ -237,7 +237,7 @@ class Endpoint:
         self._thread.start()
 
     def close(self) -> None:
-        """Waits until all has been said."""
+        """Waits for the end of the recording."""
         self._thread.join(WAIT_S)
         self._listener.close()
         assert not self._thread.is_alive(), "not all of the dialogue was played"
@@ -267,7 +267,7 @@ class Endpoint:
                     self.wrong.append(("nothing", step["call"]))
                     return
                 heard += messages.feed(data)
-            call = told(heard.pop(0), self._place)
+            call = shown(heard.pop(0), self._place)
             if call != step["call"]:
                 self.wrong.append((call, step["call"]))
 

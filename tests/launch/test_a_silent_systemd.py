@@ -1,4 +1,4 @@
-"""A keeper and a systemd that says nothing, or hangs up: whoever has nothing to do rests."""
+"""A keeper and a systemd that sends nothing, or closes: a process without work waits idle."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ FEW = 10
 def silent(tmp_path, monkeypatch):
     """The connections to a systemd that greets, and answers nothing."""
     path, connections = tmp_path / "private", []
-    door = socket.socket(socket.AF_UNIX)
-    door.bind(str(path))
-    door.listen()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
     monkeypatch.setattr(systemd_bus, "socket_path", lambda: path)
 
     def greet():
         while True:
             try:
-                connection, _ = door.accept()
+                connection, _ = listener.accept()
             except OSError:
                 return
             connection.recv(1 << 16)
@@ -41,8 +41,8 @@ def silent(tmp_path, monkeypatch):
 
     threading.Thread(target=greet, daemon=True).start()
     yield connections
-    door.shutdown(socket.SHUT_RDWR)
-    door.close()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
     for connection in connections:
         connection.close()
 
@@ -70,17 +70,17 @@ def kept(tmp_path):
         return keeper
 
     def serve(keeper):
-        signals, told = os.pipe2(os.O_NONBLOCK)
+        signals, wake_up = os.pipe2(os.O_NONBLOCK)
         thread = threading.Thread(target=keeper.serve, args=(signals,))
         thread.start()
-        ends.append((told, signals, thread))
+        ends.append((wake_up, signals, thread))
         return thread
 
     yield make, serve
-    for told, signals, thread in ends:
-        os.write(told, bytes([signal.SIGTERM]))
+    for wake_up, signals, thread in ends:
+        os.write(wake_up, bytes([signal.SIGTERM]))
         thread.join(10)
-        os.close(told)
+        os.close(wake_up)
         os.close(signals)
     for keeper in keepers:
         keeper.units()._lose()
@@ -121,7 +121,7 @@ def test_one_that_waits_for_no_more_than_systemds_answer_rests(silent, kept, tmp
     assert thread.is_alive()
 
 
-def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capfd):
+def test_what_systemd_sent_last_is_read_to_its_end(silent, kept, tmp_path, capfd):
     """One unit has ended, which is let go by a call that fails, and behind that another is removed."""
     make, _ = kept
     keeper = make(0)
@@ -133,7 +133,7 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
         run.is_started = True
         theirs._runs[run.path] = keeper._runs.by_id[name] = run
     properties = {"ActiveState": "inactive", "SubState": "dead", "ExecMainCode": 1}
-    said = [
+    wanted = [
         dbus.Message(
             dbus.SIGNAL,
             ("org.freedesktop.systemd1.Unit", properties),
@@ -146,7 +146,7 @@ def test_what_systemd_said_last_is_heard_to_its_end(silent, kept, tmp_path, capf
             member="UnitRemoved",
         ),
     ]
-    manager._signals += said
+    manager._signals += wanted
     silent[0].close()
     theirs._hear()
     assert theirs._manager is None

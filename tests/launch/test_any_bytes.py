@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.launch.houses import House
+from tests.launch.keeper_machine import KeeperMachine
 from trigmon.launch.arguments import control_character
 from trigmon.launch.launch_plan import LaunchError, Order
 from trigmon.launch.spark.cold.command import submitted
@@ -58,7 +58,7 @@ def order(trigger, **definition):
 
 
 def filled(word, trigger):
-    """What a word must become, told in another way: from the left, never looking at what was put in."""
+    """Returns what a word must become, by another algorithm: from the left, without reading what it inserted."""
     values = {
         "{queue}": trigger.q_name,
         "{trigdata}": trigger.trigger_data,
@@ -133,15 +133,15 @@ def test_a_stranger_chooses_a_queue_and_its_data_and_no_word_of_the_program(env_
         "run_as": "svc",
     }
     sent = message("/bin/rm -rf /", **raw)
-    told = believed(MessageDescriptor(), sent, definition, {"name": sent.q_name, "process_name": sent.process_name})
-    assert not isinstance(told, DeadLetter)
+    reported = believed(MessageDescriptor(), sent, definition, {"name": sent.q_name, "process_name": sent.process_name})
+    assert not isinstance(reported, DeadLetter)
     try:
-        argv = arguments(order(told))
+        argv = arguments(order(reported))
     except LaunchError:
-        assert control_character(told) or told.q_name.startswith("-")
+        assert control_character(reported) or reported.q_name.startswith("-")
     else:
-        assert argv == ["load", told.q_name, f"--data={told.trigger_data}", "tail"]
-        assert process_for(told, definition).run_as == "svc"
+        assert argv == ["load", reported.q_name, f"--data={reported.trigger_data}", "tail"]
+        assert process_for(reported, definition).run_as == "svc"
 
 
 @settings(max_examples=200)
@@ -158,8 +158,8 @@ def test_words_behind_the_program_never_change_the_words_before_them(env_data):
 
 ECHO = """#!{python} -SE
 import json, os, sys
-told = {{name: value for name, value in os.environ.items() if name.startswith("TRIGMON_")}}
-sys.stdout.write(json.dumps([sys.argv[1:], told]))
+ours = {{name: value for name, value in os.environ.items() if name.startswith("TRIGMON_")}}
+sys.stdout.write(json.dumps([sys.argv[1:], ours]))
 """
 
 
@@ -167,13 +167,13 @@ sys.stdout.write(json.dumps([sys.argv[1:], told]))
 def echoing():
     """A keeper, and a directory with the one program in it."""
     with tempfile.TemporaryDirectory() as place:
-        house = House(Path(place))
+        machine = KeeperMachine(Path(place))
         work = Path(place) / "work"
         work.mkdir()
         (work / "echo").write_text(ECHO.format(python=sys.executable))
         (work / "echo").chmod(0o755)
-        yield house, work
-        house.end()
+        yield machine, work
+        machine.end()
 
 
 numbers = iter(range(1, 1 << 30))
@@ -183,7 +183,7 @@ numbers = iter(range(1, 1 << 30))
 @given(words=WORDS, q_name=RAW, trigger_data=RAW, user_data=RAW, is_limited=st.booleans())
 def test_a_real_program_gets_them_byte_for_byte(echoing, words, q_name, trigger_data, user_data, is_limited):
     """The ordinary start and the fork alike: arguments and variables arrive as they were built, and nothing else."""
-    house, work = echoing
+    machine, work = echoing
     trigger = message(shlex.join(["echo", *words]), q_name=q_name, trigger_data=trigger_data, user_data=user_data)
     limits = {"open_files_limit": 64} if is_limited else {}
     try:
@@ -191,18 +191,18 @@ def test_a_real_program_gets_them_byte_for_byte(echoing, words, q_name, trigger_
     except LaunchError:
         return
     run_id = f"r{next(numbers)}"
-    house.keeper.start(run_id, plan, environment(plan), house.run(run_id), time_limit_s=0, grace_s=1)
-    assert house.wait_for("ended", run_id)["status"] == 0, house.output(run_id, "stderr")
-    argv, told = json.loads(house.output(run_id))
+    machine.keeper.start(run_id, plan, environment(plan), machine.run(run_id), time_limit_s=0, grace_s=1)
+    assert machine.wait_for("ended", run_id)["status"] == 0, machine.output(run_id, "stderr")
+    argv, reported = json.loads(machine.output(run_id))
     assert argv == plan.argv[1:]
-    assert {name: told[name] for name in plan.environment} == plan.environment
+    assert {name: reported[name] for name in plan.environment} == plan.environment
     assert [entry.name for entry in work.iterdir()] == ["echo"]
-    house.heard.clear()
+    machine.heard.clear()
 
 
 @pytest.mark.parametrize("text", NASTY)
 def test_each_text_a_shell_would_obey_arrives_as_text_or_is_refused(echoing, text):
-    house, work = echoing
+    machine, work = echoing
     trigger = TriggerMessage(q_name="Q", appl_type=int(ApplType.UNIX), appl_id="echo {trigdata}", trigger_data=text)
     try:
         plan = ProcessLauncher().plan(order(trigger, working_directory=str(work)))
@@ -210,7 +210,7 @@ def test_each_text_a_shell_would_obey_arrives_as_text_or_is_refused(echoing, tex
         assert text.startswith("-") or control_character(trigger)
         return
     run_id = f"r{next(numbers)}"
-    house.keeper.start(run_id, plan, environment(plan), house.run(run_id), time_limit_s=0, grace_s=1)
-    house.wait_for("ended", run_id)
-    assert json.loads(house.output(run_id))[0] == [text]
+    machine.keeper.start(run_id, plan, environment(plan), machine.run(run_id), time_limit_s=0, grace_s=1)
+    machine.wait_for("ended", run_id)
+    assert json.loads(machine.output(run_id))[0] == [text]
     assert [entry.name for entry in work.iterdir()] == ["echo"]

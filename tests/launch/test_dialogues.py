@@ -1,4 +1,4 @@
-"""Units against what a real systemd once said: everywhere, also where none runs."""
+"""Units against the recorded messages of a real systemd: also where none runs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from trigmon.keeper import protocol, run_directory, systemd_bus, systemd_unit
 
 @pytest.fixture
 def played(tmp_path, monkeypatch):
-    """Plays a scene against its recording, and gives what was told."""
+    """Returns a function that plays a scene against its recording and returns the events."""
 
     def play(scene):
-        door = tmp_path / "private"
-        monkeypatch.setattr(systemd_bus, "socket_path", lambda: door)
+        path = tmp_path / "private"
+        monkeypatch.setattr(systemd_bus, "socket_path", lambda: path)
         monkeypatch.setattr(systemd_bus, "is_the_users_own", lambda: False)
         monkeypatch.setattr(run_directory, "start_ticks", lambda pid: 0)
-        endpoint = dialogues.Endpoint(door, scene.__name__, tmp_path)
+        endpoint = dialogues.Endpoint(path, scene.__name__, tmp_path)
         stage = dialogues.Stage(tmp_path)
         scene(stage)
         stage.close()
         endpoint.close()
         assert endpoint.wrong == []
-        return {word: rest for word, _, *rest in stage.told}
+        return {word: rest for word, _, *rest in stage.events}
 
     return play
 
 
 def test_a_program_that_ends_well_is_stopped_as_a_unit_and_its_state_is_its_exit(played, tmp_path):
-    told = played(dialogues.ends_well)
-    (pid,), (ended,) = told["started"], told["ended"]
+    reported = played(dialogues.ends_well)
+    (pid,), (ended,) = reported["started"], reported["ended"]
     assert (ended["status"], ended["pid"], ended["why"], ended["limit_s"]) == (0, pid, "", 0.0)
     assert 0 < ended["start_ms"] <= ended["end_ms"]
     assert not (tmp_path / "runs/r" / systemd_unit.ENVIRONMENT).exists()
@@ -44,22 +44,22 @@ def test_one_that_ends_badly_keeps_its_status_and_its_failure_is_reset(played):
 
 
 def test_what_cannot_be_executed_never_was_a_program(played):
-    told = played(dialogues.cannot_be_executed)
-    assert told["failed"] == ["systemd: the program cannot be executed (203)"]
-    assert "started" not in told
+    reported = played(dialogues.cannot_be_executed)
+    assert reported["failed"] == ["systemd: the program cannot be executed (203)"]
+    assert "started" not in reported
 
 
-def test_what_systemd_refuses_is_told_in_its_words(played):
+def test_what_systemd_refuses_is_reported_in_its_words(played):
     assert "nor an absolute path" in played(dialogues.is_refused)["failed"][0]
 
 
-def test_the_time_limit_is_systemds_and_is_told_as_ours(played):
+def test_the_time_limit_is_systemds_and_is_reported_as_ours(played):
     ended = played(dialogues.takes_too_long)["ended"][0]
     assert (ended["status"], ended["why"], ended["limit_s"]) == (-signal.SIGTERM, protocol.TIME_LIMIT, 0.5)
 
 
 def test_a_stop_goes_to_all_of_the_control_group_and_its_reason_is_kept(played, tmp_path):
-    ended = played(dialogues.is_told_to_end)["ended"][0]
+    ended = played(dialogues.is_asked_to_end)["ended"][0]
     assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.STOPPED)
     assert run_directory.read(tmp_path / "runs/r")["ends"] == protocol.STOPPED
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.launch.disks import SmallDisk
-from tests.launch.houses import House, is_gone
+from tests.launch.keeper_machine import KeeperMachine, is_gone
 from tests.waiting import until
 from trigmon.keeper import run_directory
 from trigmon.keeper.keeper_log import report
@@ -22,13 +22,13 @@ def disk(tmp_path):
 @pytest.fixture
 def small(disk):
     """A keeper whose every file lies on a small disk, its log too."""
-    made = House(disk.directory)
+    made = KeeperMachine(disk.directory)
     yield made
     disk.make_room()
     made.end()
 
 
-def test_an_end_on_a_full_disk_is_told_at_once_and_written_when_there_is_room(small, disk):
+def test_an_end_on_a_full_disk_is_reported_at_once_and_written_when_there_is_room(small, disk):
     small.shell("r", f"while [ ! -e {disk.gate} ]; do sleep 0.02; done; exit 5")
     small.wait_for("started", "r")
     pid = small.pid
@@ -98,7 +98,7 @@ def test_a_claim_that_cannot_be_written_whole_is_none(tmp_path, disk):
 
 
 def test_a_keeper_is_made_though_there_is_no_room_for_its_log(disk):
-    made = House(disk.directory)
+    made = KeeperMachine(disk.directory)
     disk.fill()
     made.shell("r", "true")
     assert made.wait_for("later", "r")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.houses import House, is_gone
+from tests.launch.keeper_machine import KeeperMachine, is_gone
 from tests.waiting import until
 from trigmon.keeper import credentials, protocol, run_directory
 from trigmon.keeper.process import may_change_users
@@ -33,23 +33,23 @@ def secret(directory, name="db", value=VALUE):
     return str(directory / name)
 
 
-def said(house, run_id, text, asks=None, **environment):
-    """What a shell script printed, that was started like this and ended well."""
-    house.start(run_id, "/bin/sh", "-c", text, asks=asks, working_directory="/", **environment)
-    ended = house.wait_for("ended", run_id)
-    assert ended["status"] == 0, house.output(run_id, "stderr")
-    return house.output(run_id)
+def output_of(machine, run_id, text, asks=None, **environment):
+    """Runs a shell script and returns its output; it must end with 0."""
+    machine.start(run_id, "/bin/sh", "-c", text, asks=asks, working_directory="/", **environment)
+    ended = machine.wait_for("ended", run_id)
+    assert ended["status"] == 0, machine.output(run_id, "stderr")
+    return machine.output(run_id)
 
 
-def test_every_program_makes_files_for_its_user_alone(house):
-    assert said(house, "r", "umask") == "0077\n"
-    assert (house.run("r") / "stdout").stat().st_mode & 0o777 == 0o600
+def test_every_program_makes_files_for_its_user_alone(machine):
+    assert output_of(machine, "r", "umask") == "0077\n"
+    assert (machine.run("r") / "stdout").stat().st_mode & 0o777 == 0o600
 
 
 class TestAsAnotherUser:
-    def test_it_has_that_users_id_and_groups_and_none_of_ours(self, open_house):
+    def test_it_has_that_users_id_and_groups_and_none_of_ours(self, open_machine):
         nobody = pwd.getpwnam("nobody")
-        status = said(open_house, "r", "cat /proc/self/status; umask; pwd", NOBODY)
+        status = output_of(open_machine, "r", "cat /proc/self/status; umask; pwd", NOBODY)
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         assert fields["Uid"].split() == [str(nobody.pw_uid)] * 4
         assert fields["Gid"].split() == [str(nobody.pw_gid)] * 4
@@ -67,8 +67,8 @@ class TestAsAnotherUser:
             "from trigmon.keeper import spawn\n"
             "user = {'name': 'nobody', 'uid': 65534, 'gid': 65534, 'groups': [65534]}\n"
             "argv = ['/bin/cat', '/proc/self/status']\n"
-            f"said = dict(user=user, limits={{}}, credentials='', mark=Path({str(tmp_path / 'begun')!r}))\n"
-            "pid = spawn.start(argv, {}, '/', (0, 1, 2), **said)\n"
+            f"options = dict(user=user, limits={{}}, credentials='', mark=Path({str(tmp_path / 'begun')!r}))\n"
+            "pid = spawn.start(argv, {}, '/', (0, 1, 2), **options)\n"
             "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
         )
         kept = [f"--{of}=-all,{rights}" for of in ("inh-caps", "ambient-caps", "bounding-set")]
@@ -79,49 +79,49 @@ class TestAsAnotherUser:
         assert fields["Uid"].split()[0] == "65534"
         assert {int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
 
-    def test_it_leads_its_session_has_three_descriptors_and_is_deaf_to_no_signal(self, open_house):
+    def test_it_leads_its_session_has_three_descriptors_and_is_deaf_to_no_signal(self, open_machine):
         text = "awk '{print $6}' /proc/$$/stat; ls /proc/$$/fd; grep SigIgn /proc/$$/status | cut -f2"
-        session, *descriptors, ignored = said(open_house, "r", text, NOBODY).split()
-        assert session == str(open_house.wait_for("started", "r")["pid"])
+        session, *descriptors, ignored = output_of(open_machine, "r", text, NOBODY).split()
+        assert session == str(open_machine.wait_for("started", "r")["pid"])
         assert descriptors == ["0", "1", "2"]
         assert int(ignored, 16) & ((1 << 31) - 1) == 0
 
-    def test_its_output_can_be_opened_anew_and_is_read_by_the_monitor(self, open_house):
-        assert said(open_house, "r", "echo one; echo two >> /dev/stdout", NOBODY) == "one\ntwo\n"
+    def test_its_output_can_be_opened_anew_and_is_read_by_the_monitor(self, open_machine):
+        assert output_of(open_machine, "r", "echo one; echo two >> /dev/stdout", NOBODY) == "one\ntwo\n"
 
-    def test_it_can_be_stopped(self, open_house):
-        open_house.start("r", "/bin/sleep", "60", asks=NOBODY, working_directory="/")
-        open_house.wait_for("started", "r")
-        open_house.keeper.stop("r", protocol.STOPPED, 5)
-        ended = open_house.wait_for("ended", "r")
+    def test_it_can_be_stopped(self, open_machine):
+        open_machine.start("r", "/bin/sleep", "60", asks=NOBODY, working_directory="/")
+        open_machine.wait_for("started", "r")
+        open_machine.keeper.stop("r", protocol.STOPPED, 5)
+        ended = open_machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGTERM, protocol.STOPPED)
 
-    def test_what_the_kernel_will_not_execute_as_that_user_is_told(self, open_house):
-        job = open_house.directory / "job"
+    def test_what_the_kernel_will_not_execute_as_that_user_is_reported(self, open_machine):
+        job = open_machine.directory / "job"
         job.write_text("#!/bin/sh\n")
         job.chmod(0o700)
-        open_house.start("r", job, asks=NOBODY, working_directory="/")
-        assert open_house.wait_for("failed", "r")["errno"] == errno.EACCES
+        open_machine.start("r", job, asks=NOBODY, working_directory="/")
+        assert open_machine.wait_for("failed", "r")["errno"] == errno.EACCES
         job.chmod(0o755)
         job.write_text("echo no script\n")
-        open_house.start("r2", job, asks=NOBODY, working_directory="/")
-        assert open_house.wait_for("failed", "r2")["errno"] == errno.ENOEXEC
+        open_machine.start("r2", job, asks=NOBODY, working_directory="/")
+        assert open_machine.wait_for("failed", "r2")["errno"] == errno.ENOEXEC
 
-    def test_a_working_directory_that_user_may_not_enter_is_told(self, open_house):
-        closed = open_house.directory / "closed"
+    def test_a_working_directory_that_user_may_not_enter_is_reported(self, open_machine):
+        closed = open_machine.directory / "closed"
         closed.mkdir(mode=0o700)
-        open_house.start("r", "/bin/true", asks=NOBODY, working_directory=closed)
+        open_machine.start("r", "/bin/true", asks=NOBODY, working_directory=closed)
         wanted = f"nobody cannot enter the working directory {closed}: Permission denied"
-        assert open_house.wait_for("failed", "r")["error"] == wanted
+        assert open_machine.wait_for("failed", "r")["error"] == wanted
 
-    def test_user_0_is_refused_by_the_keeper_itself(self, open_house):
+    def test_user_0_is_refused_by_the_keeper_itself(self, open_machine):
         frame = {"name": "root", "uid": 0, "gid": 0, "groups": []}
-        directory = str(open_house.run("r"))
+        directory = str(open_machine.run("r"))
         start = {"argv": ["/bin/true"], "environment": {}, "working_directory": "/", "directory": directory}
-        open_house.keeper._say(protocol.line("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame))
-        assert "ever started as user 0" in open_house.wait_for("failed", "r")["error"]
+        open_machine.keeper._say(protocol.line("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame))
+        assert "ever started as user 0" in open_machine.wait_for("failed", "r")["error"]
 
-    def test_a_keepers_right_is_not_lent_to_who_has_none(self, open_house):
+    def test_a_keepers_right_is_not_lent_to_a_program_without_it(self, open_machine):
         """A program of the monitor's own user may reach the socket, and gets no further than it is."""
         asks = (
             "import json, os, sys\n"
@@ -134,26 +134,26 @@ class TestAsAnotherUser:
             "link.sendall(protocol.line('start', run='r', time_limit_s=0, grace_s=1, may_change_users=True, **order))\n"
             "link.recv(1)\n"
         )
-        assert open_house.pid
+        assert open_machine.pid
         dropped = ["setpriv", "--bounding-set=-setuid", "--inh-caps=-setuid", sys.executable, "-c", asks]
-        arguments = [open_house.monitors, open_house.keepers.name, open_house.run("r")]
+        arguments = [open_machine.monitors, open_machine.keepers.name, open_machine.run("r")]
         subprocess.run([*dropped, *map(str, arguments)], check=True)
-        assert "must have the right to become that user itself" in open_house.wait_for("failed", "r")["error"]
+        assert "must have the right to become that user itself" in open_machine.wait_for("failed", "r")["error"]
 
-    def test_rights_a_unit_gives_the_monitor_reach_no_program(self, open_house):
+    def test_rights_a_unit_gives_the_monitor_reach_no_program(self, open_machine):
         """AmbientCapabilities=CAP_SETUID passes to whatever a process executes: the keeper's programs get none."""
         code = (
             "import os, sys\n"
             "from pathlib import Path\n"
-            "from tests.launch.houses import House\n"
-            "house = House(Path(sys.argv[1]))\n"
-            "house.shell('own', 'grep Cap /proc/self/status')\n"
-            "house.start('theirs', '/bin/sh', '-c', 'id -u', working_directory='/', asks={'user': 'nobody'})\n"
+            "from tests.launch.keeper_machine import KeeperMachine\n"
+            "machine = KeeperMachine(Path(sys.argv[1]))\n"
+            "machine.shell('own', 'grep Cap /proc/self/status')\n"
+            "machine.start('theirs', '/bin/sh', '-c', 'id -u', working_directory='/', asks={'user': 'nobody'})\n"
             "for run in 'own', 'theirs':\n"
-            "    print(house.wait_for('ended', run)['status'], house.output(run).split())\n"
-            "house.end()\n"
+            "    print(machine.wait_for('ended', run)['status'], machine.output(run).split())\n"
+            "machine.end()\n"
         )
-        place = open_house.directory / "place"
+        place = open_machine.directory / "place"
         place.mkdir()
         os.chown(place, 1, 1)
         # The last one lets it read this checkout and its Python wherever they lie.
@@ -171,141 +171,141 @@ class TestAsAnotherUser:
 
 
 class TestLimits:
-    def test_they_bind_the_program_and_what_it_starts_and_cannot_be_raised(self, house):
+    def test_they_bind_the_program_and_what_it_starts_and_cannot_be_raised(self, machine):
         code = (
             "import resource as r\n"
             "print([r.getrlimit(which) for which in (r.RLIMIT_DATA, r.RLIMIT_CPU, r.RLIMIT_NOFILE)])\n"
         )
         asks = {"memory_limit_mib": 512, "cpu_limit_s": 7, "open_files_limit": 64}
-        house.start("r", "/bin/sh", "-c", '"$0" -c "$1"; :', sys.executable, code, asks=asks)
-        assert house.wait_for("ended", "r")["status"] == 0
-        assert house.output("r") == f"[({512 << 20}, {512 << 20}), (7, 12), (64, 64)]\n"
+        machine.start("r", "/bin/sh", "-c", '"$0" -c "$1"; :', sys.executable, code, asks=asks)
+        assert machine.wait_for("ended", "r")["status"] == 0
+        assert machine.output("r") == f"[({512 << 20}, {512 << 20}), (7, 12), (64, 64)]\n"
 
-    def test_without_any_a_program_has_the_keepers_own(self, house):
+    def test_without_any_a_program_has_the_keepers_own(self, machine):
         code = "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_DATA))"
-        house.start("r", sys.executable, "-c", code)
-        house.wait_for("ended", "r")
+        machine.start("r", sys.executable, "-c", code)
+        machine.wait_for("ended", "r")
         ours = [resource.getrlimit(which) for which in (resource.RLIMIT_NOFILE, resource.RLIMIT_DATA)]
-        assert house.output("r") == f"{ours[0]} {ours[1]}\n"
+        assert machine.output("r") == f"{ours[0]} {ours[1]}\n"
 
-    def test_a_program_that_wants_more_memory_is_refused_it(self, house):
+    def test_a_program_that_wants_more_memory_is_refused_it(self, machine):
         code = "bytearray(300 << 20)"
-        house.start("r", sys.executable, "-c", code, asks={"memory_limit_mib": 200})
-        assert house.wait_for("ended", "r")["status"] == 1
-        assert house.output("r", "stderr").endswith("MemoryError\n")
-        house.start("r2", sys.executable, "-c", code, asks={"memory_limit_mib": 400})
-        assert house.wait_for("ended", "r2")["status"] == 0
+        machine.start("r", sys.executable, "-c", code, asks={"memory_limit_mib": 200})
+        assert machine.wait_for("ended", "r")["status"] == 1
+        assert machine.output("r", "stderr").endswith("MemoryError\n")
+        machine.start("r2", sys.executable, "-c", code, asks={"memory_limit_mib": 400})
+        assert machine.wait_for("ended", "r2")["status"] == 0
 
     @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java on PATH")
-    def test_a_java_machine_starts_in_less_memory_than_it_reserves_addresses(self, house):
+    def test_a_java_machine_starts_in_less_memory_than_it_reserves_addresses(self, machine):
         """By the limit of addresses (RLIMIT_AS) it would not: it reserves gigabytes, and uses few of them."""
-        house.start("r", shutil.which("java"), "-Xmx64m", "-version", asks={"memory_limit_mib": 512})
-        assert house.wait_for("ended", "r")["status"] == 0, house.output("r", "stderr")
+        machine.start("r", shutil.which("java"), "-Xmx64m", "-version", asks={"memory_limit_mib": 512})
+        assert machine.wait_for("ended", "r")["status"] == 0, machine.output("r", "stderr")
 
-    def test_one_that_uses_too_much_processor_time_is_ended_and_that_is_said(self, house):
-        house.start("r", sys.executable, "-c", BUSY, asks={"cpu_limit_s": 1})
-        ended = house.wait_for("ended", "r")
+    def test_one_that_uses_too_much_processor_time_is_ended_and_that_is_reported(self, machine):
+        machine.start("r", sys.executable, "-c", BUSY, asks={"cpu_limit_s": 1})
+        ended = machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGXCPU, "its limit of 1 s of processor time")
-        assert run_directory.read_exit(house.run("r"))["why"] == ended["why"]
+        assert run_directory.read_exit(machine.run("r"))["why"] == ended["why"]
 
-    def test_it_is_said_too_where_a_shell_hands_it_on(self, house):
+    def test_it_is_reported_too_where_a_shell_hands_it_on(self, machine):
         text = f"{sys.executable} -c '{BUSY}'; exit $?"
-        house.shell("r", text, asks={"cpu_limit_s": 1})
-        ended = house.wait_for("ended", "r")
+        machine.shell("r", text, asks={"cpu_limit_s": 1})
+        ended = machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (128 + signal.SIGXCPU, "its limit of 1 s of processor time")
 
-    def test_a_program_that_was_killed_before_its_limit_was_not_ended_by_it(self, house):
-        house.shell("r", "kill -9 $$", asks={"cpu_limit_s": 1})
-        ended = house.wait_for("ended", "r")
+    def test_a_program_that_was_killed_before_its_limit_was_not_ended_by_it(self, machine):
+        machine.shell("r", "kill -9 $$", asks={"cpu_limit_s": 1})
+        ended = machine.wait_for("ended", "r")
         assert (ended["status"], ended["why"]) == (-signal.SIGKILL, "")
 
-    def test_what_the_kernel_will_not_execute_is_told_with_limits_as_without(self, house):
-        house.start("r", house.directory / "missing", asks={"open_files_limit": 64})
-        assert house.wait_for("failed", "r")["errno"] == errno.ENOENT
+    def test_what_the_kernel_will_not_execute_is_reported_with_limits_as_without(self, machine):
+        machine.start("r", machine.directory / "missing", asks={"open_files_limit": 64})
+        assert machine.wait_for("failed", "r")["errno"] == errno.ENOENT
 
-    def test_text_without_an_interpreter_is_run_by_no_shell(self, house):
-        (house.directory / "text").write_text("touch made\n")
-        (house.directory / "text").chmod(0o755)
-        house.start("r", house.directory / "text", asks={"cpu_limit_s": 5}, working_directory=house.directory)
-        assert house.wait_for("failed", "r")["errno"] == errno.ENOEXEC
-        assert not (house.directory / "made").exists()
+    def test_text_without_an_interpreter_is_run_by_no_shell(self, machine):
+        (machine.directory / "text").write_text("touch made\n")
+        (machine.directory / "text").chmod(0o755)
+        machine.start("r", machine.directory / "text", asks={"cpu_limit_s": 5}, working_directory=machine.directory)
+        assert machine.wait_for("failed", "r")["errno"] == errno.ENOEXEC
+        assert not (machine.directory / "made").exists()
 
-    def test_a_hundred_limited_programs_leave_neither_zombie_nor_descriptor(self, house):
-        house.shell("first", "exit 0", asks={"cpu_limit_s": 5})
-        house.wait_for("ended", "first")
-        before = house.descriptors()
+    def test_a_hundred_limited_programs_leave_neither_zombie_nor_descriptor(self, machine):
+        machine.shell("first", "exit 0", asks={"cpu_limit_s": 5})
+        machine.wait_for("ended", "first")
+        before = machine.descriptors()
         for number in range(100):
-            house.start(f"r{number}", "/bin/sh", "-c", f"exit {number}", asks={"cpu_limit_s": 5})
-        assert [house.wait_for("ended", f"r{number}")["status"] for number in range(100)] == list(range(100))
-        assert (house.children(), house.descriptors()) == (set(), before)
+            machine.start(f"r{number}", "/bin/sh", "-c", f"exit {number}", asks={"cpu_limit_s": 5})
+        assert [machine.wait_for("ended", f"r{number}")["status"] for number in range(100)] == list(range(100))
+        assert (machine.children(), machine.descriptors()) == (set(), before)
 
 
 class TestSecrets:
     LOOK = 'echo "$CREDENTIALS_DIRECTORY"; stat -c "%a %U" "$CREDENTIALS_DIRECTORY" "$CREDENTIALS_DIRECTORY/db"; '
 
-    def test_a_program_finds_its_own_copies_and_they_go_with_it(self, house):
-        out = said(
-            house, "r", self.LOOK + 'cat "$CREDENTIALS_DIRECTORY/db"', {"secrets": {"db": secret(house.directory)}}
+    def test_a_program_finds_its_own_copies_and_they_go_with_it(self, machine):
+        out = output_of(
+            machine, "r", self.LOOK + 'cat "$CREDENTIALS_DIRECTORY/db"', {"secrets": {"db": secret(machine.directory)}}
         )
         me = pwd.getpwuid(os.geteuid()).pw_name
-        directory = house.run("r") / "credentials"
+        directory = machine.run("r") / "credentials"
         assert out == f"{directory}\n500 {me}\n400 {me}\n{VALUE}"
         assert not directory.exists()
-        assert Path(house.directory / "db").read_text() == VALUE
+        assert Path(machine.directory / "db").read_text() == VALUE
 
-    def test_another_user_reads_them_and_nobody_else(self, open_house):
-        out = said(open_house, "r", self.LOOK, NOBODY | {"secrets": {"db": secret(open_house.directory)}})
+    def test_another_user_reads_them_and_nobody_else(self, open_machine):
+        out = output_of(open_machine, "r", self.LOOK, NOBODY | {"secrets": {"db": secret(open_machine.directory)}})
         assert out.splitlines()[1:] == ["500 nobody", "400 nobody"]
-        assert not (open_house.run("r") / "credentials").exists()
-        runs = stat.S_IMODE(open_house.run("r").parent.stat().st_mode)
+        assert not (open_machine.run("r") / "credentials").exists()
+        runs = stat.S_IMODE(open_machine.run("r").parent.stat().st_mode)
         assert runs == 0o711
 
-    def test_a_user_that_cannot_reach_them_is_told_where_and_what_to_do(self, open_house):
-        open_house.directory.chmod(0o700)
-        asks = NOBODY | {"secrets": {"db": secret(open_house.directory)}}
-        open_house.start("r", "/bin/true", asks=asks, working_directory="/")
-        failed = open_house.wait_for("failed", "r")["error"]
+    def test_a_user_that_cannot_reach_them_gets_the_place_and_the_remedy(self, open_machine):
+        open_machine.directory.chmod(0o700)
+        asks = NOBODY | {"secrets": {"db": secret(open_machine.directory)}}
+        open_machine.start("r", "/bin/true", asks=asks, working_directory="/")
+        failed = open_machine.wait_for("failed", "r")["error"]
         assert failed.startswith(
-            f"nobody may not pass through {open_house.directory}, below which its secrets lie (chmod"
+            f"nobody may not pass through {open_machine.directory}, below which its secrets lie (chmod"
         )
-        assert not (open_house.run("r") / "credentials").exists()
+        assert not (open_machine.run("r") / "credentials").exists()
 
-    def test_their_values_are_in_no_frame_no_argument_no_variable_and_no_file_of_the_run(self, house):
+    def test_their_values_are_in_no_frame_no_argument_no_variable_and_no_file_of_the_run(self, machine):
         text = "tr '\\0' '\\n' < /proc/$$/environ; tr '\\0' ' ' < /proc/$$/cmdline"
-        assert VALUE not in said(house, "r", text, {"secrets": {"db": secret(house.directory)}})
-        assert VALUE not in json.dumps(house.heard)
-        assert not any(VALUE in file.read_text() for file in house.run("r").iterdir())
-        log = house.monitors / f"{house.keepers.name}.log"
+        assert VALUE not in output_of(machine, "r", text, {"secrets": {"db": secret(machine.directory)}})
+        assert VALUE not in json.dumps(machine.heard)
+        assert not any(VALUE in file.read_text() for file in machine.run("r").iterdir())
+        log = machine.monitors / f"{machine.keepers.name}.log"
         assert VALUE not in log.read_text()
 
-    def test_a_source_that_has_become_a_link_or_too_large_starts_nothing_and_leaves_nothing(self, house):
-        (house.directory / "link").symlink_to("/etc/passwd")
-        (house.directory / "large").write_bytes(b"x" * (credentials.LARGEST + 1))
+    def test_a_source_that_has_become_a_link_or_too_large_starts_nothing_and_leaves_nothing(self, machine):
+        (machine.directory / "link").symlink_to("/etc/passwd")
+        (machine.directory / "large").write_bytes(b"x" * (credentials.LARGEST + 1))
         for run_id, name in (("r", "link"), ("r2", "large")):
-            house.start(run_id, "/bin/true", asks={"secrets": {"db": str(house.directory / name)}})
-            assert house.wait_for("failed", run_id)["errno"] == 0
-            assert not (house.run(run_id) / "credentials").exists()
+            machine.start(run_id, "/bin/true", asks={"secrets": {"db": str(machine.directory / name)}})
+            assert machine.wait_for("failed", run_id)["errno"] == 0
+            assert not (machine.run(run_id) / "credentials").exists()
 
-    def test_what_a_program_adds_to_them_goes_as_well(self, house):
+    def test_what_a_program_adds_to_them_goes_as_well(self, machine):
         text = 'cd "$CREDENTIALS_DIRECTORY" && chmod 700 . && mkdir -p deep/er && touch deep/er/file'
-        said(house, "r", text, {"secrets": {"db": secret(house.directory)}})
-        assert not (house.run("r") / "credentials").exists()
+        output_of(machine, "r", text, {"secrets": {"db": secret(machine.directory)}})
+        assert not (machine.run("r") / "credentials").exists()
 
-    def test_they_can_be_removed_when_the_keeper_died_with_them(self, house):
-        house.start("r", "/bin/sleep", "60", asks={"secrets": {"db": secret(house.directory)}})
-        pid = house.wait_for("started", "r")["pid"]
-        house.keeper_is_killed()
-        assert (house.run("r") / "credentials" / "db").exists()
+    def test_they_can_be_removed_when_the_keeper_died_with_them(self, machine):
+        machine.start("r", "/bin/sleep", "60", asks={"secrets": {"db": secret(machine.directory)}})
+        pid = machine.wait_for("started", "r")["pid"]
+        machine.keeper_is_killed()
+        assert (machine.run("r") / "credentials" / "db").exists()
         os.kill(pid, signal.SIGKILL)
         until(lambda: is_gone(pid))
-        credentials.remove(house.run("r"))
-        credentials.remove(house.run("r"))
-        assert not (house.run("r") / "credentials").exists()
+        credentials.remove(machine.run("r"))
+        credentials.remove(machine.run("r"))
+        assert not (machine.run("r") / "credentials").exists()
 
 
-def test_all_of_it_together(open_house: House):
-    asks = NOBODY | {"open_files_limit": 64, "secrets": {"db": secret(open_house.directory)}}
-    out = said(open_house, "r", 'id -un; ulimit -n; cat "$CREDENTIALS_DIRECTORY/db"', asks)
+def test_all_of_it_together(open_machine: KeeperMachine):
+    asks = NOBODY | {"open_files_limit": 64, "secrets": {"db": secret(open_machine.directory)}}
+    out = output_of(open_machine, "r", 'id -un; ulimit -n; cat "$CREDENTIALS_DIRECTORY/db"', asks)
     assert out == f"nobody\n64\n{VALUE}"
 
 

@@ -29,8 +29,8 @@ def _names():
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """What became of each test inside: its failures' texts, by its name."""
+def failures(tmp_path_factory):
+    """Returns the texts of the failures of each test inside, by its name."""
     if why := booted.why_not():
         pytest.skip(f"no systemd can be booted here: {why}")
     here = Path(__file__).resolve().parents[2]
@@ -46,20 +46,20 @@ def told(tmp_path_factory):
         "no:cacheprovider",
     ]
     with booted.booted(tmp_path_factory.mktemp("machine")) as machine:
-        ran = machine.run(*argv, "--basetemp=/tmp/pytest", "--junitxml=/tmp/told.xml", str(INSIDE))
-        report = machine.run("cat", "/tmp/told.xml").stdout
+        ran = machine.run(*argv, "--basetemp=/tmp/pytest", "--junitxml=/tmp/report.xml", str(INSIDE))
+        report = machine.run("cat", "/tmp/report.xml").stdout
     if not report:
         pytest.fail(ran.stdout + ran.stderr)
-    told = {}
+    failures = {}
     for case in Xml.fromstring(report).iter("testcase"):
         owner = case.get("classname", "").rpartition(".")[2]
         test = case.get("name", "").partition("[")[0]
         name = test if owner == INSIDE.stem else f"{owner}.{test}"
-        said = [found.text or "" for kind in ("failure", "error") for found in case.iter(kind)]
-        told.setdefault(name, []).extend(said)
-    return told
+        texts = [found.text or "" for kind in ("failure", "error") for found in case.iter(kind)]
+        failures.setdefault(name, []).extend(texts)
+    return failures
 
 
 @pytest.mark.parametrize("name", sorted(_names()))
-def test_on_a_real_systemd(told, name):
-    assert told[name] == []
+def test_on_a_real_systemd(failures, name):
+    assert failures[name] == []

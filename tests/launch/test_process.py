@@ -38,7 +38,7 @@ def test_a_file_that_is_not_executable_is_refused_with_the_remedy(order, tmp_pat
         ProcessLauncher().plan(order("job", working_directory=str(tmp_path)))
 
 
-def test_what_is_wrong_with_a_program_is_said(order, tmp_path):
+def test_what_is_wrong_with_a_program_is_reported(order, tmp_path):
     plan = ProcessLauncher().plan
     with pytest.raises(LaunchError, match=f"{tmp_path} is a directory, not a program"):
         plan(order(str(tmp_path)))
@@ -62,9 +62,9 @@ def test_a_program_in_another_directory_finds_the_home_and_the_settings_its_moni
     assert given["TRIGMON_RUNTIME"] == ""
 
 
-def test_what_the_kernels_refusal_means_is_said(tmp_path):
-    said = f"the working directory {tmp_path}/gone is not there"
-    assert why_not(errno.ENOENT, "/bin/true", str(tmp_path / "gone")) == said
+def test_what_the_kernels_refusal_means_is_reported(tmp_path):
+    expected = f"the working directory {tmp_path}/gone is not there"
+    assert why_not(errno.ENOENT, "/bin/true", str(tmp_path / "gone")) == expected
     assert "it has no #! line (Exec format error)" in why_not(errno.ENOEXEC, "/bin/job", str(tmp_path))
     assert why_not(errno.EACCES, "/bin/job", "") == "/bin/job cannot be executed: Permission denied"
 

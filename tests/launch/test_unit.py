@@ -58,7 +58,7 @@ def test_what_an_order_asks_for_sets(asked, set_):
     assert dict(systemd_unit.properties(ORDER | asked)) == ALWAYS | set_
 
 
-def test_no_variable_but_the_names_of_the_cause_is_told_to_systemd():
+def test_no_variable_but_the_names_of_the_cause_is_sent_to_systemd():
     assert "sesame" not in repr(systemd_unit.properties(ORDER))
 
 
@@ -105,9 +105,9 @@ RAN = {"ExecMainPID": 7, "ExecMainStartTimestamp": 2_000_000, "ExecMainExitTimes
     ],
 )
 def test_a_units_state_says_how_its_program_ended(state, status, why):
-    said = systemd_unit.exit_fields(RAN | state)
-    assert (said["status"], said["why"]) == (status, why)
-    assert (said["pid"], said["start_ms"], said["end_ms"]) == (7, 2000, 5000)
+    exit_fields = systemd_unit.exit_fields(RAN | state)
+    assert (exit_fields["status"], exit_fields["why"]) == (status, why)
+    assert (exit_fields["pid"], exit_fields["start_ms"], exit_fields["end_ms"]) == (7, 2000, 5000)
 
 
 @pytest.mark.parametrize(

@@ -37,20 +37,20 @@ def test_the_monitors_own_user_needs_no_list(monkeypatch):
     assert allowed(OTHER, None) is None
 
 
-def test_nobody_else_is_possible_without_a_list_and_the_remedy_is_said():
+def test_nobody_else_is_possible_without_a_list_and_the_remedy_is_reported():
     with pytest.raises(LaunchError, match=r"as its own user only; list .* in a file that root owns"):
         allowed(OTHER, None)
 
 
 @pytest.mark.parametrize("text", ["", "# nobody\n", "nobodyx\n", "nobody daemonx\n"])
-def test_who_is_not_listed_is_refused(allow_list, text):
+def test_a_user_that_is_not_listed_is_refused(allow_list, text):
     path = allow_list(text)
     with pytest.raises(LaunchError, match=f"{path} does not list this user; add a line {OTHER}"):
         allowed(OTHER, path)
 
 
 @needs_root
-def test_who_is_listed_is_given_with_all_that_makes_a_user(allow_list):
+def test_a_user_that_is_listed_is_given_with_all_that_makes_a_user(allow_list):
     found = allowed("nobody", allow_list("# jobs\n\n  nobody   # loads\nother\n"))
     known = pwd.getpwnam("nobody")
     assert (found.uid, found.gid, found.home) == (known.pw_uid, known.pw_gid, known.pw_dir)
@@ -97,7 +97,7 @@ def test_a_list_of_somebody_elses_is_refused(allow_list):
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
-def test_a_list_that_cannot_be_read_is_told(tmp_path, content):
+def test_a_list_that_cannot_be_read_is_reported(tmp_path, content):
     path = tmp_path / "users"
     if content:
         path.write_bytes(content)
@@ -125,7 +125,7 @@ RIGHTS = {users.CAP_SETUID: "setuid", users.CAP_SETGID: "setgid", users.CAP_KILL
 
 @needs_root
 @pytest.mark.parametrize("missing", RIGHTS)
-def test_a_monitor_without_the_rights_is_told_which(allow_list, missing):
+def test_a_monitor_without_the_rights_names_the_missing_ones(allow_list, missing):
     """The kernel's own word, in a process that has one right less."""
     code = (
         "import sys\n"
@@ -135,8 +135,8 @@ def test_a_monitor_without_the_rights_is_told_which(allow_list, missing):
     )
     path, name = allow_list("nobody\n"), RIGHTS[missing]
     argv = ["setpriv", f"--bounding-set=-{name}", f"--inh-caps=-{name}", sys.executable, "-c", code, path]
-    told = subprocess.run([*argv, "files"], capture_output=True, text=True, check=False)
-    assert f"it lacks CAP_{name.upper()} (in its systemd unit: AmbientCapabilities=" in told.stderr
+    done = subprocess.run([*argv, "files"], capture_output=True, text=True, check=False)
+    assert f"it lacks CAP_{name.upper()} (in its systemd unit: AmbientCapabilities=" in done.stderr
     without = subprocess.run([*argv, "none"], capture_output=True, text=True, check=False)
     assert ("Account" in without.stdout) is (missing == users.CAP_CHOWN)
 

@@ -33,9 +33,9 @@ def test_braces_that_are_no_placeholder_stay_as_they_are(order):
     assert argv == ["awk", "{print $1}", "f"]
 
 
-@pytest.mark.parametrize("said", ["&", "a b &", "a b&"])
-def test_a_trailing_ampersand_of_envrdata_is_ignored(said):
-    assert environment_words(said) == ["a", "b"][: len(said) // 2]
+@pytest.mark.parametrize("expected", ["&", "a b &", "a b&"])
+def test_a_trailing_ampersand_of_envrdata_is_ignored(expected):
+    assert environment_words(expected) == ["a", "b"][: len(expected) // 2]
 
 
 def test_what_a_shell_would_obey_is_only_text(order):
@@ -76,9 +76,9 @@ def test_an_applicid_without_words_is_refused(order, appl_id, why):
 
 
 def test_the_environment_tells_what_the_program_was_started_for(order):
-    told = environment(order("p", trigger_data="t", user_data="u", env_data="e"))
-    assert unpack_tmc2(told.pop("TRIGMON_TMC"))[1] == "QM1"
-    assert told == {
+    reported = environment(order("p", trigger_data="t", user_data="u", env_data="e"))
+    assert unpack_tmc2(reported.pop("TRIGMON_TMC"))[1] == "QM1"
+    assert reported == {
         "TRIGMON_QMGR": "QM1",
         "TRIGMON_QNAME": "ORDERS",
         "TRIGMON_PROCESS": "ORDERS.LOAD",

@@ -29,14 +29,14 @@ class Stage:
         self._monitors = []
 
     def program(self, text, name="job"):
-        """An executable shell script; its path."""
+        """Writes an executable shell script and returns its path."""
         file = self.directory / name
         file.write_text(f"#!/bin/sh\n{text}\n")
         file.chmod(0o755)
         return file
 
     def queue(self, appl_id, name="Q", trigger_type="every", appl_type="unix", trigger_data="", **process):
-        """A queue whose trigger starts ``appl_id``; its name."""
+        """Defines a queue whose trigger starts ``appl_id`` and returns its name."""
         name = f"{name}.{self.number}"
         define(self.qm, f"{name}.P", "PROCESS", appl_id=str(appl_id), appl_type=appl_type, **process)
         wanted = {"trigger_control": "on", "trigger_type": trigger_type, "trigger_data": trigger_data}
@@ -71,11 +71,11 @@ class Stage:
         return end
 
     def runs(self, **where):
-        """The ledger's records, oldest first."""
+        """Returns the ledger's records, oldest first."""
         return self.qm.call(Runs(where=where)).rows[::-1]
 
     def wait_for(self, count=1, **where):
-        """The records of so many runs, awaited."""
+        """Waits for so many runs and returns their records."""
         return until(lambda: found if len(found := self.runs(**where)) >= count else None)
 
     def depth(self, q_name):
@@ -105,7 +105,7 @@ def stage(shared_daemon, qm, tmp_path):
 
 @pytest.fixture
 def dead_letters(qm):
-    """The dead-letter queue, named and empty."""
+    """Names the dead-letter queue and empties it."""
     name = "SYSTEM.DEAD.LETTER.QUEUE"
     qm.call(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": name}))
     with qm.open(name, "input_shared") as opened:

@@ -80,14 +80,14 @@ class Siege:
         self.disk.__exit__()
 
     def put(self, count):
-        """So many triggers of either kind, as far as FIRST makes any."""
+        """Puts messages for so many triggers of either kind, as far as FIRST makes any."""
         for _ in range(count):
             q_name = "F" if self.chance.random() < 0.1 else "E"
             self.puts[q_name] += 1
             self.qm.put(q_name, f"{q_name}{self.puts[q_name]}".encode())
 
     def keepers(self):
-        """The keeper of this house, and its parent, as they are now."""
+        """Returns the current keeper of this machine, and its parent."""
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
                 with suppress(OSError):
@@ -100,7 +100,7 @@ class Siege:
         return log.startswith(str(self.disk.directory))
 
     def kill_keeper(self):
-        """One of the two, mostly the keeper itself; both at once are another story."""
+        """Kills one of the two, mostly the keeper itself; other tests kill both at once."""
         for _ in range(200):
             there = sorted(self.keepers())
             if len(there) == 2:
@@ -115,7 +115,7 @@ class Siege:
         raise AssertionError("there is no keeper to be killed")
 
     def play(self, kills, triggers):
-        """So many kills while so many triggers come, with full disks between."""
+        """Kills so many times while so many triggers come, with full disks between."""
         for number in range(kills):
             share = triggers * (number + 1) // kills - triggers * number // kills
             first = self.chance.randint(0, share)
@@ -142,7 +142,7 @@ class Siege:
         until(lambda: not any(self.qm.call(Runs(where={"state": s}, limit=1)).rows for s in OPEN), WAIT_S)
 
     def judge(self):
-        """Each trigger of EVERY has its program, once for each try, and each message of FIRST was taken; the counts."""
+        """Checks that each trigger of EVERY ran once a try and each message of FIRST was taken; returns the counts."""
         runs = self.runs()
         every = [run for run in runs if run["q_name"] == "E"]
         starts = Counter(self.starts.read_text().split())

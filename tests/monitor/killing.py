@@ -22,7 +22,7 @@ class Road:
         self.cut = cut
 
     def messages(self, end):
-        """What has come from one end, as whole messages; None when it has closed."""
+        """Returns the whole messages that came from one end; None when it has closed."""
         try:
             data = end.recv(1 << 16)
         except OSError:
@@ -34,7 +34,7 @@ class Road:
 
 
 def frames(data):
-    """The whole frames of the queue manager's protocol, and the rest."""
+    """Returns the whole frames of the queue manager's protocol, and the rest."""
     whole = []
     while len(data) >= 4 and len(data) >= (end := 4 + struct.unpack_from(">I", data)[0]):
         whole.append(data[:end])
@@ -43,7 +43,7 @@ def frames(data):
 
 
 def lines(data):
-    """The whole lines of the keeper's, and the rest."""
+    """Returns the whole lines of the keeper's protocol, and the rest."""
     *whole, rest = data.split(b"\n")
     return [one + b"\n" for one in whole], rest
 
@@ -55,14 +55,14 @@ class Proxy:
         self.count = 0
         self.point = None
         self.victim = None
-        self._doors = {}
+        self._listeners = {}
         self._roads = {}
         self._stop = socket.socketpair()
         self._thread = threading.Thread(target=self._run)
 
-    def door(self, listener, connect, cut):
-        """Whoever comes to ``listener`` is connected through to what ``connect()`` gives."""
-        self._doors[listener] = (connect, cut)
+    def forward(self, listener, connect, cut):
+        """Connects each client of ``listener`` to the socket that ``connect()`` returns."""
+        self._listeners[listener] = (connect, cut)
 
     def start(self):
         self._thread.start()
@@ -70,7 +70,7 @@ class Proxy:
     def end(self):
         self._stop[1].close()
         self._thread.join()
-        for one in (self._stop[0], *self._doors, *self._roads):
+        for one in (self._stop[0], *self._listeners, *self._roads):
             one.close()
 
     def arm(self, point):
@@ -79,18 +79,18 @@ class Proxy:
 
     def _run(self):
         while True:
-            ready, _, _ = select.select([self._stop[0], *self._doors, *self._roads], [], [])
+            ready, _, _ = select.select([self._stop[0], *self._listeners, *self._roads], [], [])
             for one in ready:
                 if one is self._stop[0]:
                     return
-                if one in self._doors:
+                if one in self._listeners:
                     self._accept(one)
                 elif one in self._roads:
                     self._pass_on(one)
 
-    def _accept(self, door):
-        connect, cut = self._doors[door]
-        monitor, world = door.accept()[0], connect()
+    def _accept(self, listener):
+        connect, cut = self._listeners[listener]
+        monitor, world = listener.accept()[0], connect()
         road = Road(monitor, world, cut)
         self._roads |= {monitor: road, world: road}
 

@@ -1,4 +1,4 @@
-"""What a program of the monitor's user can do to be started as a RUNAS user: nothing, in a real house of its own.
+"""What a program of the monitor's user can do to be started as a RUNAS user: nothing, in a real machine of its own.
 
 The monitor has the rights that systemd/trigmon-monitor-runas.conf gives; the attacker is a process of its user without
 any. It writes the ledger under the monitor's name, asks the keeper, lays claims, and kills and replaces what it may.
@@ -38,14 +38,14 @@ from trigmon.mq.enums import GetOption, OpenOption, PutOption
 from trigmon.mq.errors import MQError
 
 address, monitor, pid, data, pwn = sys.argv[1:]
-said = {}
+answers = {}
 qm = trigmon.connect(address, application="trigmon monitor", run_id="")
 
 def tries(name, call):
     try:
-        said[name] = str(qm.call(call))
+        answers[name] = str(qm.call(call))
     except MQError as error:
-        said[name] = f"refused {int(error.reason)}"
+        answers[name] = f"refused {int(error.reason)}"
 
 words = {"q_name": "Q", "process_name": "AS.JOB", "trigger_data": "", "appl_type": 6, "appl_id": pwn, "env_data": ""}
 words |= {"user_data": "", "occasion": "1", "initiation_q": "SYSTEM.DEFAULT.INITIATION.QUEUE", "monitor": monitor}
@@ -89,7 +89,7 @@ for path in filter(Path.is_socket, (Path(data) / "monitors").iterdir()):
     heard = b""
     while heard.count(b'"failed"') < 2:
         heard += link.recv(65536)
-    said[f"keeper {path.name}"] = "refused" if b'"started"' not in heard else heard.decode()
+    answers[f"keeper {path.name}"] = "refused" if b'"started"' not in heard else heard.decode()
 
 # Claims that a new monitor is to adopt, and a process that would go on for a run.
 for run in qm.call(Runs()).rows:
@@ -101,11 +101,11 @@ for run in qm.call(Runs()).rows:
         (directory / "again-1").mkdir()
         (directory / "again-1" / "claim").write_text(json.dumps(claim) + "\n")
 os.kill(int(pid), signal.SIGKILL)
-print(json.dumps(said))
+print(json.dumps(answers))
 """
 
 
-class House:
+class ThreeUserMachine:
     """A daemon of root's, a monitor of another user's with the right to become a third, and a job for that one."""
 
     def __init__(self, daemon, python):
@@ -164,8 +164,10 @@ class House:
 
     def ambient(self):
         """What a process would inherit, that a thread of the monitor's executes."""
-        told = [task.read_text() for task in Path(f"/proc/{self.monitor.pid}/task").glob("*/status")]
-        return {int(line.split()[1], 16) for text in told for line in text.splitlines() if line.startswith("CapAmb:")}
+        reported = [task.read_text() for task in Path(f"/proc/{self.monitor.pid}/task").glob("*/status")]
+        return {
+            int(line.split()[1], 16) for text in reported for line in text.splitlines() if line.startswith("CapAmb:")
+        }
 
     def put(self):
         """A genuine trigger event."""
@@ -179,8 +181,8 @@ class House:
 
 
 @pytest.fixture
-def house(passable):
-    made = House(passable(start=False), python_for_others())
+def machine(passable):
+    made = ThreeUserMachine(passable(start=False), python_for_others())
     yield made
     made.end()
 
@@ -196,35 +198,44 @@ def python_for_others():
     pytest.skip("no Python like this one can be run by another user")
 
 
-def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_user(house):
-    house.start_monitor()
-    house.put()
-    house.wait_for_ends(1)
-    assert [name.split(".")[1] for name in house.made("did")] == [TARGET]
-    assert house.ambient() == {0}
-    house.connection.call(Pause(what="queue", name="Q"))
-    house.put()
-    until(lambda: house.rows(state="held"))
-    (name,) = {row["monitor"] for row in house.rows()}
-    data = house.mine / house.daemon.name
-    argv = [*house.as_monitor(), "-c", ATTACK, house.daemon.address, name, str(house.monitor.pid), data, house.pwn]
+def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_user(machine):
+    machine.start_monitor()
+    machine.put()
+    machine.wait_for_ends(1)
+    assert [name.split(".")[1] for name in machine.made("did")] == [TARGET]
+    assert machine.ambient() == {0}
+    machine.connection.call(Pause(what="queue", name="Q"))
+    machine.put()
+    until(lambda: machine.rows(state="held"))
+    (name,) = {row["monitor"] for row in machine.rows()}
+    data = machine.mine / machine.daemon.name
+    argv = [
+        *machine.as_monitor(),
+        "-c",
+        ATTACK,
+        machine.daemon.address,
+        name,
+        str(machine.monitor.pid),
+        data,
+        machine.pwn,
+    ]
     done = subprocess.run(
-        argv, env=house.environment, capture_output=True, text=True, timeout=120, check=False, cwd="/"
+        argv, env=machine.environment, capture_output=True, text=True, timeout=120, check=False, cwd="/"
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    house.monitor.wait(30)
+    reported = json.loads(done.stdout)
+    machine.monitor.wait(30)
 
-    house.start_monitor()
-    house.connection.call(Resume(what="queue", name="Q"))
-    house.put()
-    house.wait_for_ends(2)
-    assert house.made("pwned") == []
-    assert {row["appl_id"] for row in house.rows() if row["state"] != "failed"} == {str(house.open / "job")}
-    assert {name.split(".")[1] for name in house.made("did")} == {TARGET}
+    machine.start_monitor()
+    machine.connection.call(Resume(what="queue", name="Q"))
+    machine.put()
+    machine.wait_for_ends(2)
+    assert machine.made("pwned") == []
+    assert {row["appl_id"] for row in machine.rows() if row["state"] != "failed"} == {str(machine.open / "job")}
+    assert {name.split(".")[1] for name in machine.made("did")} == {TARGET}
     open_to_all = ("failed", "forged", "reopen", "keeper")
-    asked = {what: answer for what, answer in said.items() if what != "got" and not what.startswith(open_to_all)}
+    asked = {what: answer for what, answer in reported.items() if what != "got" and not what.startswith(open_to_all)}
     assert set(asked.values()) == {"refused 2035"}, asked
     assert len(asked) >= 15
-    assert {answer for what, answer in said.items() if what.startswith("keeper")} == {"refused"}
-    assert said["got and recorded"] == "refused 2035"
+    assert {answer for what, answer in reported.items() if what.startswith("keeper")} == {"refused"}
+    assert reported["got and recorded"] == "refused 2035"

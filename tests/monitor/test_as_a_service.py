@@ -39,11 +39,11 @@ def start(daemon, tmp_path):
 
 
 def hear(manager, what):
-    """Listens until something was told, and gives all of it."""
-    told = []
-    while not told or what not in told[-1]:
-        told.append(manager.recv(4096).decode())
-    return told
+    """Reads notices until one holds ``what``, and returns them all."""
+    collected = []
+    while not collected or what not in collected[-1]:
+        collected.append(manager.recv(4096).decode())
+    return collected
 
 
 def test_it_is_ready_when_the_initiation_queue_is_open_and_not_before(daemon, start, manager):
@@ -78,6 +78,6 @@ def test_its_loop_feeds_the_watchdog_also_while_the_queue_manager_is_away(daemon
 def test_where_no_systemd_runs_it_says_so_and_does_not_start(daemon, start, tmp_path):
     one = daemon()
     process = start(one, TRIGMON_MONITOR_LAUNCHER="systemd", XDG_RUNTIME_DIR=str(tmp_path))
-    _, said = process.communicate(timeout=20)
+    _, message = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "monitor.launcher is systemd, and no systemd" in said
+    assert "monitor.launcher is systemd, and no systemd" in message

@@ -69,8 +69,8 @@ def test_a_program_that_does_not_open_its_queue_in_time_is_ended_and_another_tri
     stage.watch()
     stage.qm.put(q_name, b"one")
     first, second = stage.wait_for(2, q_name=q_name, state="exited")
-    said = "ended by its monitor, since it had not opened its queue in 1 s: killed by SIGTERM"
-    assert (first["why"], first["signal"], first["first_open_ms"]) == (said, 15, 0)
+    expected = "ended by its monitor, since it had not opened its queue in 1 s: killed by SIGTERM"
+    assert (first["why"], first["signal"], first["first_open_ms"]) == (expected, 15, 0)
     assert (second["retries"], second["attempt"]) == (first["run_id"], 2)
     assert (second["exit_status"], second["committed"]) == (0, 1)
 

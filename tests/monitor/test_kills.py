@@ -24,7 +24,7 @@ WAIT_S = 60.0
 OPEN = ("held", "due", "started")
 
 
-class House:
+class MonitoredMachine:
     """A queue manager, a queue with trigger type EVERY, a program that notes each of its starts, and its monitors."""
 
     def __init__(self, daemon, directory, instances):
@@ -106,11 +106,11 @@ class House:
 
 
 @pytest.fixture
-def house(daemon, tmp_path):
+def machine(daemon, tmp_path):
     made = []
 
     def make(instances):
-        made.append(House(daemon(), tmp_path, instances))
+        made.append(MonitoredMachine(daemon(), tmp_path, instances))
         return made[-1]
 
     yield make
@@ -118,20 +118,20 @@ def house(daemon, tmp_path):
 
 
 @pytest.fixture
-def proxied(house):
-    """A house with a cap of one, and a proxy before its queue manager and its keeper."""
-    made = house(1)
+def proxied(machine):
+    """A machine with a cap of one, and a proxy before its queue manager and its keeper."""
+    made = machine(1)
     proxy = Proxy()
     at = made.directory / "proxy"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(at))
     listener.listen()
-    proxy.door(listener, made.daemon.plain_socket, frames)
+    proxy.forward(listener, made.daemon.plain_socket, frames)
     monitors = made.daemon.data / "monitors"
     monitors.mkdir()
     keepers = Keepers(monitors, "behind.the.proxy")
     keepers.own()
-    proxy.door(
+    proxy.forward(
         protocol.listen(monitors, f"{INITQ}.1.keeper"), lambda: protocol.connected(monitors, "behind.the.proxy"), lines
     )
     proxy.start()
@@ -140,12 +140,12 @@ def proxied(house):
     keepers.close()
 
 
-def dies_at(house, proxy, address, point, triggers):
+def dies_at(machine, proxy, address, point, triggers):
     """Two triggers, of which one is held, under a monitor that dies at this point; False when it never comes to it."""
-    house.trigger(2)
+    machine.trigger(2)
     proxy.arm(point)
-    proxy.victim = house.monitor(address)
-    died = until_dead_or(lambda: house.is_done(triggers), proxy)
+    proxy.victim = machine.monitor(address)
+    died = until_dead_or(lambda: machine.is_done(triggers), proxy)
     if not died:
         proxy.point = None
         proxy.victim.terminate()
@@ -164,18 +164,18 @@ def until_dead_or(done, proxy):
 
 
 def play(proxied, points):
-    house, proxy, address = proxied
+    machine, proxy, address = proxied
     # How many points there are: threads take turns as they like, so a few more are tried.
     triggers = 2
-    assert not dies_at(house, proxy, address, 1_000_000, triggers)
+    assert not dies_at(machine, proxy, address, 1_000_000, triggers)
     count = proxy.count
     assert count > 40
     for point in points(count):
         triggers += 2
-        if dies_at(house, proxy, address, point, triggers):
-            with house.monitored():
-                house.wait_until_done(triggers)
-        house.judge(triggers)
+        if dies_at(machine, proxy, address, point, triggers):
+            with machine.monitored():
+                machine.wait_until_done(triggers)
+        machine.judge(triggers)
 
 
 @pytest.mark.timeout(300)
@@ -193,9 +193,9 @@ def test_a_monitor_killed_at_each_point_neither_loses_a_launch_nor_starts_it_twi
     ("kills", "triggers"),
     [(5, 100), pytest.param(50, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
 )
-def test_a_monitor_killed_at_random_moments_of_a_load_launches_every_trigger_exactly_once(house, kills, triggers):
+def test_a_monitor_killed_at_random_moments_of_a_load_launches_every_trigger_exactly_once(machine, kills, triggers):
     chance = random.Random(kills)
-    made = house(8)
+    made = machine(8)
     for _ in range(kills):
         monitor = made.monitor()
         if chance.random() < 0.7:  # else it dies in starting, or in taking up what its forerunner left

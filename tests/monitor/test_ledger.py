@@ -26,7 +26,7 @@ def test_a_record_is_plain_json_and_gives_the_trigger_message_back():
     assert (record["state"], record["why"], record["recorded_ms"]) == ("held", "full", 5)
 
 
-def test_an_exit_status_and_a_signal_are_told_apart():
+def test_an_exit_status_and_a_signal_are_distinguished():
     assert run_changes.exited(3, "tail", 9) == {
         "state": "exited",
         "end_ms": 9,

@@ -60,8 +60,8 @@ def test_a_program_finds_its_queue_manager_and_its_cause(stage):
     stage.watch()
     stage.qm.put(q_name, b"one")
     (run,) = stage.wait_for(q_name=q_name, state="exited")
-    said = (stage.data / "runs" / run["run_id"] / "stdout").read_text().splitlines()
-    assert said == [stage.daemon.address, q_name, f"{q_name}.P", run["run_id"]]
+    reported = (stage.data / "runs" / run["run_id"] / "stdout").read_text().splitlines()
+    assert reported == [stage.daemon.address, q_name, f"{q_name}.P", run["run_id"]]
 
 
 def test_one_program_is_not_waited_for_before_the_next_is_started(stage):
@@ -170,9 +170,9 @@ def test_trigger_messages_that_wait_are_served_when_the_monitor_comes(stage):
 
 
 def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
-    house = daemon(with_monitor=True, settings={"server.tcp": "127.0.0.1:0"})
-    host, port = house.wait_for_event("ready")["listens"][1].split(":")
-    trap = house.home / "trap"
+    machine = daemon(with_monitor=True, settings={"server.tcp": "127.0.0.1:0"})
+    host, port = machine.wait_for_event("ready")["listens"][1].split(":")
+    trap = machine.home / "trap"
     message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=f"/usr/bin/touch {trap}")
     descriptor = {"put_appl_type": int(ApplType.QMGR), "put_appl_name": "QM1", "user_identifier": "root"}
     initiation_q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -188,15 +188,15 @@ def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
     assert not trap.exists()
 
 
-def test_the_dead_letter_of_a_forged_trigger_message_says_who_put_it(passable):
-    house = passable(with_monitor=True, settings={"server.socket_mode": "0666"})
-    house.wait_for_event("ready")
+def test_the_dead_letter_of_a_forged_trigger_message_names_its_putter(passable):
+    machine = passable(with_monitor=True, settings={"server.socket_mode": "0666"})
+    machine.wait_for_event("ready")
     letters = "SYSTEM.DEAD.LETTER.QUEUE"
-    with house.connect() as qm:
+    with machine.connect() as qm:
         qm.call(Alter(object_type="QMGR", name="", attributes={"dead_letter_q_name": letters}))
 
         def forge():
-            with house.connect() as anybody:
+            with machine.connect() as anybody:
                 message = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id="/bin/true")
                 given = MessageDescriptor(format=FORMAT_TRIGGER)
                 anybody.call(Put(q_name="SYSTEM.DEFAULT.INITIATION.QUEUE", descriptor=given, data=pack_tm(message)))
@@ -209,9 +209,9 @@ def test_the_dead_letter_of_a_forged_trigger_message_says_who_put_it(passable):
     assert "put by 5001" in run["why"]
 
 
-def test_who_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
-    house = daemon(settings={"server.tcp": "127.0.0.1:0"})
-    host, port = house.wait_for_event("ready")["listens"][1].split(":")
+def test_a_user_that_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_path):
+    machine = daemon(settings={"server.tcp": "127.0.0.1:0"})
+    host, port = machine.wait_for_event("ready")["listens"][1].split(":")
     with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):
         monitor.run(f"tcp://{host}:{port}", data=tmp_path, stop=threading.Event())
 
@@ -232,8 +232,8 @@ class TestDeadLetters:
         assert (header.reason, header.format) == (265, FORMAT_TRIGGER)
         assert unpack_tm(data).q_name == q_name
         (run,) = stage.wait_for(q_name=q_name, state="failed")
-        said = "no program /no/such/program; the trigger message is on SYSTEM.DEAD.LETTER.QUEUE"
-        assert (run["why"], run["pid"]) == (said, 0)
+        expected = "no program /no/such/program; the trigger message is on SYSTEM.DEAD.LETTER.QUEUE"
+        assert (run["why"], run["pid"]) == (expected, 0)
 
     def test_a_file_the_kernel_will_not_execute_does_too(self, stage, dead_letters):
         job = stage.directory / "job"

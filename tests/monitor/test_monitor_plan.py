@@ -55,11 +55,11 @@ def test_the_trigger_message_says_what_to_start_and_the_definition_adds_what_it_
 
 
 def test_a_run_is_started_as_its_process_was_when_it_was_recorded():
-    said = {"spark_start": SparkStart.CONNECT, "spark_short": SparkShort.YES, "spark_driver_memory": "2g"}
-    defined = Process(name="P", appl_id="load", user_data="u", instances=3, **said)
+    fields = {"spark_start": SparkStart.CONNECT, "spark_short": SparkShort.YES, "spark_driver_memory": "2g"}
+    defined = Process(name="P", appl_id="load", user_data="u", instances=3, **fields)
     recorded = msgspec.json.decode(msgspec.json.encode(as_recorded(defined)))
     process = process_for(TRIGGER, recorded)
-    assert {name: getattr(process, name) for name in said} == said
+    assert {name: getattr(process, name) for name in fields} == fields
     assert process.spark_start is SparkStart.CONNECT
 
 
@@ -71,8 +71,8 @@ QUEUE = {"name": "Q", "process_name": "P"}
 
 def test_a_report_of_the_queue_manager_carries_a_strangers_words_and_is_not_believed():
     report = replace(BY_Q_MGR, msg_type=int(MsgType.REPORT))
-    told = believed(report, replace(TRIGGER, appl_id="rm -r"), DEFINED, QUEUE)
-    assert told.appl_id == DEFINED["appl_id"]
+    message = believed(report, replace(TRIGGER, appl_id="rm -r"), DEFINED, QUEUE)
+    assert message.appl_id == DEFINED["appl_id"]
 
 
 def test_what_the_queue_manager_wrote_is_believed_whatever_is_defined_now():
@@ -82,13 +82,13 @@ def test_what_the_queue_manager_wrote_is_believed_whatever_is_defined_now():
 
 
 def test_of_what_anybody_else_wrote_the_definition_says_what_runs():
-    told = believed(BY_ANYBODY, replace(TRIGGER, appl_id="rm -r", env_data="x", trigger_data="t"), DEFINED, QUEUE)
+    message = believed(BY_ANYBODY, replace(TRIGGER, appl_id="rm -r", env_data="x", trigger_data="t"), DEFINED, QUEUE)
     ours = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=int(ApplType.SPARK))
-    assert told == replace(ours, appl_id="job.py", env_data="e", user_data="d")
+    assert message == replace(ours, appl_id="job.py", env_data="e", user_data="d")
 
 
 @pytest.mark.parametrize(
-    ("said", "definition", "queue", "reason", "why"),
+    ("expected", "definition", "queue", "reason", "why"),
     [
         ({}, None, QUEUE, 266, "process P is not defined here"),
         ({"process_name": ""}, None, QUEUE, 266, "it names no process"),
@@ -98,8 +98,8 @@ def test_of_what_anybody_else_wrote_the_definition_says_what_runs():
         ({}, DEFINED, {"name": "Q", "process_name": ""}, 266, "queue Q names process none, not P"),
     ],
 )
-def test_what_anybody_else_wrote_starts_nothing_but_the_process_of_its_queue(said, definition, queue, reason, why):
-    verdict = believed(BY_ANYBODY, replace(TRIGGER, **said), definition, queue)
+def test_what_anybody_else_wrote_starts_nothing_but_the_process_of_its_queue(expected, definition, queue, reason, why):
+    verdict = believed(BY_ANYBODY, replace(TRIGGER, **expected), definition, queue)
     assert isinstance(verdict, DeadLetter)
     assert (verdict.reason, verdict.why) == (reason, f"put by mallory, not by the queue manager, and {why}")
 

@@ -30,7 +30,7 @@ from trigmon.mq.run import RunState
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 
-class House:
+class MonitoredMachine:
     """A queue manager without a monitor of its own, and ``trigmon monitor`` as often as a test starts it."""
 
     def __init__(self, daemon, directory):
@@ -102,130 +102,130 @@ def cmdline(pid):
 
 
 @pytest.fixture
-def house(daemon, tmp_path):
-    made = House(daemon(), tmp_path)
+def machine(daemon, tmp_path):
+    made = MonitoredMachine(daemon(), tmp_path)
     yield made
     made.end()
 
 
-def test_a_stopping_monitor_leaves_its_programs_running_and_says_so(house):
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    assert house.end_monitor() == 0
+def test_a_stopping_monitor_leaves_its_programs_running_and_says_so(machine):
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    assert machine.end_monitor() == 0
     os.kill(run["pid"], 0)
-    assert house.events("program left running") == 1
+    assert machine.events("program left running") == 1
 
 
-def test_a_run_that_is_cancelled_while_its_monitor_is_away_is_ended_by_the_next(house):
-    house.start_monitor()
-    house.put(2)
-    (run,) = house.wait_for(state="started")
-    (held,) = house.wait_for(state="held")
-    house.end_monitor(signal.SIGKILL)
-    with house.daemon.connect() as qm:
+def test_a_run_that_is_cancelled_while_its_monitor_is_away_is_ended_by_the_next(machine):
+    machine.start_monitor()
+    machine.put(2)
+    (run,) = machine.wait_for(state="started")
+    (held,) = machine.wait_for(state="held")
+    machine.end_monitor(signal.SIGKILL)
+    with machine.daemon.connect() as qm:
         for one in (run, held):
             qm.call(CancelRun(run_id=one["run_id"]))
-    assert [one["state"] for one in house.runs()] == ["started", "cancelled"]
-    house.start_monitor()
-    house.wait_for(2, state="cancelled")
+    assert [one["state"] for one in machine.runs()] == ["started", "cancelled"]
+    machine.start_monitor()
+    machine.wait_for(2, state="cancelled")
     until(lambda: not is_alive(run["pid"]))
 
 
-def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(house):
-    house.job.write_text(f"#!/bin/sh\nwhile [ ! -e {house.gate} ]; do sleep 0.02; done\necho bye >&2; exit 3\n")
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    assert house.end_monitor(signal.SIGKILL) == -signal.SIGKILL
-    house.gate.touch()
+def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(machine):
+    machine.job.write_text(f"#!/bin/sh\nwhile [ ! -e {machine.gate} ]; do sleep 0.02; done\necho bye >&2; exit 3\n")
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    assert machine.end_monitor(signal.SIGKILL) == -signal.SIGKILL
+    machine.gate.touch()
     until(lambda: not is_alive(run["pid"]))
     time.sleep(0.3)
-    house.start_monitor()
-    (ended,) = house.wait_for(state="exited")
+    machine.start_monitor()
+    (ended,) = machine.wait_for(state="exited")
     assert (ended["run_id"], ended["pid"], ended["start_ms"]) == (run["run_id"], run["pid"], run["start_ms"])
     assert (ended["exit_status"], ended["why"], ended["stderr_tail"]) == (3, "ended with status 3", "bye\n")
     assert run["start_ms"] < ended["end_ms"] < int(time.time() * 1000) - 200
 
 
-def test_the_next_monitor_finds_running_programs_and_held_runs_of_one_that_was_killed(house):
-    house.start_monitor()
-    house.put(3)
-    (first,) = house.wait_for(state="started")
-    house.wait_for(2, state="held")
-    house.end_monitor(signal.SIGKILL)
-    house.start_monitor()
-    house.put()
-    assert [run["pid"] for run in house.wait_for(3, state="held")] == [0, 0, 0]
-    house.gate.touch()
-    ended = house.wait_for(4, state="exited")
+def test_the_next_monitor_finds_running_programs_and_held_runs_of_one_that_was_killed(machine):
+    machine.start_monitor()
+    machine.put(3)
+    (first,) = machine.wait_for(state="started")
+    machine.wait_for(2, state="held")
+    machine.end_monitor(signal.SIGKILL)
+    machine.start_monitor()
+    machine.put()
+    assert [run["pid"] for run in machine.wait_for(3, state="held")] == [0, 0, 0]
+    machine.gate.touch()
+    ended = machine.wait_for(4, state="exited")
     assert ended[0]["pid"] == first["pid"]
     assert [run["exit_status"] for run in ended] == [0, 0, 0, 0]
-    assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 4
+    assert [Path(run["directory"], "stdout").read_text() for run in machine.runs()] == ["done\n"] * 4
 
 
-def test_a_monitor_told_to_ends_its_programs_when_it_stops(house):
-    house.start_monitor("--stop-runs")
-    house.put()
-    (run,) = house.wait_for(state="started")
-    assert house.end_monitor() == 0
+def test_a_monitor_with_stop_runs_ends_its_programs_when_it_stops(machine):
+    machine.start_monitor("--stop-runs")
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    assert machine.end_monitor() == 0
     assert not is_alive(run["pid"])
-    (ended,) = house.runs()
+    (ended,) = machine.runs()
     assert (ended["state"], ended["signal"]) == ("exited", signal.SIGTERM)
     assert ended["why"] == "ended by its monitor's stop: killed by SIGTERM"
-    assert house.events("program left running") == 0
+    assert machine.events("program left running") == 0
 
 
-def test_a_program_that_takes_longer_than_its_process_may_is_ended_and_the_record_says_why(house):
-    with house.daemon.connect() as qm:
+def test_a_program_that_takes_longer_than_its_process_may_is_ended_and_the_record_says_why(machine):
+    with machine.daemon.connect() as qm:
         qm.call(Alter(object_type="PROCESS", name="P", attributes={"time_limit_s": 1}))
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="exited")
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="exited")
     assert (run["signal"], run["why"]) == (signal.SIGTERM, "ended by its time limit of 1 s: killed by SIGTERM")
 
 
-def test_a_time_limit_is_kept_though_no_monitor_runs(house):
-    house.daemon.settings["monitor.time_limit_s"] = 2
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    house.end_monitor()
+def test_a_time_limit_is_kept_though_no_monitor_runs(machine):
+    machine.daemon.settings["monitor.time_limit_s"] = 2
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    machine.end_monitor()
     until(lambda: not is_alive(run["pid"]))
-    house.start_monitor()
-    (run,) = house.wait_for(state="exited")
+    machine.start_monitor()
+    (run,) = machine.wait_for(state="exited")
     assert run["why"] == "ended by its time limit of 2 s: killed by SIGTERM"
 
 
-def test_a_program_whose_keeper_and_its_parent_are_killed_runs_on_counts_and_ends_as_unknown(house):
-    house.start_monitor()
-    house.put(2)
-    (run,) = house.wait_for(state="started")
-    house.kill_keeper()
-    until(lambda: house.events("the keeper has ended"))
-    until(lambda: house.events("program found running"))
+def test_a_program_whose_keeper_and_its_parent_are_killed_runs_on_counts_and_ends_as_unknown(machine):
+    machine.start_monitor()
+    machine.put(2)
+    (run,) = machine.wait_for(state="started")
+    machine.kill_keeper()
+    until(lambda: machine.events("the keeper has ended"))
+    until(lambda: machine.events("program found running"))
     time.sleep(0.3)
-    assert [run["state"] for run in house.runs()] == ["started", "held"]
-    house.gate.touch()
-    (unknown,) = house.wait_for(state="unknown")
+    assert [run["state"] for run in machine.runs()] == ["started", "held"]
+    machine.gate.touch()
+    (unknown,) = machine.wait_for(state="unknown")
     assert (unknown["run_id"], unknown["pid"]) == (run["run_id"], run["pid"])
     assert unknown["why"] == "its keeper had ended before it: how it ended is not known"
-    (other,) = house.wait_for(state="exited")
+    (other,) = machine.wait_for(state="exited")
     assert other["exit_status"] == 0
 
 
-def test_a_killed_keeper_has_no_program_started_twice_and_every_end_is_known(house):
-    with house.daemon.connect() as qm:
+def test_a_killed_keeper_has_no_program_started_twice_and_every_end_is_known(machine):
+    with machine.daemon.connect() as qm:
         qm.call(Alter(object_type="PROCESS", name="P", attributes={"instances": 3}))
-    house.start_monitor()
-    house.put(3)
-    started = house.wait_for(3, state="started")
-    house.kill_keeper(with_its_parent=False)
-    until(lambda: house.events("the keeper has ended"))
-    house.gate.touch()
-    house.wait_for(3, state="exited")
+    machine.start_monitor()
+    machine.put(3)
+    started = machine.wait_for(3, state="started")
+    machine.kill_keeper(with_its_parent=False)
+    until(lambda: machine.events("the keeper has ended"))
+    machine.gate.touch()
+    machine.wait_for(3, state="exited")
     time.sleep(2)
-    ended = house.runs()
+    ended = machine.runs()
     assert [(run["run_id"], run["pid"], run["exit_status"]) for run in ended] == [
         (run["run_id"], run["pid"], 0) for run in started
     ]
@@ -233,169 +233,169 @@ def test_a_killed_keeper_has_no_program_started_twice_and_every_end_is_known(hou
 
 @pytest.mark.parametrize(("recover", "expected"), [("all", 12), ("mq", None)])
 def test_behind_the_daemons_end_each_message_of_every_has_its_program_where_the_process_says_so(
-    house, recover, expected
+    machine, recover, expected
 ):
-    house.gate.touch()
-    with house.daemon.connect() as qm:
+    machine.gate.touch()
+    with machine.daemon.connect() as qm:
         attributes = {"instances": 3, "recover": recover}
         qm.call(Alter(object_type="PROCESS", name="P", attributes=attributes))
-    house.start_monitor()
-    with house.daemon.connect() as qm:
+    machine.start_monitor()
+    with machine.daemon.connect() as qm:
         for _ in range(4):
             qm.put("Q", b"taken")
-    house.wait_for(4, state="exited")
-    with house.daemon.connect() as qm, qm.open("Q", "input_shared") as q:
+    machine.wait_for(4, state="exited")
+    with machine.daemon.connect() as qm, qm.open("Q", "input_shared") as q:
         q.get_many(4)
-    house.end_monitor(signal.SIGKILL)
-    with house.daemon.connect() as qm, qm.open(INITQ, "input_shared"):
+    machine.end_monitor(signal.SIGKILL)
+    with machine.daemon.connect() as qm, qm.open(INITQ, "input_shared"):
         for _ in range(8):  # their trigger messages lie there, and go with the daemon
             qm.put("Q", b"one")
-    house.daemon.kill()
-    house.daemon.start()
-    house.start_monitor()
-    ended = house.wait_for(expected or 5, state="exited")
+    machine.daemon.kill()
+    machine.daemon.start()
+    machine.start_monitor()
+    ended = machine.wait_for(expected or 5, state="exited")
     time.sleep(1)
-    assert len(house.runs()) == len(ended) == (expected or 5)
+    assert len(machine.runs()) == len(ended) == (expected or 5)
 
 
-def test_an_end_that_nobody_knows_is_tried_again_only_where_the_process_says_so(house):
-    with house.daemon.connect() as qm:
-        define(qm, "R", "PROCESS", appl_id=str(house.job), instances=1, unknown="retry")
+def test_an_end_that_nobody_knows_is_tried_again_only_where_the_process_says_so(machine):
+    with machine.daemon.connect() as qm:
+        define(qm, "R", "PROCESS", appl_id=str(machine.job), instances=1, unknown="retry")
         trigger = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
         define(qm, "QR", process_name="R", **trigger)
-        house.start_monitor()
+        machine.start_monitor()
         for q_name in ("Q", "QR"):
             qm.put(q_name, b"one")
-    house.wait_for(2, state="started")
-    house.kill_keeper()
-    until(lambda: house.events("program found running") == 2)
-    house.gate.touch()
-    house.wait_for(2, state="unknown")
-    (again,) = house.wait_for(state="exited")
+    machine.wait_for(2, state="started")
+    machine.kill_keeper()
+    until(lambda: machine.events("program found running") == 2)
+    machine.gate.touch()
+    machine.wait_for(2, state="unknown")
+    (again,) = machine.wait_for(state="exited")
     assert again["q_name"] == "QR"
-    assert len(house.runs()) == 3
+    assert len(machine.runs()) == 3
 
 
-def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(house):
-    left = house.directory / "left"
-    house.job.write_text(house.job.read_text().replace("while", f"sleep 600 & echo $! > {left}\nwhile", 1))
-    house.start_monitor()
-    house.put()
-    house.wait_for(state="started")
+def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(machine):
+    left = machine.directory / "left"
+    machine.job.write_text(machine.job.read_text().replace("while", f"sleep 600 & echo $! > {left}\nwhile", 1))
+    machine.start_monitor()
+    machine.put()
+    machine.wait_for(state="started")
     until(lambda: left.exists() and left.read_text())
-    house.kill_keeper()
-    until(lambda: house.events("program found running"))
-    house.gate.touch()
-    house.wait_for(state="unknown")
+    machine.kill_keeper()
+    until(lambda: machine.events("program found running"))
+    machine.gate.touch()
+    machine.wait_for(state="unknown")
     until(lambda: not is_alive(int(left.read_text())))
 
 
-def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_heeds_no_sigterm(house):
-    house.daemon.settings["monitor.grace_s"] = 1
-    house.job.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
-    with house.daemon.connect() as qm:
+def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_ignores_sigterm(machine):
+    machine.daemon.settings["monitor.grace_s"] = 1
+    machine.job.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
+    with machine.daemon.connect() as qm:
         qm.call(Alter(object_type="PROCESS", name="P", attributes={"time_limit_s": 4}))
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    house.kill_keeper()
-    (unknown,) = house.wait_for(state="unknown")
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    machine.kill_keeper()
+    (unknown,) = machine.wait_for(state="unknown")
     assert 4000 <= unknown["end_ms"] - run["start_ms"] < 9000
 
 
-def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_ended_by_its_stop(house):
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    house.end_monitor(signal.SIGKILL)
-    house.kill_keeper()
-    house.start_monitor("--stop-runs")
-    until(lambda: house.events("program found running"))
-    assert house.runs()[0]["state"] == "started"
-    assert house.end_monitor() == 0
+def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_ended_by_its_stop(machine):
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    machine.end_monitor(signal.SIGKILL)
+    machine.kill_keeper()
+    machine.start_monitor("--stop-runs")
+    until(lambda: machine.events("program found running"))
+    assert machine.runs()[0]["state"] == "started"
+    assert machine.end_monitor() == 0
     assert not is_alive(run["pid"])
-    assert house.runs()[0]["state"] == "unknown"
+    assert machine.runs()[0]["state"] == "unknown"
 
 
-def test_a_program_that_ended_while_neither_monitor_nor_keeper_ran_is_unknown(house):
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    house.end_monitor(signal.SIGKILL)
-    house.kill_keeper()
+def test_a_program_that_ended_while_neither_monitor_nor_keeper_ran_is_unknown(machine):
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    machine.end_monitor(signal.SIGKILL)
+    machine.kill_keeper()
     kill(run["pid"])
     until(lambda: not is_alive(run["pid"]))
-    house.start_monitor()
-    (record,) = house.wait_for(state="unknown")
+    machine.start_monitor()
+    (record,) = machine.wait_for(state="unknown")
     assert record["why"] == "its keeper was gone when it ended: how it ended is not known"
 
 
-def test_a_queue_manager_that_comes_back_is_served_on_and_told_what_it_missed(house):
-    house.start_monitor()
-    house.put()
-    (run,) = house.wait_for(state="started")
-    house.daemon.kill()
-    house.gate.touch()
-    until(lambda: house.events("program ended") == 1)
-    house.daemon.start()
-    (ended,) = house.wait_for(state="exited")
+def test_a_queue_manager_that_comes_back_is_served_on_and_gets_what_it_missed(machine):
+    machine.start_monitor()
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    machine.daemon.kill()
+    machine.gate.touch()
+    until(lambda: machine.events("program ended") == 1)
+    machine.daemon.start()
+    (ended,) = machine.wait_for(state="exited")
     assert (ended["run_id"], ended["exit_status"]) == (run["run_id"], 0)
-    until(lambda: house.events("monitor serves") == 2)
-    house.put()
-    house.wait_for(2, state="exited")
-    assert house.events("queue manager not reachable") >= 1
-    assert house.monitor.poll() is None
+    until(lambda: machine.events("monitor serves") == 2)
+    machine.put()
+    machine.wait_for(2, state="exited")
+    assert machine.events("queue manager not reachable") >= 1
+    assert machine.monitor.poll() is None
 
 
-def test_a_monitor_that_comes_before_its_queue_manager_waits_for_it(house):
-    house.daemon.stop()
-    with house.log.open("ab") as log:
+def test_a_monitor_that_comes_before_its_queue_manager_waits_for_it(machine):
+    machine.daemon.stop()
+    with machine.log.open("ab") as log:
         argv = [sys.executable, "-m", "trigmon", "monitor"]
-        house.monitor = subprocess.Popen(argv, env=house.daemon.env, stdin=subprocess.DEVNULL, stderr=log)
-    until(lambda: house.events("queue manager not reachable"))
-    house.gate.touch()
-    house.daemon.start()
-    until(lambda: house.events("monitor serves"))
-    house.put()
-    house.wait_for(state="exited")
+        machine.monitor = subprocess.Popen(argv, env=machine.daemon.env, stdin=subprocess.DEVNULL, stderr=log)
+    until(lambda: machine.events("queue manager not reachable"))
+    machine.gate.touch()
+    machine.daemon.start()
+    until(lambda: machine.events("monitor serves"))
+    machine.put()
+    machine.wait_for(state="exited")
 
 
-def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(house, tmp_path):
-    house.start_monitor()
-    living = house.monitor
-    house.start_monitor()
-    gone, house.monitor = house.monitor, living
+def test_a_monitor_that_is_gone_is_taken_over_by_one_that_lives(machine, tmp_path):
+    machine.start_monitor()
+    living = machine.monitor
+    machine.start_monitor()
+    gone, machine.monitor = machine.monitor, living
     # Which of the two takes what is chance, so one is stopped, until its waiting get has run out too.
     living.send_signal(signal.SIGSTOP)
     try:
         time.sleep(1.0)
-        house.put(3)
-        (first,) = house.wait_for(state="started")
-        house.wait_for(2, state="held")
-        assert {run["monitor"].rpartition(":")[2] for run in house.runs()} == {"2"}
+        machine.put(3)
+        (first,) = machine.wait_for(state="started")
+        machine.wait_for(2, state="held")
+        assert {run["monitor"].rpartition(":")[2] for run in machine.runs()} == {"2"}
     finally:
         living.send_signal(signal.SIGCONT)
         gone.kill()
         gone.wait()
-    until(lambda: house.events("another monitor is gone, and its runs are taken over"))
-    until(lambda: [run["monitor"].rpartition(":")[2] for run in house.runs(state="started")] == ["1"])
-    house.gate.touch()
-    assert house.wait_for(3, state="exited")[0]["run_id"] == first["run_id"]
-    assert [Path(run["directory"], "stdout").read_text() for run in house.runs()] == ["done\n"] * 3
+    until(lambda: machine.events("another monitor is gone, and its runs are taken over"))
+    until(lambda: [run["monitor"].rpartition(":")[2] for run in machine.runs(state="started")] == ["1"])
+    machine.gate.touch()
+    assert machine.wait_for(3, state="exited")[0]["run_id"] == first["run_id"]
+    assert [Path(run["directory"], "stdout").read_text() for run in machine.runs()] == ["done\n"] * 3
 
 
-def test_the_runs_of_a_gone_monitor_of_another_queue_are_taken_over_and_take_no_place_for_ever(house):
-    with house.daemon.connect() as qm:
+def test_the_runs_of_a_gone_monitor_of_another_queue_are_taken_over_and_take_no_place_for_ever(machine):
+    with machine.daemon.connect() as qm:
         define(qm, "OTHER.INITQ")
         qm.call(Alter(object_type="QLOCAL", name="Q", attributes={"initiation_q_name": "OTHER.INITQ"}))
-    house.start_monitor("--initq", "OTHER.INITQ")
-    house.put()
-    (run,) = house.wait_for(state="started")
-    house.end_monitor(signal.SIGKILL)
-    house.start_monitor()
-    until(lambda: f":{INITQ}:" in house.runs()[0]["monitor"])
-    house.gate.touch()
-    (ended,) = house.wait_for(state="exited")
+    machine.start_monitor("--initq", "OTHER.INITQ")
+    machine.put()
+    (run,) = machine.wait_for(state="started")
+    machine.end_monitor(signal.SIGKILL)
+    machine.start_monitor()
+    until(lambda: f":{INITQ}:" in machine.runs()[0]["monitor"])
+    machine.gate.touch()
+    (ended,) = machine.wait_for(state="exited")
     assert (ended["run_id"], ended["exit_status"]) == (run["run_id"], 0)
 
 
@@ -444,45 +444,45 @@ def test_a_killed_daemons_monitor_does_not_wait_for_its_programs(daemon):
         kill(run["pid"])
 
 
-def test_the_cap_counts_what_other_monitors_run(house, tmp_path):
-    house.start_monitor()
-    house.put()
-    (first,) = house.wait_for(state="started")
+def test_the_cap_counts_what_other_monitors_run(machine, tmp_path):
+    machine.start_monitor()
+    machine.put()
+    (first,) = machine.wait_for(state="started")
     stop, ready = threading.Event(), threading.Event()
     own = {"data": tmp_path / "another host's", "initiation_q": INITQ}
     # It has a data directory of its own, as another account's has, so all it knows of the first is the ledger.
     other = threading.Thread(
-        target=monitor.run, args=(house.daemon.address,), kwargs=own | {"stop": stop, "ready": ready.set}
+        target=monitor.run, args=(machine.daemon.address,), kwargs=own | {"stop": stop, "ready": ready.set}
     )
-    house.monitor.send_signal(signal.SIGSTOP)
+    machine.monitor.send_signal(signal.SIGSTOP)
     try:
         other.start()
         assert ready.wait(20)
         time.sleep(1.0)
-        house.put()
-        (held,) = house.wait_for(state="held")
-        said = f"1 of P run, 1 of them under other monitors (run {first['run_id']} of {first['monitor']})"
-        assert held["why"] == f"{said}, and 1 may run at a time"
-        house.monitor.send_signal(signal.SIGCONT)
-        house.gate.touch()
-        house.wait_for(2, state="exited")
+        machine.put()
+        (held,) = machine.wait_for(state="held")
+        expected = f"1 of P run, 1 of them under other monitors (run {first['run_id']} of {first['monitor']})"
+        assert held["why"] == f"{expected}, and 1 may run at a time"
+        machine.monitor.send_signal(signal.SIGCONT)
+        machine.gate.touch()
+        machine.wait_for(2, state="exited")
     finally:
-        house.monitor.send_signal(signal.SIGCONT)
+        machine.monitor.send_signal(signal.SIGCONT)
         stop.set()
         other.join()
 
 
-def test_gets_that_are_inhibited_are_told_once_and_not_every_second(house):
-    house.start_monitor()
-    with house.daemon.connect() as qm:
+def test_gets_that_are_inhibited_are_reported_once_and_not_every_second(machine):
+    machine.start_monitor()
+    with machine.daemon.connect() as qm:
         qm.call(Alter(object_type="QLOCAL", name=INITQ, attributes={"inhibit_get": "disabled"}))
-        until(lambda: house.events("no trigger message can be taken"))
+        until(lambda: machine.events("no trigger message can be taken"))
         time.sleep(2.5)
-        assert house.events("no trigger message can be taken") == 1
+        assert machine.events("no trigger message can be taken") == 1
         qm.call(Alter(object_type="QLOCAL", name=INITQ, attributes={"inhibit_get": "enabled"}))
-    house.gate.touch()
-    house.put()
-    house.wait_for(state="exited")
+    machine.gate.touch()
+    machine.put()
+    machine.wait_for(state="exited")
 
 
 class TestRunsOnRecord:
@@ -491,106 +491,106 @@ class TestRunsOnRecord:
     # Looked for among all processes of the machine, where another run of these tests may be at work.
     RUN_ID = run_changes.new_run_id(1)
 
-    def record(self, house, state, run_ids=(RUN_ID,), number=1):
+    def record(self, machine, state, run_ids=(RUN_ID,), number=1):
         """Records of the monitor that will be started, or of another number."""
-        trigger = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=str(house.job))
-        directory = house.daemon.data / "monitors"
+        trigger = TriggerMessage(q_name="Q", process_name="P", appl_type=6, appl_id=str(machine.job))
+        directory = machine.daemon.data / "monitors"
         directory.mkdir(exist_ok=True)
         name = f"{own_id(directory)}:{INITQ}:{number}"
-        with house.daemon.connect() as qm:
+        with machine.daemon.connect() as qm:
             for run_id in run_ids:
                 record = run_changes.recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
                 qm.call(RecordRun(run_id=run_id, record=record.json))
 
-    def directory(self, house):
-        return house.daemon.data / "runs" / self.RUN_ID
+    def directory(self, machine):
+        return machine.daemon.data / "runs" / self.RUN_ID
 
-    def test_a_due_run_that_was_never_started_is_started(self, house):
-        self.record(house, RunState.DUE)
-        house.gate.touch()
-        house.start_monitor()
-        (run,) = house.wait_for(state="exited")
+    def test_a_due_run_that_was_never_started_is_started(self, machine):
+        self.record(machine, RunState.DUE)
+        machine.gate.touch()
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="exited")
         assert run["exit_status"] == 0
-        assert (self.directory(house) / "stdout").read_text() == "done\n"
+        assert (self.directory(machine) / "stdout").read_text() == "done\n"
 
-    def claimed(self, house, run_id=RUN_ID):
+    def claimed(self, machine, run_id=RUN_ID):
         """The run as a keeper started it, of which the monitor never heard; the keeper's end of it."""
-        keepers = Keepers(house.daemon.data / "monitors", f"{INITQ}.1.keeper")
-        plan = LaunchPlan(argv=[str(house.job)], environment={})
+        keepers = Keepers(machine.daemon.data / "monitors", f"{INITQ}.1.keeper")
+        plan = LaunchPlan(argv=[str(machine.job)], environment={})
         environment = os.environ | {"TRIGMON_RUN": run_id}
-        keepers.own().start(run_id, plan, environment, self.directory(house), time_limit_s=0, grace_s=1)
-        until(lambda: (run_directory.read(self.directory(house)) or {}).get("pid"))
+        keepers.own().start(run_id, plan, environment, self.directory(machine), time_limit_s=0, grace_s=1)
+        until(lambda: (run_directory.read(self.directory(machine)) or {}).get("pid"))
         return keepers
 
-    def test_a_due_run_that_had_started_and_runs_is_watched_and_not_started_again(self, house):
-        self.record(house, RunState.DUE)
-        keepers = self.claimed(house)
-        house.start_monitor()
-        (run,) = house.wait_for(state="started")
-        assert run["pid"] == run_directory.read(self.directory(house))["pid"]
-        house.gate.touch()
-        (run,) = house.wait_for(state="exited")
+    def test_a_due_run_that_had_started_and_runs_is_watched_and_not_started_again(self, machine):
+        self.record(machine, RunState.DUE)
+        keepers = self.claimed(machine)
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="started")
+        assert run["pid"] == run_directory.read(self.directory(machine))["pid"]
+        machine.gate.touch()
+        (run,) = machine.wait_for(state="exited")
         assert run["exit_status"] == 0
         keepers.close()
 
-    def test_a_due_run_that_had_started_and_ended_has_its_exit_on_record(self, house):
-        self.record(house, RunState.DUE)
-        house.gate.touch()
-        self.claimed(house).close()
-        until(lambda: run_directory.read_exit(self.directory(house)))
-        house.start_monitor()
-        (run,) = house.wait_for(state="exited")
-        claim = run_directory.read(self.directory(house))
+    def test_a_due_run_that_had_started_and_ended_has_its_exit_on_record(self, machine):
+        self.record(machine, RunState.DUE)
+        machine.gate.touch()
+        self.claimed(machine).close()
+        until(lambda: run_directory.read_exit(self.directory(machine)))
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="exited")
+        claim = run_directory.read(self.directory(machine))
         assert (run["exit_status"], run["pid"], run["start_ms"]) == (0, claim["pid"], claim["start_ms"])
-        assert house.events("keeper started") == 0
+        assert machine.events("keeper started") == 0
 
-    def test_a_due_run_that_could_not_be_executed_has_its_dead_letter(self, house):
-        house.job.write_text("no #! line\n")
-        self.record(house, RunState.DUE)
-        keepers = Keepers(house.daemon.data / "monitors", f"{INITQ}.1.keeper")
-        plan = LaunchPlan(argv=[str(house.job)], environment={})
-        keepers.own().start(self.RUN_ID, plan, {}, self.directory(house), time_limit_s=0, grace_s=1)
-        until(lambda: run_directory.read_exit(self.directory(house)))
+    def test_a_due_run_that_could_not_be_executed_has_its_dead_letter(self, machine):
+        machine.job.write_text("no #! line\n")
+        self.record(machine, RunState.DUE)
+        keepers = Keepers(machine.daemon.data / "monitors", f"{INITQ}.1.keeper")
+        plan = LaunchPlan(argv=[str(machine.job)], environment={})
+        keepers.own().start(self.RUN_ID, plan, {}, self.directory(machine), time_limit_s=0, grace_s=1)
+        until(lambda: run_directory.read_exit(self.directory(machine)))
         keepers.close()
-        house.start_monitor()
-        (run,) = house.wait_for(state="failed")
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="failed")
         assert "Exec format error; the trigger message" in run["why"]
 
-    def test_a_due_run_that_may_have_started_and_is_gone_is_unknown_and_not_started_again(self, house):
-        self.record(house, RunState.DUE)
-        self.directory(house).mkdir(parents=True)
-        house.start_monitor()
-        (run,) = house.wait_for(state="unknown")
+    def test_a_due_run_that_may_have_started_and_is_gone_is_unknown_and_not_started_again(self, machine):
+        self.record(machine, RunState.DUE)
+        self.directory(machine).mkdir(parents=True)
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="unknown")
         assert run["why"] == "its keeper ended in the moment of starting it: how it ended is not known"
-        assert list(self.directory(house).iterdir()) == []
+        assert list(self.directory(machine).iterdir()) == []
 
-    def test_a_run_that_is_gone_with_its_directory_is_unknown(self, house):
-        self.record(house, RunState.STARTED)
-        house.start_monitor()
-        (run,) = house.wait_for(state="unknown")
+    def test_a_run_that_is_gone_with_its_directory_is_unknown(self, machine):
+        self.record(machine, RunState.STARTED)
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="unknown")
         assert run["why"] == "its directory is gone: how it ended is not known"
 
-    def test_a_run_whose_end_nobody_saw_has_no_duration(self, house):
-        self.record(house, RunState.STARTED)
-        with house.daemon.connect() as qm:
+    def test_a_run_whose_end_nobody_saw_has_no_duration(self, machine):
+        self.record(machine, RunState.STARTED)
+        with machine.daemon.connect() as qm:
             qm.call(ChangeRun(run_id=self.RUN_ID, fields={"pid": 2**22 + 1, "start_ms": 1000}))
-        house.start_monitor()
-        (run,) = house.wait_for(state="unknown")
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="unknown")
         assert run["end_ms"] == 0
-        shown = json.loads(house.daemon.trigmon("runs", "show", "--output", "json").stdout)
+        shown = json.loads(machine.daemon.trigmon("runs", "show", "--output", "json").stdout)
         assert shown["duration_s"] is None
 
-    def test_runs_of_any_number_that_nobody_has_are_taken_up(self, house):
-        self.record(house, RunState.HELD, number=7)
-        (house.daemon.data / "monitors" / f"{INITQ}.7").write_text("4711\n")
-        house.gate.touch()
-        house.start_monitor()
-        (run,) = house.wait_for(state="exited")
+    def test_runs_of_any_number_that_nobody_has_are_taken_up(self, machine):
+        self.record(machine, RunState.HELD, number=7)
+        (machine.daemon.data / "monitors" / f"{INITQ}.7").write_text("4711\n")
+        machine.gate.touch()
+        machine.start_monitor()
+        (run,) = machine.wait_for(state="exited")
         assert run["monitor"].endswith(":1")
 
-    def test_more_held_runs_than_the_ledger_lists_at_a_time_are_all_started(self, house):
-        self.record(house, RunState.HELD, [f"{number:016x}" for number in range(300)])
-        house.gate.touch()
-        house.start_monitor()
-        until(lambda: len(list((house.daemon.data / "runs").glob("*/stdout"))) == 300)
-        until(lambda: not any(house.runs(state=state) for state in ("held", "due", "started")))
+    def test_more_held_runs_than_the_ledger_lists_at_a_time_are_all_started(self, machine):
+        self.record(machine, RunState.HELD, [f"{number:016x}" for number in range(300)])
+        machine.gate.touch()
+        machine.start_monitor()
+        until(lambda: len(list((machine.daemon.data / "runs").glob("*/stdout"))) == 300)
+        until(lambda: not any(machine.runs(state=state) for state in ("held", "due", "started")))

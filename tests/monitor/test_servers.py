@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.launch.conftest import make_order
-from tests.launch.houses import House
+from tests.launch.keeper_machine import KeeperMachine
 from tests.waiting import until
 from trigmon.keeper import run_directory
 from trigmon.launch.launch_plan import LaunchPlan, Session
@@ -31,7 +31,7 @@ class Monitor:
     def __init__(self, directory, **settings):
         self.directory = directory
         self.settings = Serving(**{"runs": 3, "master": "local", "deadline_s": 20.0, **settings})
-        self.house = House(directory)
+        self.machine = KeeperMachine(directory)
         self.come()
 
     def come(self, *, forks=False, **settings):
@@ -41,7 +41,7 @@ class Monitor:
         self.servers = Servers(self.warm, self.directory, "QM1", self.keeper, self.environment, forks=forks)
 
     def keeper(self, what):
-        what(self.house.keeper)
+        what(self.machine.keeper)
 
     def environment(self, more):
         return {
@@ -78,7 +78,7 @@ class Monitor:
         self.servers.stop(0)
         for server_id in self.there():
             (self.warm.shelf.servers / f"{server_id}.json").unlink()
-        self.house.keepers.close()
+        self.machine.keepers.close()
 
 
 @pytest.fixture
@@ -111,135 +111,135 @@ def is_gone(pid):
 
 
 def test_a_server_is_started_for_the_run_that_waits_and_heated_and_asked_how_it_is(monitor):
-    house = monitor()
-    assert not house.run("1")
-    assert until(house.warm.ready)
-    assert until(lambda: house.asked("heat"))[0]["queue"] == "SYSTEM.DEFAULT.LOCAL.QUEUE"
-    until(lambda: len(house.asked("check")) >= 2)
-    assert len(house.there()) == 1
+    machine = monitor()
+    assert not machine.run("1")
+    assert until(machine.warm.ready)
+    assert until(lambda: machine.asked("heat"))[0]["queue"] == "SYSTEM.DEFAULT.LOCAL.QUEUE"
+    until(lambda: len(machine.asked("check")) >= 2)
+    assert len(machine.there()) == 1
 
 
 def test_none_is_there_where_nobody_needs_one(monitor):
-    house = monitor()
-    house.warm.expect([])
-    assert house.there() == set()
-    assert house.servers._thread is None
+    machine = monitor()
+    machine.warm.expect([])
+    assert machine.there() == set()
+    assert machine.servers._thread is None
 
 
 def test_one_that_ends_is_replaced_and_its_runs_are_to_end(monitor):
-    house = monitor()
-    house.warm.expect([""])
-    first = house.begin("1")
-    os.kill(house.pid(first), signal.SIGKILL)
-    until(lambda: house.warm.doomed("1"))
-    house.warm.ended("1")
-    assert house.begin("2") != first
-    until(lambda: house.warm.shelf.session("1") is None)
-    assert house.warm.shelf.server(first) is None
+    machine = monitor()
+    machine.warm.expect([""])
+    first = machine.begin("1")
+    os.kill(machine.pid(first), signal.SIGKILL)
+    until(lambda: machine.warm.doomed("1"))
+    machine.warm.ended("1")
+    assert machine.begin("2") != first
+    until(lambda: machine.warm.shelf.session("1") is None)
+    assert machine.warm.shelf.server(first) is None
 
 
 def test_one_that_does_not_answer_in_time_is_killed_and_replaced(monitor):
-    house = monitor(deadline_s=1.0)
-    house.warm.expect([""])
-    first = house.begin("1")
-    pid = house.pid(first)
-    (house.directory / "silent").write_text("check")
-    until(lambda: house.warm.doomed("1"))
+    machine = monitor(deadline_s=1.0)
+    machine.warm.expect([""])
+    first = machine.begin("1")
+    pid = machine.pid(first)
+    (machine.directory / "silent").write_text("check")
+    until(lambda: machine.warm.doomed("1"))
     until(lambda: is_gone(pid))
-    (house.directory / "silent").unlink()
-    house.warm.ended("1")
-    assert house.begin("2") != first
+    (machine.directory / "silent").unlink()
+    machine.warm.ended("1")
+    assert machine.begin("2") != first
 
 
 @pytest.mark.parametrize("changed", [{"rss_limit": 1}, {"max_age_s": 0.001}, {"memory": "2g"}])
 def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_has_and_takes_no_other(monitor, changed):
-    house = monitor()
-    house.warm.expect([""])
-    old = house.begin("1")
-    house.servers.stop(0)
-    house.come(**changed)
-    house.warm.take_up("1")
-    house.warm.expect([""])
-    pid = house.pid(old)
+    machine = monitor()
+    machine.warm.expect([""])
+    old = machine.begin("1")
+    machine.servers.stop(0)
+    machine.come(**changed)
+    machine.warm.take_up("1")
+    machine.warm.expect([""])
+    pid = machine.pid(old)
 
     def another():
-        return house.begin("2") != old or house.warm.ended("2")
+        return machine.begin("2") != old or machine.warm.ended("2")
 
     until(another)
     assert not is_gone(pid)
-    house.warm.ended("1")
+    machine.warm.ended("1")
     until(lambda: is_gone(pid))
 
 
-def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_told(monitor, monkeypatch):
+def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_reported(monitor, monkeypatch):
     monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.1)
-    house = monitor()
-    house.submit.write_text("#!/bin/sh\nexit 1\n")
-    assert not house.run("1")
-    until(lambda: [why for _, why in house.warm.reasons() if why.endswith("the last one: it did not start")])
-    house.submit.write_text(ENDS_WELL)
-    assert until(house.warm.ready)
+    machine = monitor()
+    machine.submit.write_text("#!/bin/sh\nexit 1\n")
+    assert not machine.run("1")
+    until(lambda: [why for _, why in machine.warm.reasons() if why.endswith("the last one: it did not start")])
+    machine.submit.write_text(ENDS_WELL)
+    assert until(machine.warm.ready)
 
 
 def test_one_that_nobody_needs_any_more_ends(monitor, monkeypatch):
     monkeypatch.setattr(server_manager, "_UNWANTED_S", 0.5)
-    house = monitor()
-    pid = house.pid(house.begin("1"))
-    house.warm.ended("1")
+    machine = monitor()
+    pid = machine.pid(machine.begin("1"))
+    machine.warm.ended("1")
     until(lambda: is_gone(pid))
-    until(lambda: house.there() == set())
+    until(lambda: machine.there() == set())
 
 
 def test_the_next_monitor_goes_on_with_the_server_it_finds_and_heats_it_no_second_time(monitor):
-    house = monitor()
-    house.warm.expect([""])
-    first = house.begin("1")
-    until(lambda: house.asked("heat"))
-    house.servers.stop(0)
-    house.house.monitor_is_killed()
-    house.come()
-    assert house.begin("2") == first
-    assert len(house.asked("heat")) == 1
+    machine = monitor()
+    machine.warm.expect([""])
+    first = machine.begin("1")
+    until(lambda: machine.asked("heat"))
+    machine.servers.stop(0)
+    machine.machine.monitor_is_killed()
+    machine.come()
+    assert machine.begin("2") == first
+    assert len(machine.asked("heat")) == 1
 
 
 def test_the_next_monitor_clears_away_a_server_that_ended_meanwhile_with_its_sessions(monitor):
-    house = monitor()
-    house.warm.expect([""])
-    first = house.begin("1")
-    pid = house.pid(first)
-    house.servers.stop(0)
+    machine = monitor()
+    machine.warm.expect([""])
+    first = machine.begin("1")
+    pid = machine.pid(first)
+    machine.servers.stop(0)
     os.kill(pid, signal.SIGKILL)
     until(lambda: is_gone(pid))
-    house.come()
-    house.warm.sweep("me")
-    until(lambda: first not in house.there())
-    until(lambda: list(house.warm.shelf.all_sessions()) == [])
+    machine.come()
+    machine.warm.sweep("me")
+    until(lambda: first not in machine.there())
+    until(lambda: list(machine.warm.shelf.all_sessions()) == [])
 
 
 def test_a_session_is_released_once_at_once_and_once_more_behind_it(monitor, monkeypatch):
     monkeypatch.setattr("trigmon.monitor.spark_servers.session_admission._AGAIN_S", 0.2)
-    house = monitor()
-    house.warm.expect([""])
-    house.begin("1")
-    given = house.warm.shelf.session("1")
-    house.warm.ended("1")
-    until(lambda: house.warm.shelf.session("1") is None)
-    said = [(each["user_id"], each["session_id"]) for each in house.asked("release")]
-    assert said == [(given.user_id, given.session_id)] * 2
+    machine = monitor()
+    machine.warm.expect([""])
+    machine.begin("1")
+    given = machine.warm.shelf.session("1")
+    machine.warm.ended("1")
+    until(lambda: machine.warm.shelf.session("1") is None)
+    reported = [(each["user_id"], each["session_id"]) for each in machine.asked("release")]
+    assert reported == [(given.user_id, given.session_id)] * 2
 
 
 def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):
-    house = monitor()
-    house.warm.expect([""])
-    first = house.begin("1")
-    before = len(house.asked("check"))
-    os.kill(house.servers._attendant._process.pid, signal.SIGKILL)
-    until(lambda: len(house.asked("check")) >= before + 2)
-    assert house.begin("2") == first
+    machine = monitor()
+    machine.warm.expect([""])
+    first = machine.begin("1")
+    before = len(machine.asked("check"))
+    os.kill(machine.servers._attendant._process.pid, signal.SIGKILL)
+    until(lambda: len(machine.asked("check")) >= before + 2)
+    assert machine.begin("2") == first
 
 
 def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
-    house, made, troubles = (
+    machine, made, troubles = (
         monitor(),
         server_manager.connect_server.made,
         [OSError(24, "Too many open files"), ValueError("no JSON")],
@@ -252,7 +252,7 @@ def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
 
     monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.05)
     monkeypatch.setattr(server_manager.connect_server, "made", refused)
-    assert house.begin("1") in house.there()
+    assert machine.begin("1") in machine.there()
     assert not troubles
 
 
@@ -269,43 +269,43 @@ class TestElsewhere:
 
     def test_it_is_asked_in_a_session_of_its_own_which_is_released_when_nobody_needs_it(self, monitor, monkeypatch):
         monkeypatch.setattr(external_servers, "_UNWANTED_S", 0.2)
-        house = monitor()
-        house.warm.expect([self.FAR])
-        first = until(lambda: house.asked("check"))[0]
+        machine = monitor()
+        machine.warm.expect([self.FAR])
+        first = until(lambda: machine.asked("check"))[0]
         session_id = first["remote"].partition("session_id=")[2]
         assert first["remote"].startswith(f"{self.FAR};user_id=trigmon-attendant;session_id=")
-        house.warm.expect([])
-        released = until(lambda: house.asked("release"))
+        machine.warm.expect([])
+        released = until(lambda: machine.asked("release"))
         assert [(it["url"], it["session_id"]) for it in released] == [(self.FAR, session_id)]
-        assert until(lambda: house.asked("forget"))[0]["remote"] == first["remote"]
-        assert {each["remote"] for each in house.asked("check")} == {first["remote"]}
-        assert house.there() == set()
+        assert until(lambda: machine.asked("forget"))[0]["remote"] == first["remote"]
+        assert {each["remote"] for each in machine.asked("check")} == {first["remote"]}
+        assert machine.there() == set()
 
     def test_the_end_of_its_monitor_leaves_no_session_there(self, monitor):
-        house = monitor()
-        house.warm.expect([self.FAR])
-        until(lambda: house.warm.admit(waiting("1", self.FAR)))
-        house.warm.ended("1")
-        until(lambda: house.warm.shelf.session("1") is None)
-        house.servers.stop(20)
-        house.come()
-        assert len({each["session_id"] for each in house.asked("release")}) == 2
+        machine = monitor()
+        machine.warm.expect([self.FAR])
+        until(lambda: machine.warm.admit(waiting("1", self.FAR)))
+        machine.warm.ended("1")
+        until(lambda: machine.warm.shelf.session("1") is None)
+        machine.servers.stop(20)
+        machine.come()
+        assert len({each["session_id"] for each in machine.asked("release")}) == 2
 
     @pytest.mark.parametrize("how", ["silent", "refused"])
     def test_one_that_does_not_answer_gets_no_run_and_its_runs_are_to_end(self, monitor, how):
-        house = monitor(deadline_s=1.0)
-        until(lambda: house.run("1", self.FAR))
-        (house.directory / how).write_text("check release")
-        why = until(lambda: house.warm.doomed("1"))
+        machine = monitor(deadline_s=1.0)
+        until(lambda: machine.run("1", self.FAR))
+        (machine.directory / how).write_text("check release")
+        why = until(lambda: machine.warm.doomed("1"))
         assert why.startswith("sc://far does not answer: ")
-        house.warm.ended("1")
-        assert not house.run("2", self.FAR)
-        released = len(house.asked("release"))
-        until(lambda: len(house.asked("check")) >= 4)
-        assert len(house.asked("release")) <= released + 1  # what was under way
-        (house.directory / how).unlink()
-        until(house.warm.ready)
-        until(lambda: house.warm.shelf.session("1") is None)
+        machine.warm.ended("1")
+        assert not machine.run("2", self.FAR)
+        released = len(machine.asked("release"))
+        until(lambda: len(machine.asked("check")) >= 4)
+        assert len(machine.asked("release")) <= released + 1  # what was under way
+        (machine.directory / how).unlink()
+        until(machine.warm.ready)
+        until(lambda: machine.warm.shelf.session("1") is None)
 
 
 def waiting(run_id, remote):
@@ -319,12 +319,12 @@ class TestForks:
 
     def test_it_goes_with_the_last_server_that_its_copies_could_be_clients_of(self, monitor, monkeypatch):
         monkeypatch.setattr(server_manager, "_UNWANTED_S", 0.5)
-        house = monitor()
-        house.come(forks=True)
-        house.begin("1")
-        pid = house.house.wait_for("warm", None)["pid"]
-        house.warm.ended("1")
+        machine = monitor()
+        machine.come(forks=True)
+        machine.begin("1")
+        pid = machine.machine.wait_for("warm", None)["pid"]
+        machine.warm.ended("1")
         until(lambda: is_gone(pid))
-        house.house.heard.clear()
-        house.begin("2")
-        assert house.house.wait_for("warm", None)["pid"] != pid
+        machine.machine.heard.clear()
+        machine.begin("2")
+        assert machine.machine.wait_for("warm", None)["pid"] != pid

@@ -61,7 +61,7 @@ class TestElsewhere:
         assert plan.environment["SPARK_REMOTE"].startswith("sc://far/;token=secret;user_id=trigmon-QM1;session_id=")
         assert warm.wanted_elsewhere() == {"sc://far/;token=secret": 1}
 
-    def test_no_run_goes_to_one_that_is_away_and_what_is_wrong_is_told_once(self, warm):
+    def test_no_run_goes_to_one_that_is_away_and_what_is_wrong_is_reported_once(self, warm):
         warm.is_there("sc://far")
         for _ in range(2):
             warm.is_away("sc://far", "refused", is_lost=False)

@@ -11,7 +11,7 @@ import signal
 import pytest
 
 from tests.daemons import queue_managers
-from tests.monitor.warm_house import ENDLESS, WarmHouse, begin_endless, ended, is_left_alone
+from tests.monitor.warm_machine import ENDLESS, WarmMachine, begin_endless, ended, is_left_alone
 from tests.spark.connect_server import ConnectServer
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun
@@ -29,10 +29,10 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def house(server, tmp_path_factory):
+def machine(server, tmp_path_factory):
     settings = {"connect.runs": 2, "monitor.grace_s": 2, "connect.deadline_s": 30}
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
-        made = WarmHouse(make, tmp_path_factory.mktemp("warm"), **settings)
+        made = WarmMachine(make, tmp_path_factory.mktemp("warm"), **settings)
         made.job(spark_master=server.url)
         made.job(ENDLESS, "endless", spark_master=server.url)
         try:
@@ -41,49 +41,49 @@ def house(server, tmp_path_factory):
             made.end()
 
 
-def test_a_run_works_there_and_its_session_is_released_and_no_server_is_kept_for_it(house, server):
-    house.qm.put("JOB.Q", b"go")
-    (run,) = house.wait_for_runs(state="exited")
+def test_a_run_works_there_and_its_session_is_released_and_no_server_is_kept_for_it(machine, server):
+    machine.qm.put("JOB.Q", b"go")
+    (run,) = machine.wait_for_runs(state="exited")
     assert run["exit_status"] == 0, run["stderr_tail"]
-    line = house.wait_for_line(run["run_id"], "rows")
+    line = machine.wait_for_line(run["run_id"], "rows")
     assert (line["rows"], line["tags"]) == (10, [run["run_id"]])
-    assert is_left_alone(house, server, run["run_id"])
-    assert list(house.shelf.all_servers()) == []
-    assert server.server.token not in house.daemon.log.read_text()
+    assert is_left_alone(machine, server, run["run_id"])
+    assert list(machine.shelf.all_servers()) == []
+    assert server.server.token not in machine.daemon.log.read_text()
 
 
 @pytest.mark.parametrize("how", ["cancelled", "killed"])
-def test_one_that_is_cancelled_or_killed_leaves_no_query_and_no_session_there(house, server, how):
-    run = begin_endless(house, server)
+def test_one_that_is_cancelled_or_killed_leaves_no_query_and_no_session_there(machine, server, how):
+    run = begin_endless(machine, server)
     if how == "killed":
         os.kill(run["pid"], signal.SIGKILL)
     else:
-        house.qm.call(CancelRun(run_id=run["run_id"]))
-    assert ended(house, run["run_id"])["state"] == {"killed": "exited"}.get(how, how)
-    assert is_left_alone(house, server, run["run_id"])
+        machine.qm.call(CancelRun(run_id=run["run_id"]))
+    assert ended(machine, run["run_id"])["state"] == {"killed": "exited"}.get(how, how)
+    assert is_left_alone(machine, server, run["run_id"])
 
 
 @pytest.mark.slow
-def test_one_that_dies_ends_its_runs_and_is_told_and_others_wait_until_it_is_there_again(house, server):
-    run = begin_endless(house, server)
+def test_one_that_dies_ends_its_runs_and_is_reported_and_others_wait_until_it_is_there_again(machine, server):
+    run = begin_endless(machine, server)
     server.kill()
-    house.daemon.wait_for_event("Spark Connect server elsewhere does not answer", 30)
-    house.qm.put("JOB.Q", b"go")
-    waits = until(lambda: next((run for run in house.runs(state="due") if run["why"]), None), 60)
-    said = server.url.partition("/;")[0]
-    assert waits["why"].startswith(f"{said} does not answer: ")
-    lost = ended(house, run["run_id"])
+    machine.daemon.wait_for_event("Spark Connect server elsewhere does not answer", 30)
+    machine.qm.put("JOB.Q", b"go")
+    waits = until(lambda: next((run for run in machine.runs(state="due") if run["why"]), None), 60)
+    reported = server.url.partition("/;")[0]
+    assert waits["why"].startswith(f"{reported} does not answer: ")
+    lost = ended(machine, run["run_id"])
     assert lost["exit_status"] != 0
     assert (
-        f"the loss of its Spark Connect server: {said} does not answer" in lost["why"]
+        f"the loss of its Spark Connect server: {reported} does not answer" in lost["why"]
         or "refused" in lost["stderr_tail"]
     )
     server.start()
-    assert ended(house, waits["run_id"])["exit_status"] == 0
-    assert is_left_alone(house, server, waits["run_id"])
-    assert not house.shelf.session(run["run_id"])
+    assert ended(machine, waits["run_id"])["exit_status"] == 0
+    assert is_left_alone(machine, server, waits["run_id"])
+    assert not machine.shelf.session(run["run_id"])
 
 
-def test_the_monitor_leaves_no_session_there(house, server):
-    house.daemon.stop()
-    assert until(lambda: house.sessions(server) == -1, 30)
+def test_the_monitor_leaves_no_session_there(machine, server):
+    machine.daemon.stop()
+    assert until(lambda: machine.sessions(server) == -1, 30)

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.daemons import queue_managers
-from tests.monitor.warm_house import JOB, TELLS, WarmHouse
+from tests.monitor.warm_machine import JOB, NOTE, WarmMachine
 from tests.spark.conftest import depth
 from tests.waiting import until
 
@@ -45,10 +45,10 @@ def found(batches):
             module = of_the_run.SAID
         except ImportError:
             module = ""
-        said = [module, text("words.txt"), text("unpacked/inside.txt")]
-        yield pandas.DataFrame({"said": said})
+        texts = [module, text("words.txt"), text("unpacked/inside.txt")]
+        yield pandas.DataFrame({"text": texts})
 
-there = [row.said for row in spark.range(1, numPartitions=1).mapInPandas(found, "said string").collect()]
+there = [row.text for row in spark.range(1, numPartitions=1).mapInPandas(found, "text string").collect()]
 try:
     import of_the_run
     here = of_the_run.SAID
@@ -58,11 +58,11 @@ try:
     jar = spark.sql("SELECT reflect('Said', 'it')").first()[0]
 except Exception as error:
     jar = type(error).__name__
-told(here=here, there=there, jar=jar)
+note(here=here, there=there, jar=jar)
 """
 
 DRAINS = (
-    TELLS
+    NOTE
     + """\
 from trigmon.spark import drain
 
@@ -73,9 +73,9 @@ def wait_for(name):
         time.sleep(0.05)
 
 done = drain(spark, table=sys.argv[2], max_rows=40, options={"columns": "data", "partitions": 2})
-told(rows=done.rows, batches=done.batches)
+note(rows=done.rows, batches=done.batches)
 wait_for("more")
-told(again=spark.read.parquet(sys.argv[2]).groupBy("batch").count().count())
+note(again=spark.read.parquet(sys.argv[2]).groupBy("batch").count().count())
 wait_for("enough")
 spark.stop()
 """
@@ -83,10 +83,10 @@ spark.stop()
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
+def machine(tmp_path_factory):
     settings = {"connect.runs": 2, "monitor.grace_s": 2, "connect.deadline_s": 60}
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
-        made = WarmHouse(make, tmp_path_factory.mktemp("warm"), **settings)
+        made = WarmMachine(make, tmp_path_factory.mktemp("warm"), **settings)
         try:
             made.job(beginning=JOB, text=USES, name="bare")
             made.wait_until_there(event="Spark Connect server is warm")
@@ -95,21 +95,23 @@ def house(tmp_path_factory):
             made.end()
 
 
-def of_queue(house, q_name, **where):
+def of_queue(machine, q_name, **where):
     """The runs of a queue's, what joined one left out."""
-    return [run for run in house.runs(**where) if run["q_name"] == q_name and run["state"] != "joined"]
+    return [run for run in machine.runs(**where) if run["q_name"] == q_name and run["state"] != "joined"]
 
 
-def put_and_wait(house, q_name):
-    """What the run told that a message starts, when it has ended well."""
-    before = len(of_queue(house, q_name))
-    house.qm.put(q_name, b"go")
-    run = until(lambda: next((run for run in of_queue(house, q_name)[before:] if run["end_ms"]), None), 120)
+def put_and_wait(machine, q_name):
+    """Returns the notes of the run that a message starts; it must end well."""
+    before = len(of_queue(machine, q_name))
+    machine.qm.put(q_name, b"go")
+    run = until(lambda: next((run for run in of_queue(machine, q_name)[before:] if run["end_ms"]), None), 120)
     assert run["exit_status"] == 0, run["stderr_tail"]
-    return house.wait_for_line(run["run_id"], "there")
+    return machine.wait_for_line(run["run_id"], "there")
 
 
-def test_a_job_has_the_files_that_its_definition_names_and_another_in_the_same_server_has_none_of_them(house, tmp_path):
+def test_a_job_has_the_files_that_its_definition_names_and_another_in_the_same_server_has_none_of_them(
+    machine, tmp_path
+):
     (tmp_path / "of_the_run.py").write_text("SAID = 'from the module'\n")
     (tmp_path / "words.txt").write_text("from the file")
     with zipfile.ZipFile(tmp_path / "some.zip", "w") as archive:
@@ -122,26 +124,26 @@ def test_a_job_has_the_files_that_its_definition_names_and_another_in_the_same_s
         "spark_archives": "some.zip#unpacked",
         "spark_jars": "said.jar",
     }
-    uses = house.job(USES, "uses", working_directory=str(tmp_path), **named)
-    line = put_and_wait(house, uses)
+    uses = machine.job(USES, "uses", working_directory=str(tmp_path), **named)
+    line = put_and_wait(machine, uses)
     assert (line["here"], line["jar"]) == ("from the module", "from the jar")
     assert line["there"] == ["from the module", "from the file", "from the archive"]
-    bare = put_and_wait(house, "BARE.Q")
+    bare = put_and_wait(machine, "BARE.Q")
     assert (bare["here"], bare["there"]) == ("", ["", "", ""])
     assert bare["jar"] != "from the jar"
 
 
-def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_message_once(house, tmp_path):
+def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_message_once(machine, tmp_path):
     table = tmp_path / "table"
-    arguments = f"{house.told} {table}"
-    queue = house.job(beginning=DRAINS, name="drains", trigger_type="first", spark_arguments=arguments)
-    house.qm.put_many(queue, [b"%d" % n for n in range(100)])
-    (run,) = until(lambda: of_queue(house, queue), 60)
-    line = house.wait_for_line(run["run_id"], "rows")
+    arguments = f"{machine.notes} {table}"
+    queue = machine.job(beginning=DRAINS, name="drains", trigger_type="first", spark_arguments=arguments)
+    machine.qm.put_many(queue, [b"%d" % n for n in range(100)])
+    (run,) = until(lambda: of_queue(machine, queue), 60)
+    line = machine.wait_for_line(run["run_id"], "rows")
     assert (line["rows"], line["batches"]) == (100, 3)
 
     def record():
-        (run,) = of_queue(house, queue)
+        (run,) = of_queue(machine, queue)
         return run
 
     def progress():
@@ -151,26 +153,26 @@ def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_mess
     before = progress()
     assert before["tasks_done"] == before["tasks"] > 0
     assert before["stages_done"] == before["stages"] > 0
-    assert record()["ui"] == house.wait_until_there().ui
-    monitor = house.daemon.events("monitor started")[-1]["pid"]
+    assert record()["ui"] == machine.wait_until_there().ui
+    monitor = machine.daemon.events("monitor started")[-1]["pid"]
     os.kill(monitor, signal.SIGKILL)
-    until(lambda: house.daemon.events("Spark Connect server found"), 60)
-    (house.told / "more").touch()
-    assert house.wait_for_line(run["run_id"], "again")["again"] == 3
+    until(lambda: machine.daemon.events("Spark Connect server found"), 60)
+    (machine.notes / "more").touch()
+    assert machine.wait_for_line(run["run_id"], "again")["again"] == 3
     until(lambda: progress()["tasks_done"] > before["tasks_done"], 60)
-    assert "tasks" in house.daemon.trigmon("runs", "show", run["run_id"]).stdout
-    (house.told / "enough").touch()
+    assert "tasks" in machine.daemon.trigmon("runs", "show", run["run_id"]).stdout
+    (machine.notes / "enough").touch()
     ended = until(lambda: run if (run := record())["end_ms"] else None, 90)
     assert (ended["state"], ended["exit_status"], ended["committed"], ended["batches"]) == ("exited", 0, 100, 3)
-    shown = json.loads(house.daemon.trigmon("runs", "show", run["run_id"], "--output", "json").stdout)
+    shown = json.loads(machine.daemon.trigmon("runs", "show", run["run_id"], "--output", "json").stdout)
     assert shown["submit_s"] >= 0
     assert shown["first_row_s"] > 0
     assert sorted(map(int, pyarrow.parquet.read_table(table)["data"].to_pylist())) == list(range(100))
-    assert depth(house.qm, queue) == 0
-    assert house.qm.reservations(queue) == []
-    server = house.wait_until_there()
-    until(lambda: not house.shelf.session(run["run_id"]), 60)
-    until(lambda: house.sessions(server) == 0, 60)
-    assert [one["run_id"] for one in house.runs() if one["q_name"] == queue] == [
+    assert depth(machine.qm, queue) == 0
+    assert machine.qm.reservations(queue) == []
+    server = machine.wait_until_there()
+    until(lambda: not machine.shelf.session(run["run_id"]), 60)
+    until(lambda: machine.sessions(server) == 0, 60)
+    assert [one["run_id"] for one in machine.runs() if one["q_name"] == queue] == [
         run["run_id"]
     ]  # nothing triggered again

@@ -25,13 +25,13 @@ class Chaos:
     ``jobs`` and ``endless`` are their queues: with several, the pauses behind failures hold up nobody for long.
     """
 
-    def __init__(self, house, runs, seed, *, jobs, endless, server_kills=0, monitor_kills=0):
+    def __init__(self, machine, runs, seed, *, jobs, endless, server_kills=0, monitor_kills=0):
         self.jobs, self.endless = jobs, endless
-        self.house = house
+        self.machine = machine
         self.runs = runs
         self.chance = random.Random(seed)
         self.fates, self.at = {}, {}
-        self.put, self.before = 0, len(house.all_runs())
+        self.put, self.before = 0, len(machine.all_runs())
         self.largest_rss = 0
         blows = [self.kill_server] * server_kills + [self.kill_monitor] * monitor_kills
         self.chance.shuffle(blows)
@@ -46,7 +46,7 @@ class Chaos:
                 self.blows.pop(0)[1]()
             open_ = self.open()
             if self.put < self.runs and len(open_) < 5:
-                self.house.qm.put(self.chance.choice(self.chance.choice([self.jobs, self.jobs, self.endless])), b"go")
+                self.machine.qm.put(self.chance.choice(self.chance.choice([self.jobs, self.jobs, self.endless])), b"go")
                 self.put += 1
             elif self.put == self.runs:
                 self.trigger_no_more()
@@ -56,15 +56,15 @@ class Chaos:
             time.sleep(0.05)
 
     def open(self):
-        """The runs that have not ended."""
-        return [run for run in self.house.all_runs() if run["state"] in OPEN]
+        """Returns the runs that have not ended."""
+        return [run for run in self.machine.all_runs() if run["state"] in OPEN]
 
     def all_recorded(self):
-        """Whether each message has become a run: a busy monitor takes its time."""
-        return len(self.house.all_runs()) >= self.before + self.put
+        """Returns whether each message has become a run: a busy monitor takes its time."""
+        return len(self.machine.all_runs()) >= self.before + self.put
 
     def meet_fate(self, run):
-        """What becomes of a run is drawn once; an endless one is never left alone."""
+        """Draws once what happens to a run; an endless one is always ended."""
         run_id = run["run_id"]
         if run_id not in self.fates:
             mercy = [] if run["q_name"] in self.endless else ["leave"] * 3
@@ -78,7 +78,7 @@ class Chaos:
             return
         if fate == "cancel":
             with suppress(CommandFailed):  # it has just ended, or is being cancelled
-                self.house.qm.call(CancelRun(run_id=run["run_id"]))
+                self.machine.qm.call(CancelRun(run_id=run["run_id"]))
         elif run["pid"]:
             with suppress(ProcessLookupError):
                 os.kill(run["pid"], signal.SIGKILL)
@@ -90,17 +90,17 @@ class Chaos:
     def trigger_again(self):
         """What was left on the queues goes first."""
         for name in self.jobs + self.endless:
-            with self.house.qm.open(name, "input_shared") as queue:
+            with self.machine.qm.open(name, "input_shared") as queue:
                 list(queue.drain())
         self.set_trigger("on")
 
     def set_trigger(self, value):
         for name in self.jobs + self.endless:
-            self.house.qm.call(Alter(object_type="QLOCAL", name=name, attributes={"trigger_control": value}))
+            self.machine.qm.call(Alter(object_type="QLOCAL", name=name, attributes={"trigger_control": value}))
 
     def servers(self):
-        """The process ids of the servers there are."""
-        directories = [self.house.shelf.directory(it.server_id) for it in self.house.shelf.all_servers()]
+        """Returns the process ids of the servers."""
+        directories = [self.machine.shelf.directory(it.server_id) for it in self.machine.shelf.all_servers()]
         return [claim["pid"] for claim in map(run_directory.read, directories) if claim and claim.get("pid")]
 
     def kill_server(self):
@@ -109,26 +109,26 @@ class Chaos:
                 os.kill(pid, signal.SIGKILL)
 
     def kill_monitor(self):
-        started = self.house.daemon.events("monitor started")
+        started = self.machine.daemon.events("monitor started")
         with suppress(ProcessLookupError):
             os.kill(started[-1]["pid"], signal.SIGKILL)
-        until(lambda: len(self.house.daemon.events("monitor started")) > len(started), 60)
+        until(lambda: len(self.machine.daemon.events("monitor started")) > len(started), 60)
 
     def look_at_memory(self):
         rss = [connect_server.rss_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
         self.largest_rss = max([self.largest_rss, *rss])
 
     def check(self, most_rss):
-        """Every run's end is known; on the server that is there now no query and no session is left."""
-        runs = self.house.all_runs()
+        """Checks that every run's end is known, and that the current server has no query and no session left."""
+        runs = self.machine.all_runs()
         assert {run["state"] for run in runs} <= ENDED
         assert len(runs) >= self.before + self.runs
-        server = self.house.wait_until_there(besides=self.gone())
-        until(lambda: not list(self.house.shelf.all_sessions()), 60)
-        until(lambda: not self.house.jobs(server), 60)
-        until(lambda: self.house.sessions(server) == 0, 60)
+        server = self.machine.wait_until_there(besides=self.gone())
+        until(lambda: not list(self.machine.shelf.all_sessions()), 60)
+        until(lambda: not self.machine.jobs(server), 60)
+        until(lambda: self.machine.sessions(server) == 0, 60)
         assert self.largest_rss < most_rss
 
     def gone(self):
-        """The servers that have ended."""
-        return {line["server"] for line in self.house.daemon.events("Spark Connect server has ended")}
+        """Returns the servers that have ended."""
+        return {line["server"] for line in self.machine.daemon.events("Spark Connect server has ended")}

@@ -72,8 +72,8 @@ def test_a_light_installation_puts_and_gets_and_names_the_extra_for_spark(built,
     (wheel,) = built.glob("*.whl")
     python = environment(tmp_path / "light", str(wheel))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIGMON_", "PYTHON"))}
-    told = run(python, "-c", PLAY, cwd=tmp_path, env=kept | {"TRIGMON_HOME": str(tmp_path / "home")})
-    assert told.splitlines()[:2] == ["b'one'", "trigmon.spark needs PySpark: pip install 'trigmon[spark]'"]
+    done = run(python, "-c", PLAY, cwd=tmp_path, env=kept | {"TRIGMON_HOME": str(tmp_path / "home")})
+    assert done.splitlines()[:2] == ["b'one'", "trigmon.spark needs PySpark: pip install 'trigmon[spark]'"]
     installed = run(python, "-m", "pip", "list", "--format=freeze")
     assert not {"pyspark", "pandas", "pyarrow", "grpcio"} & {line.split("==")[0] for line in installed.splitlines()}
 

@@ -75,7 +75,7 @@ def test_every_block_is_read_and_every_mark_belongs_to_one(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_the_test_that_is_said_to_execute_a_block_is_there(page):
+def test_the_test_that_is_named_to_execute_a_block_is_there(page):
     files = [block.mark[2] for block in blocks(page) if block.mark and block.mark[1] == "executed by"]
     assert [file for file in files if not (ROOT / file).exists()] == []
 

@@ -67,15 +67,15 @@ chmod 755 /usr/local/bin/lasting
 """
 
 
-class House:
+class InstalledMachine:
     """The machine, and what an administrator does on it."""
 
-    def __init__(self, machine):
-        self.machine = machine
+    def __init__(self, booted_machine):
+        self.booted = booted_machine
 
     def do(self, script):
         path = "PATH=/opt/trigmon/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-        done = self.machine.run("env", "-i", path, "HOME=/tmp", "sh", "-euc", script)
+        done = self.booted.run("env", "-i", path, "HOME=/tmp", "sh", "-euc", script)
         assert done.returncode == 0, (script, done.stdout, done.stderr)
         return done.stdout
 
@@ -83,7 +83,7 @@ class House:
         return [json.loads(line) for line in self.do("trigmon runs list --all --output json").splitlines()]
 
     def wait_for_runs(self, number):
-        """All runs, when so many have ended."""
+        """Waits until so many runs have ended and returns all runs."""
         wait = f"n=0; while [ $(trigmon runs list --all --output json | grep -c exited) -lt {number} ]; do "
         self.do(wait + "n=$((n+1)); [ $n -lt 60 ]; sleep 0.3; done")
         return self.runs()
@@ -91,64 +91,66 @@ class House:
 
 @contextmanager
 def installed(directory, *before):
-    """A machine on which these scripts have run, and then what the README installs."""
+    """Yields a machine on which these scripts have run, and then the installation."""
     if why := booted.why_not():
         pytest.skip(f"no systemd can be booted here: {why}")
-    with booted.booted(directory) as machine:
-        house = House(machine)
+    with booted.booted(directory) as booted_machine:
+        machine = InstalledMachine(booted_machine)
         for script in (PIP, *before, INSTALL):
-            house.do(script)
-        yield house
+            machine.do(script)
+        yield machine
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    with installed(tmp_path_factory.mktemp("machine")) as house:
-        yield house
+def machine(tmp_path_factory):
+    with installed(tmp_path_factory.mktemp("machine")) as machine:
+        yield machine
 
 
-def test_both_units_say_themselves_that_they_are_ready(house):
+def test_both_units_say_themselves_that_they_are_ready(machine):
     for name, status in (
         ("trigmon@QM1", "connections"),
         ("trigmon-monitor@QM1", "serves SYSTEM.DEFAULT.INITIATION.QUEUE"),
     ):
-        said = house.do(f"systemctl show -p ActiveState -p NRestarts -p StatusText {name}")
-        assert "ActiveState=active" in said
-        assert "NRestarts=0" in said
-        assert status in said
+        reported = machine.do(f"systemctl show -p ActiveState -p NRestarts -p StatusText {name}")
+        assert "ActiveState=active" in reported
+        assert "NRestarts=0" in reported
+        assert status in reported
 
 
-def test_a_members_message_starts_a_job_and_its_output_is_there(house):
-    house.do(FIRST_JOB)
-    (run,) = house.wait_for_runs(1)
+def test_a_members_message_starts_a_job_and_its_output_is_there(machine):
+    machine.do(FIRST_JOB)
+    (run,) = machine.wait_for_runs(1)
     assert (run["state"], run["exit_status"]) == ("exited", 0)
-    assert house.do(f"trigmon runs logs {run['run_id']}") == "HELLO got a message of alice as trigmon-monitor\n"
+    assert machine.do(f"trigmon runs logs {run['run_id']}") == "HELLO got a message of alice as trigmon-monitor\n"
 
 
-def test_a_client_that_comes_while_it_is_stopped_starts_the_queue_manager(house):
-    house.do("systemctl stop trigmon@QM1.service 2>/dev/null; trigmon queue list")
-    assert house.do("systemctl is-active trigmon@QM1.service") == "active\n"
+def test_a_client_that_comes_while_it_is_stopped_starts_the_queue_manager(machine):
+    machine.do("systemctl stop trigmon@QM1.service 2>/dev/null; trigmon queue list")
+    assert machine.do("systemctl is-active trigmon@QM1.service") == "active\n"
 
 
 @pytest.mark.parametrize("name", ["trigmon@QM1", "trigmon-monitor@QM1"])
-def test_one_that_hangs_is_started_again_by_its_watchdog(house, name):
+def test_one_that_hangs_is_started_again_by_its_watchdog(machine, name):
     drop_in = f"/run/systemd/system/{name}.service.d"
-    house.do(f"mkdir {drop_in}; printf '[Service]\\nWatchdogSec=2\\n' > {drop_in}/soon.conf; systemctl daemon-reload")
-    house.do(f"systemctl restart {name}; systemctl kill --signal=STOP --kill-whom=main {name}")
-    house.do(f"n=0; until [ $(systemctl show -P NRestarts {name}) = 1 ]; do n=$((n+1)); [ $n -lt 60 ]; sleep 0.3; done")
-    house.do(f"rm -r {drop_in}; systemctl daemon-reload; systemctl restart {name}")
+    machine.do(f"mkdir {drop_in}; printf '[Service]\\nWatchdogSec=2\\n' > {drop_in}/soon.conf; systemctl daemon-reload")
+    machine.do(f"systemctl restart {name}; systemctl kill --signal=STOP --kill-whom=main {name}")
+    machine.do(
+        f"n=0; until [ $(systemctl show -P NRestarts {name}) = 1 ]; do n=$((n+1)); [ $n -lt 60 ]; sleep 0.3; done"
+    )
+    machine.do(f"rm -r {drop_in}; systemctl daemon-reload; systemctl restart {name}")
 
 
-def test_the_journal_finds_what_was_logged_by_its_fields(house):
-    assert "monitor serves" in house.do("journalctl --output=cat TRIGMON_EVENT='monitor serves' TRIGMON_QMGR=QM1")
+def test_the_journal_finds_what_was_logged_by_its_fields(machine):
+    assert "monitor serves" in machine.do("journalctl --output=cat TRIGMON_EVENT='monitor serves' TRIGMON_QMGR=QM1")
 
 
 @pytest.mark.skipif(shutil.which("dbus-daemon") is None, reason="logind needs a bus, and there is no dbus-daemon")
-def test_the_accounts_own_systemd_keeps_a_job_and_its_exit_while_monitor_and_keeper_are_dead(house):
-    house.do("mkdir -p /etc/trigmon; printf 'monitor:\n  launcher: systemd\n' > /etc/trigmon/trigmon.yaml")
-    refused = house.do("systemctl restart trigmon-monitor@QM1 2>/dev/null || journalctl -u trigmon-monitor@QM1 -n 20")
+def test_the_accounts_own_systemd_keeps_a_job_and_its_exit_while_monitor_and_keeper_are_dead(machine):
+    machine.do("mkdir -p /etc/trigmon; printf 'monitor:\n  launcher: systemd\n' > /etc/trigmon/trigmon.yaml")
+    refused = machine.do("systemctl restart trigmon-monitor@QM1 2>/dev/null || journalctl -u trigmon-monitor@QM1 -n 20")
     assert "loginctl enable-linger" in refused
-    house.do(
+    machine.do(
         "systemctl start dbus.socket systemd-logind.service; loginctl enable-linger trigmon-monitor\n"
         "own=/run/user/$(id -u trigmon-monitor)/systemd/private\n"
         "n=0; until [ -S $own ]; do n=$((n+1)); [ $n -lt 60 ]; sleep 0.3; done\n"
@@ -159,14 +161,16 @@ def test_the_accounts_own_systemd_keeps_a_job_and_its_exit_while_monitor_and_kee
         "systemctl kill --signal=KILL --kill-whom=all trigmon-monitor@QM1; sleep 3\n"
         "trigmon process alter HELLO appl_id=/usr/local/bin/hello\n"
     )
-    newest = max(house.wait_for_runs(2), key=lambda run: run["run_id"])
+    newest = max(machine.wait_for_runs(2), key=lambda run: run["run_id"])
     assert (newest["state"], newest["exit_status"]) == ("exited", 9)
-    assert f"/trigmon.slice/trigmon-run-{newest['run_id']}.service" in house.do(f"trigmon runs logs {newest['run_id']}")
+    assert f"/trigmon.slice/trigmon-run-{newest['run_id']}.service" in machine.do(
+        f"trigmon runs logs {newest['run_id']}"
+    )
 
 
-def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
-    before = len(house.runs())
-    house.do(
+def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(machine):
+    before = len(machine.runs())
+    machine.do(
         "mkdir -p /etc/trigmon /etc/systemd/system/trigmon-monitor@.service.d\n"
         "echo alice > /etc/trigmon/runas\n"
         "printf 'monitor:\\n  launcher: systemd\\n  run_as_file: /etc/trigmon/runas\\n' > /etc/trigmon/trigmon.yaml\n"
@@ -175,10 +179,10 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
         "systemctl daemon-reload; systemctl restart trigmon-monitor@QM1\n"
         "trigmon process alter HELLO run_as=alice; trigmon put HELLO.IN 'a second one'\n"
     )
-    newest = max(house.wait_for_runs(before + 1), key=lambda run: run["run_id"])
-    assert house.do(f"trigmon runs logs {newest['run_id']}") == "HELLO got a second one as alice\n"
-    house.do("trigmon process alter HELLO run_as=; trigmon put HELLO.IN 'nobody is named'; sleep 1")
-    newest = max(house.runs(), key=lambda run: run["run_id"])
+    newest = max(machine.wait_for_runs(before + 1), key=lambda run: run["run_id"])
+    assert machine.do(f"trigmon runs logs {newest['run_id']}") == "HELLO got a second one as alice\n"
+    machine.do("trigmon process alter HELLO run_as=; trigmon put HELLO.IN 'nobody is named'; sleep 1")
+    newest = max(machine.runs(), key=lambda run: run["run_id"])
     assert newest["state"] == "failed"
     assert "without RUNAS" in newest["why"]
 
@@ -186,9 +190,11 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(house):
 def test_the_documentation_has_the_commands_that_are_followed_here():
     text = (HERE / "docs" / "how-to" / "run-as-a-service.md").read_text()
     block = text.split("From a Debian 12", 1)[1].split("```bash\n", 1)[1].split("```", 1)[0]
-    said = [part.strip() for line in block.replace("\\\n", "").splitlines() for part in line.split("#")[0].split("&&")]
+    reported = [
+        part.strip() for line in block.replace("\\\n", "").splitlines() for part in line.split("#")[0].split("&&")
+    ]
     followed = [line.strip() for line in (INSTALL + FIRST_JOB).replace("\\\n", "").splitlines()]
     own = ("cd ", "useradd", "cat ", "#!", "echo", "END", "chmod", "runuser")
     wanted = [" ".join(line.split()) for line in followed if line and not line.startswith(own)]
-    assert [line for line in wanted if line not in [" ".join(each.split()) for each in said]] == []
+    assert [line for line in wanted if line not in [" ".join(each.split()) for each in reported]] == []
     assert len(wanted) >= 6

@@ -63,7 +63,7 @@ def test_the_scenarios_that_are_chosen_show_what_all_show_and_are_few(over_a_soc
 
 
 def _changes_of(monkeypatch, scenarios):
-    """The names of the kinds of change that these make on the store in memory."""
+    """Returns the names of the kinds of change that these make on the store in memory."""
     made = set()
 
     def noting(real):

@@ -16,6 +16,7 @@ from trigmon import log
 from trigmon.log_events import EVENT_NAMES
 
 PACKAGE = Path(trigmon.__file__).parent
+ALERTS = (PACKAGE.parent / "docs" / "how-to" / "alerts.md").read_text()
 LEVELS = ("debug", "info", "warning", "error", "critical", "exception")
 OWN_NAMES = {PACKAGE / "server" / "event_log.py", PACKAGE / "log_events.py"}
 FILES = [path for path in PACKAGE.rglob("*.py") if path not in OWN_NAMES]
@@ -61,3 +62,27 @@ def test_a_line_has_the_name_beside_the_sentence():
     first, second = map(json.loads, out.getvalue().splitlines())
     assert (first["event"], first["event_name"]) == ("program ended", "program_ended")
     assert "event_name" not in second
+
+
+def test_the_alerts_name_events_that_there_are():
+    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    rows = re.findall(r"^\| (`.*?) \|", ALERTS, re.MULTILINE)
+    named = [*re.findall(r"`([a-z_]+)`", " ".join(rows)), *re.findall(r"EVENT_NAME=(\w+)", ALERTS)]
+    assert len(named) > 20
+    assert [name for name in named if f'"{name}"' not in source] == []
+
+
+def test_the_search_of_the_alerts_finds_a_line_of_the_log():
+    (pattern,) = re.findall(r"^grep -E '(.*)' trigmon.log$", ALERTS, re.MULTILINE)
+    out = io.StringIO()
+    handlers, level = logging.root.handlers[:], logging.root.level
+    try:
+        log.configure("info", "json", out)
+        log.logger().warning("puts are refused: the disk is nearly full", free=1)
+        log.logger().info("program ended", run="r")
+    finally:
+        structlog.reset_defaults()
+        logging.root.handlers[:], logging.root.level = handlers, level
+    first, second = out.getvalue().splitlines()
+    assert re.search(pattern, first)
+    assert not re.search(pattern, second)

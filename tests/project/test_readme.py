@@ -39,13 +39,13 @@ def test_every_relative_link_leads_to_a_file(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("storey", sorted(path.name for path in (ROOT / "trigmon").iterdir() if path.is_dir()))
-def test_the_map_shows_every_storey(storey):
-    if storey != "__pycache__":
-        assert f"| `trigmon/{storey}` |" in ARCHITECTURE
+@pytest.mark.parametrize("layer", sorted(path.name for path in (ROOT / "trigmon").iterdir() if path.is_dir()))
+def test_the_map_shows_every_layer(layer):
+    if layer != "__pycache__":
+        assert f"| `trigmon/{layer}` |" in ARCHITECTURE
 
 
-def test_the_storeys_stand_in_the_order_of_the_contract():
+def test_the_layers_stand_in_the_order_of_the_contract():
     contract = (ROOT / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0]
     place = {name: row for row, line in enumerate(contract.splitlines()) for name in re.findall(r"\w+", line)}
     shown = [place[name] for name in re.findall(r"^\| `trigmon/([a-z]+)` \|", ARCHITECTURE, re.MULTILINE)]

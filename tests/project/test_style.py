@@ -41,7 +41,6 @@ CROWDED = (
     "rules/model/reservation.py:Reservation",
     "rules/model/stored_messages.py:Selection",
     "rules/reservations/reserve.py",
-    "cli/dlq.py",
     "monitor/monitor.py:run",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
@@ -64,6 +63,7 @@ SHARED_FILE_NAMES = {
 }
 # Parts of the package whose every text is rewritten by the style page.
 PLAIN: tuple[str, ...] = (
+    "cli/",
     "client/",
     "definitions/",
     "demo/",
@@ -86,6 +86,8 @@ METAPHORS = (
 )
 PRONOUNS = r"who(?:m)?(?:so)?ever|he|him|his|she|her|said|told"
 BANNED = re.compile(rf"(?<![a-z])(?:{METAPHORS}|{PRONOUNS})(?![a-z])", re.IGNORECASE)
+# Keys of JSON output, which programs read.
+KEYS = re.compile(r"""(["'])(?:said|told)\1""")
 NO_VERB = {"Whether", "As", "Its", "This", "Was", "Has", "Is", "Always", "Does", "Perhaps", "Others", "Messages"}
 
 
@@ -129,7 +131,7 @@ def test_a_text_uses_plain_words(name):
     found = [
         f"{name}:{number}: {match.group()}"
         for number, line in enumerate(source(name).splitlines(), 1)
-        for match in BANNED.finditer(line)
+        for match in BANNED.finditer(KEYS.sub("", line))
     ]
     assert found == []
 
@@ -150,4 +152,4 @@ def test_a_functions_docstring_begins_with_a_verb(name):
 
 def is_exempt(decorator: str) -> bool:
     """Returns whether what it decorates is named by a noun or an imperative: a property, a command of the CLI."""
-    return decorator.endswith(("property", ".setter")) or "command" in decorator or ".group" in decorator
+    return decorator.endswith(("property", ".setter")) or "command" in decorator or "group(" in decorator

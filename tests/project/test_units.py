@@ -19,7 +19,7 @@ needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is n
 
 @pytest.fixture
 def installed(tmp_path):
-    """The units of an instance, with the command where this installation has it."""
+    """Returns the units of an instance, with the command where this installation has it."""
     command = Path(sys.executable).parent / "trigmon"
     for name in UNITS:
         text = (paths.shipped("systemd") / name).read_text()
@@ -30,24 +30,24 @@ def installed(tmp_path):
 @needs_systemd
 def test_systemd_finds_no_fault_with_the_units(installed):
     units = [installed / name.replace("@", "@QM1") for name in UNITS]
-    said = subprocess.run([ANALYZE, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
+    done = subprocess.run([ANALYZE, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
     version = int(subprocess.run([ANALYZE, "--version"], capture_output=True, text=True, check=True).stdout.split()[1])
     of_later = [] if version >= 254 else ["RestartSteps", "RestartMaxDelaySec"]
     ignored = [f"Unknown key '{key}' in section [Service], ignoring." for key in of_later]
-    left = [line for line in (said.stdout + said.stderr).splitlines() if not line.endswith(tuple(ignored))]
-    assert (said.returncode, left) == (0, [])
+    left = [line for line in (done.stdout + done.stderr).splitlines() if not line.endswith(tuple(ignored))]
+    assert (done.returncode, left) == (0, [])
 
 
 @pytest.mark.parametrize(("program", "name"), [("run", "trigmon@.service"), ("monitor", "trigmon-monitor@.service")])
 def test_a_unit_is_tried_again_for_ever_after_every_end_that_can_pass(program, name):
-    said = dict(
+    reported = dict(
         re.findall(r"^(Start\w+|Restart\w*)=(.*)$", (paths.shipped("systemd") / name).read_text(), re.MULTILINE)
     )
-    final = {int(status) for status in said.pop("RestartPreventExitStatus").split()}
+    final = {int(status) for status in reported.pop("RestartPreventExitStatus").split()}
     assert final <= {MISCONFIGURED, STORE_LOST}
-    assert (said["Restart"], said["StartLimitIntervalSec"]) == ("on-failure", "0")
-    assert "StartLimitBurst" not in said
-    assert float(said["RestartSec"]) < float(said["RestartMaxDelaySec"]) <= 60
+    assert (reported["Restart"], reported["StartLimitIntervalSec"]) == ("on-failure", "0")
+    assert "StartLimitBurst" not in reported
+    assert float(reported["RestartSec"]) < float(reported["RestartMaxDelaySec"]) <= 60
     ends = [each for each in EXITS if each.program == program]
     assert {each.status: each.is_tried_again for each in ends} == {
         status: status not in (STOPPED, *final) for status in (each.status for each in ends)
@@ -76,9 +76,9 @@ def test_a_unit_is_exposed_no_more_than_it_must_be(installed, name, drop_in, mos
         directory.mkdir()
         shutil.copy(paths.shipped("systemd") / drop_in, directory)
     argv = [ANALYZE, "security", "--offline=true", "--no-pager", unit]
-    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
-    exposure = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
-    assert exposure, said
+    done = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    exposure = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done)
+    assert exposure, done
     assert (most - 1.0 if drop_in else 0.0) < float(exposure[1]) <= most
 
 

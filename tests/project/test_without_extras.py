@@ -18,5 +18,5 @@ FRONT = (
 @pytest.mark.parametrize("module", FRONT)
 def test_it_is_imported_without_what_an_extra_brings(module):
     code = f"import sys, {module}; print([name for name in {BROUGHT_BY_EXTRAS} if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -20,7 +20,7 @@ from psycopg import sql
 
 import trigmon
 from tests.daemons import Daemon, define
-from tests.members import settings, share, told
+from tests.members import group_of, settings, share
 from tests.postgres import Pair, Server
 from tests.proof.chaos_clients import OWN, SHARED, Client, Monitor
 from tests.proof.chaos_rules import COMMITTED, Left, Recovery, Work, problems
@@ -121,12 +121,12 @@ class House:
 
     def knows(self, one: Daemon) -> None:
         """Waits until a member knows the queues of the group."""
-        until(lambda: {SHARED, TRIGGERED} <= {queue["name"] for queue in told(one)["queues"]})
+        until(lambda: {SHARED, TRIGGERED} <= {queue["name"] for queue in group_of(one)["queues"]})
 
     def is_whole(self) -> bool:
         """Whether every member serves, as each sees it."""
         try:
-            rows = [row["state"] for one in self.members for row in told(one)["members"]]
+            rows = [row["state"] for one in self.members for row in group_of(one)["members"]]
         except trigmon.MQError:
             return False
         return rows == ["serving"] * len(self.members) ** 2

@@ -22,7 +22,7 @@ from trigmon.wire import codec
 class TestADatabaseThatGoes:
     def test_a_member_starts_when_the_database_can_be_reached_and_says_what_it_waits_for(self, daemon, server):
         server.kill()
-        (one,) = members(daemon, "QM1", said=settings(server.dsn), start=False)
+        (one,) = members(daemon, "QM1", chosen=settings(server.dsn), start=False)
         one.launch()
         why = one.wait_for_event("standing by")["why"]
         assert why.startswith("the database cannot be reached")
@@ -32,7 +32,7 @@ class TestADatabaseThatGoes:
         share(one, "Q")
 
     def test_nothing_that_was_acknowledged_is_lost_and_members_come_back_by_themselves(self, daemon, server):
-        first, second = members(daemon, "QM1", "QM2", said=settings(server.dsn))
+        first, second = members(daemon, "QM1", "QM2", chosen=settings(server.dsn))
         share(first, "Q")
         sees(first, second, q_name="Q")
         with first.connect() as qm, second.connect() as other:
@@ -61,7 +61,7 @@ class TestADatabaseThatGoes:
 
     def test_a_member_that_keeps_its_own_data_there_too_comes_back_with_all_of_it(self, daemon, server):
         own = {"store.postgres": server.dsn, "store.accept_loss": "true", "store.lease_s": LEASE_S}
-        (one,) = members(daemon, "QM1", said=settings(server.dsn, **own))
+        (one,) = members(daemon, "QM1", chosen=settings(server.dsn, **own))
         share(one, "Q")
         with one.connect() as qm:
             define(qm, "OWN")
@@ -82,15 +82,15 @@ class TestADatabaseThatGoes:
         assert [event["event"] for event in one.events()] == ["ready", "stopping", "stopped"]
 
     @pytest.mark.parametrize("has_joined", [False, True])
-    def test_one_whose_start_waits_for_its_turn_says_so_and_stops_when_it_is_told(self, daemon, has_joined):
-        said = settings(**{"server.stop_timeout_s": 1})
-        first, second = members(daemon, "QM1", "QM2", said=said, start=False)
+    def test_one_whose_start_waits_for_its_turn_says_so_and_stops_when_it_is_asked_to(self, daemon, has_joined):
+        chosen = settings(**{"server.stop_timeout_s": 1})
+        first, second = members(daemon, "QM1", "QM2", chosen=chosen, start=False)
         first.start()
         if has_joined:
             second.start()
             second.stop()
         with psycopg.connect(shared().dsn) as holder:
-            holder.execute(f"SELECT FROM {said['group.postgres_schema']}.turn FOR UPDATE".encode())
+            holder.execute(f"SELECT FROM {chosen['group.postgres_schema']}.turn FOR UPDATE".encode())
             second.launch()
             why = second.wait_for_event("standing by")["why"]
             assert second.stop() == 0
@@ -98,14 +98,14 @@ class TestADatabaseThatGoes:
         assert second.events("stopped")[-1]["exit_status"] == 0
 
     def test_a_member_stops_in_order_while_the_database_is_away(self, daemon, server):
-        (one,) = members(daemon, "QM1", said=settings(server.dsn))
+        (one,) = members(daemon, "QM1", chosen=settings(server.dsn))
         server.kill()
         one.wait_for_event("standing by")
         assert one.stop() == 0
         assert not one.socket.exists()
 
     def test_the_outcome_of_a_commit_that_was_cut_is_asked_for(self, daemon, server):
-        (one,) = members(daemon, "QM1", said=settings(server.dsn))
+        (one,) = members(daemon, "QM1", chosen=settings(server.dsn))
         share(one, "Q")
         with one.connect() as qm:
             qm.put("Q", b"committed", persistence="persistent", syncpoint=True)
@@ -130,7 +130,7 @@ class TestADatabaseThatGoes:
 @pytest.fixture
 def alone(daemon, server):
     """A member with a queue Q, whose lease is long."""
-    (one,) = members(daemon, "QM1", said=settings(server.dsn, schema="slow", lease_s=60))
+    (one,) = members(daemon, "QM1", chosen=settings(server.dsn, schema="slow", lease_s=60))
     share(one, "Q", def_persistence="persistent")
     return one
 
@@ -162,11 +162,11 @@ def waits_for_a_row(server):
 
 
 class TestADatabaseThatDoesNotAnswer:
-    def test_calls_wait_and_who_comes_meanwhile_is_told_why(self, alone, server):
+    def test_calls_wait_and_a_client_that_connects_meanwhile_gets_the_reason(self, alone, server):
         with holding_up(server):
             put = held_up(alone, server)
-            said = alone.wait_for_event("the database does not answer; calls wait for it")
-            assert said["waited_s"] >= 3
+            row = alone.wait_for_event("the database does not answer; calls wait for it")
+            assert row["waited_s"] >= 3
             with pytest.raises(CfNotAvailable, match=r"waiting for the database of the group QSG1 for \d+ s"):
                 alone.connect()
             shown = alone.trigmon("status")
@@ -177,7 +177,7 @@ class TestADatabaseThatDoesNotAnswer:
         alone.wait_for_event("the database answers again")
         assert get(alone, "Q").data == b"m"
 
-    def test_who_said_hello_before_is_let_in_when_it_answers(self, alone, server):
+    def test_a_client_that_sent_its_hello_before_is_accepted_when_it_answers(self, alone, server):
         with holding_up(server):
             put = held_up(alone, server)
             comes = aside(lambda: get(alone, "Q"))
@@ -198,7 +198,7 @@ class TestADatabaseThatDoesNotAnswer:
 
     def test_it_is_stopped_all_the_same_and_what_was_not_answered_was_not_done(self, daemon, server):
         patient = settings(server.dsn, schema="slow", lease_s=60) | {"server.stop_timeout_s": 2}
-        (one,) = members(daemon, "QM1", said=patient)
+        (one,) = members(daemon, "QM1", chosen=patient)
         share(one, "Q", def_persistence="persistent")
         with holding_up(server):
             put = held_up(one, server)

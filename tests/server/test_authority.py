@@ -22,14 +22,14 @@ from trigmon.server import peer_identity as by_system
 from trigmon.server.peer_identity import Authority
 
 
-def test_who_is_not_in_the_sockets_group_does_not_come_in(passable):
+def test_a_user_that_is_not_in_the_sockets_group_does_not_come_in(passable):
     one = passable()
     with pytest.raises(trigmon.NotAuthorized):
         as_nobody(lambda: one.connect().drop())
 
 
 @pytest.mark.parametrize("address", ["QM1", "unix"])
-def test_who_is_kept_out_is_told_the_group_he_has_to_join(passable, monkeypatch, address):
+def test_a_refused_user_gets_the_group_to_join(passable, monkeypatch, address):
     group = next(group for group in grp.getgrall() if group.gr_gid not in (0, NOBODY))
     one = passable(settings={"server.socket_group": group.gr_name})
     address = one.address if address == "unix" else address
@@ -37,33 +37,33 @@ def test_who_is_kept_out_is_told_the_group_he_has_to_join(passable, monkeypatch,
     monkeypatch.setenv("TRIGMON_HOME", str(one.home))
 
     def status():
-        with contextlib.redirect_stderr(io.StringIO()) as told, contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()) as output, contextlib.redirect_stdout(io.StringIO()):
             try:
                 cli(["--qmgr", address, "status"])
             except SystemExit as ended:
-                return ended.code, told.getvalue()
+                return ended.code, output.getvalue()
 
     assert status()[0] == 0  # and all that it imports is there, also where nobody can read the files
-    code, said = as_nobody(status)
-    assert (code, f"usermod -aG {group.gr_name} nobody" in said) == (4, True), said
-    assert "administration" not in said
+    code, reported = as_nobody(status)
+    assert (code, f"usermod -aG {group.gr_name} nobody" in reported) == (4, True), reported
+    assert "administration" not in reported
 
 
-def test_who_is_kept_out_by_root_alone_is_not_told_to_join_roots_group(passable):
+def test_a_user_that_only_root_keeps_out_gets_no_group_to_join(passable):
     one = passable()
     with pytest.raises(trigmon.NotAuthorized, match=r"server\.socket_group"):
         as_nobody(lambda: one.connect().drop())
 
 
-@pytest.mark.parametrize(("named", "said"), [("nosuch.user", "user 'nosuch.user'"), ("%nosuch", "group 'nosuch'")])
-def test_an_administrator_nobody_knows_is_refused_at_the_start(daemon, named, said):
+@pytest.mark.parametrize(("named", "expected"), [("nosuch.user", "user 'nosuch.user'"), ("%nosuch", "group 'nosuch'")])
+def test_an_administrator_nobody_knows_is_refused_at_the_start(daemon, named, expected):
     one = daemon(start=False, settings={"server.administrators": named})
     assert one.launch().wait() == 2
     why = one.events("the queue manager cannot start")[0]["why"]
-    assert why == f"server.administrators: there is no {said} on this machine"
+    assert why == f"server.administrators: there is no {expected} on this machine"
 
 
-def test_who_comes_in_may_put_and_get_but_not_define_and_the_denial_is_logged(passable):
+def test_a_client_that_comes_in_may_put_and_get_but_not_define_and_the_denial_is_logged(passable):
     one = passable(settings={"server.socket_mode": "0666"})
     with one.connect() as qm:
         assert qm.administrator
@@ -100,13 +100,13 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
 
     def refused(one):
         with one.connect() as qm:
-            said = []
+            collected = []
             for call in runs:
                 try:
                     qm.call(call)
                 except trigmon.NotAuthorized as error:
-                    said.append(error.about)
-            return qm.monitor, said
+                    collected.append(error.about)
+            return qm.monitor, collected
 
     stranger = passable(settings={"server.socket_mode": "0666"})
     assert refused(stranger) == (True, [])
@@ -118,7 +118,7 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
         assert qm.call(Runs()).rows[0]["state"] == "unknown"
 
 
-def test_who_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repeat_anything(passable):
+def test_a_client_that_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repeat_anything(passable):
     one = passable(settings={"server.socket_mode": "0666", "server.monitors": "nobody"})
     with one.connect() as qm:
         qm.call(Pause(what="everything", reason="upkeep"))
@@ -126,14 +126,14 @@ def test_who_comes_in_sees_what_is_paused_and_may_neither_pause_nor_end_nor_repe
     calls = [Resume(what="everything"), Pause(what="everything"), CancelRun(run_id="1"), RetryRun(run_id="1")]
 
     def work():
-        said = []
+        collected = []
         with one.connect() as qm:
             for call in calls:
                 try:
                     qm.call(call)
                 except trigmon.NotAuthorized as error:
-                    said.append(error.about)
-            return said, [row["reason"] for row in qm.call(Pauses()).rows]
+                    collected.append(error.about)
+            return collected, [row["reason"] for row in qm.call(Pauses()).rows]
 
     names = ("resume", "pause", "cancelrun", "retryrun")
     assert as_nobody(work) == ([f"{name} needs an administrator" for name in names], ["upkeep"])
@@ -154,7 +154,7 @@ def test_root_the_daemons_user_and_those_named_administer_and_nobody_else():
     alice = pwd.getpwall()[-1].pw_name
     authority = Authority([alice, "1234", f"%{grp.getgrgid(0).gr_name}"])
     assert authority.administers(0, 0, "root")
-    assert authority.administers(os.geteuid(), 0, "whoever")
+    assert authority.administers(os.geteuid(), 0, "a user")
     assert authority.administers(5001, 5001, alice)
     assert authority.administers(1234, 5001, "bob")
     assert authority.administers(5001, 0, "in-group-root")

@@ -1,4 +1,4 @@
-"""Clients that are too many: who has a place, who is told that there is none, and who always comes in."""
+"""More clients than the limit: which are connected, which get the reason, and which are always connected."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def crowded(daemon):
 
 
 def knock(address):
-    """What an ordinary client is told at the door: nothing (it is in, and leaves again), or a reason."""
+    """Connects as an ordinary client and leaves; returns the reason of a refusal, else None."""
     try:
         trigmon.connect(f"tcp://{address[0]}:{address[1]}").disconnect()
     except trigmon.MQError as error:
@@ -41,7 +41,7 @@ def knock(address):
     return None
 
 
-def test_one_connection_too_many_is_told_so_and_comes_in_when_one_has_ended(crowded):
+def test_one_connection_too_many_gets_the_reason_and_is_accepted_when_one_has_ended(crowded):
     one, address = crowded(3)
     clients = [Raw(one, tcp=address) for _ in range(3)]
     assert knock(address) == 2025
@@ -78,7 +78,7 @@ def test_a_burst_of_as_many_as_there_are_places_comes_in_whole(crowded):
         assert knock(address) is None
 
 
-def test_who_stands_behind_a_crowd_on_the_step_is_told_so_and_an_administrator_passes_it(crowded):
+def test_a_client_behind_many_that_have_sent_no_hello_gets_the_reason_and_an_administrator_passes_it(crowded):
     one, address = crowded(1, hello_timeout_s=2)
     with contextlib.ExitStack() as crowd:
         crowd.enter_context(Raw(one, tcp=address))
@@ -108,7 +108,7 @@ def test_a_client_id_that_a_live_connection_has_is_refused_until_that_one_has_be
         assert qm.outcome(1, "4f0c") is UnitOutcome.BACKED_OUT
 
 
-def test_without_descriptors_who_is_in_is_served_and_who_knocks_waits(daemon):
+def test_without_descriptors_connected_clients_are_served_and_a_new_one_waits(daemon):
     one = daemon(start=False)
     one.start()
     inside = Raw(one)

@@ -44,7 +44,7 @@ def test_a_log_with_one_changed_bit_is_refused_with_6_and_goes_on_when_the_loss_
     assert "turns that were acknowledged are missing" in why
     assert "restore a backup, or start once with --accept-loss" in why
     one.start("--accept-loss")
-    assert any("this is accepted" in said["what"] for said in one.events("the store was damaged"))
+    assert any("this is accepted" in row["what"] for row in one.events("the store was damaged"))
     assert 0 < drained(one, "Q") <= 30
     assert one.stop() == 0
     one.start()
@@ -80,8 +80,8 @@ def test_a_damaged_row_costs_one_message_and_the_daemon_goes_on(one):
     assert drained(one, "OTHER") == 29
     assert drained(one, "Q") == 30
     assert (one.process.pid, one.process.poll()) == (pid, None)
-    (said,) = one.events("a damaged message was set aside")
-    assert said["q_name"] == "OTHER"
+    (row,) = one.events("a damaged message was set aside")
+    assert row["q_name"] == "OTHER"
 
 
 def test_a_damaged_index_is_made_anew_by_the_start(one):

@@ -43,7 +43,7 @@ def test_a_waiting_get_is_answered_by_another_connections_put(qm, shared_daemon)
     assert got == [b"at last"]
 
 
-def test_a_wait_runs_out_when_it_was_told_to(qm):
+def test_a_wait_runs_out_at_its_interval(qm):
     define(qm, "EMPTY")
     with qm.open("EMPTY", "input_shared") as q:
         began = time.monotonic()

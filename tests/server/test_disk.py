@@ -26,8 +26,8 @@ def test_under_the_reserve_puts_are_refused_and_gets_go_on(daemon):
         assert refused.value.reason == 2192
         with qm.open("Q", "input_shared") as q:
             assert [message.data for message in q.drain()] == [b"kept"]
-    (said,) = one.events("puts are refused: the disk is nearly full")
-    assert said["disk_reserve"] == 10**18
+    (row,) = one.events("puts are refused: the disk is nearly full")
+    assert row["disk_reserve"] == 10**18
 
 
 @pytest.fixture
@@ -65,20 +65,20 @@ def test_a_disk_filled_by_puts_loses_nothing_and_has_room_again_after_gets(small
     assert one.stop() == 0
 
 
-def test_the_disk_is_looked_at_once_a_turn_and_changes_are_told(tmp_path):
-    told = []
+def test_the_disk_is_looked_at_once_a_turn_and_changes_are_reported(tmp_path):
+    collected = []
     looked = []
     few, most = LEAST + 100, LEAST + 101
-    reserve = DiskReserve(tmp_path, few, lambda allowed, free: told.append((allowed, free)))
+    reserve = DiskReserve(tmp_path, few, lambda allowed, free: collected.append((allowed, free)))
     reserve.free = lambda: looked.append(1) or free
     for free in (most, few, few, most):
         reserve.new_turn()
         assert reserve.puts_allowed() == reserve.puts_allowed() == (free > few)
-    assert told == [(False, few), (True, most)]
+    assert collected == [(False, few), (True, most)]
     assert len(looked) == 4
 
 
-def test_a_store_that_fails_at_the_orderly_end_is_said_to_have_failed(daemon):
+def test_a_store_that_fails_at_the_orderly_end_is_reported_to_have_failed(daemon):
     one = daemon()
     with one.connect() as qm:
         define(qm, "Q", def_persistence="persistent")

@@ -219,7 +219,7 @@ def test_a_monitor_ends_with_what_its_unit_expects(shared_daemon, arguments, env
     assert status in {each.status for each in EXITS if each.program == "monitor"}
 
 
-def test_a_monitor_that_is_told_to_stop_while_its_queue_manager_is_away_ends_well(daemon):
+def test_a_monitor_that_is_asked_to_stop_while_its_queue_manager_is_away_ends_well(daemon):
     with monitor(daemon(start=False)) as waits:
         assert "not reachable" in waits.stderr.readline()
         waits.terminate()

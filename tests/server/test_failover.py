@@ -7,7 +7,7 @@ import time
 import psycopg
 import pytest
 
-from tests.members import LEASE_S, aside, members, sees, settings, share, told
+from tests.members import LEASE_S, aside, group_of, members, sees, settings, share
 from tests.postgres import STANDBY, Pair, Server
 from tests.waiting import until
 from trigmon.mq.enums import UnitOutcome
@@ -35,8 +35,8 @@ def pair(pairs):
 
 @pytest.fixture
 def two(daemon, pair):
-    """Two members that put up with no loss, with one shared queue Q."""
-    made = members(daemon, "QM1", "QM2", said=careful(pair.dsn))
+    """Two members that accept no loss, with one shared queue Q."""
+    made = members(daemon, "QM1", "QM2", chosen=careful(pair.dsn))
     share(made[0], "Q")
     sees(*made, q_name="Q")
     return made
@@ -75,7 +75,7 @@ def waiting(server):
 class TestTheStart:
     def test_a_server_without_a_standby_is_refused_unless_its_loss_is_put_up_with(self, daemon):
         server = Server()
-        (one,) = members(daemon, "QM1", said=careful(server.dsn), start=False)
+        (one,) = members(daemon, "QM1", chosen=careful(server.dsn), start=False)
         one.launch()
         assert one.wait() == 2
         why = one.events("the queue manager cannot start")[0]["why"]
@@ -83,9 +83,9 @@ class TestTheStart:
         assert "set group.accept_loss to accept that" in why
         server.end()
 
-    def test_a_standby_that_is_away_is_waited_for_and_whoever_is_told_to_stop_meanwhile_does(self, daemon, pair):
+    def test_a_standby_that_is_away_is_waited_for_and_one_that_is_asked_to_stop_meanwhile_does(self, daemon, pair):
         pair.standby.kill()
-        first, second = members(daemon, "QM1", "QM2", said=careful(pair.dsn), start=False)
+        first, second = members(daemon, "QM1", "QM2", chosen=careful(pair.dsn), start=False)
         for one in (first, second):
             one.launch()
             assert "no synchronous standby is connected" in one.wait_for_event("standing by")["why"]
@@ -157,8 +157,8 @@ class TestTheStandbyTakesOver:
 
 
 class TestAServerThatWasReplaced:
-    def test_it_is_refused_when_it_comes_back_also_by_who_puts_up_with_loss(self, daemon, pair):
-        (one,) = members(daemon, "QM1", said=settings(pair.dsn))
+    def test_it_is_refused_when_it_comes_back_also_with_accept_loss(self, daemon, pair):
+        (one,) = members(daemon, "QM1", chosen=settings(pair.dsn))
         share(one, "Q")
         pair.fail_over()
         pair.primary.alter("synchronous_standby_names", "")
@@ -200,7 +200,7 @@ class TestAStandbyThatIsAway:
             commit.result(60)
         assert all(one.wait_for_event("the database answers again")["waited_s"] > LEASE_S for one in two)
         assert bodies(second) == [b"QM1", b"QM2", b"one"]
-        assert [row["state"] for row in told(first)["members"]] == ["serving", "serving"]
+        assert [row["state"] for row in group_of(first)["members"]] == ["serving", "serving"]
         for one in two:
             assert not one.events("a dead member was recovered")
             assert len(one.events("ready")) == 1

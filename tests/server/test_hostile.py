@@ -79,14 +79,14 @@ def test_a_malformed_frame_is_answered_with_what_is_wrong_and_cut(strict, body):
 def test_a_call_number_that_was_not_due_ends_the_connection(strict, numbers):
     with Raw(strict) as client:
         client.send(*(encode_request(number, Ping()) for number in (*numbers, 100)))
-        said = []
+        collected = []
         with contextlib.suppress(EOFError):
             while True:
-                said.append(client.reply())
-    assert [number for number, _ in said][-1] == 0
-    assert said[-1][1].reason == trigmon.Reason.CONNECTION_BROKEN
-    assert f"call number {numbers[-1]}" in said[-1][1].about
-    assert 100 not in [number for number, _ in said]
+                collected.append(client.reply())
+    assert [number for number, _ in collected][-1] == 0
+    assert collected[-1][1].reason == trigmon.Reason.CONNECTION_BROKEN
+    assert f"call number {numbers[-1]}" in collected[-1][1].about
+    assert 100 not in [number for number, _ in collected]
 
 
 def test_a_number_given_twice_lets_no_call_pass_a_waiting_get_nor_leaves_a_waiter_behind(strict):
@@ -112,12 +112,12 @@ def test_a_stranger_may_not_even_begin_a_long_frame(strict):
         assert client.is_cut(0.5)
 
 
-def test_who_never_says_hello_is_cut(strict):
+def test_a_client_that_never_says_hello_is_cut(strict):
     with Raw(strict, hello=False) as client:
         assert client.is_cut(4)
 
 
-def test_who_drips_a_frame_is_cut_while_others_are_served(strict):
+def test_a_client_that_drips_a_frame_is_cut_while_others_are_served(strict):
     with Raw(strict) as client:
         client.send((1000).to_bytes(4, "big"))
         began = time.monotonic()
@@ -131,14 +131,14 @@ def test_who_drips_a_frame_is_cut_while_others_are_served(strict):
     assert 0.5 < time.monotonic() - began < 5
 
 
-def test_who_is_silent_between_frames_may_stay(strict):
+def test_a_client_that_is_silent_between_frames_may_stay(strict):
     with Raw(strict) as client:
         time.sleep(2.5)
         client.calls([Ping()])
         assert client.reply()[0] == 1
 
 
-def test_who_never_reads_is_cut_and_kept_from_filling_the_memory(strict):
+def test_a_client_that_never_reads_is_cut_and_kept_from_filling_the_memory(strict):
     with strict.connect() as qm:
         define(qm, "BIG")
         qm.put("BIG", b"x" * 1_000_000)
@@ -188,7 +188,7 @@ def test_one_put_many_holds_no_more_than_4096_bodies(strict):
         assert len(qm.call(PutMany(q_name="MANY", bodies=[b""] * 4096)).msg_ids) == 4096
 
 
-def test_who_sends_long_calls_ahead_does_not_keep_others_from_their_turn(strict):
+def test_a_client_that_sends_long_calls_ahead_does_not_keep_others_from_their_turn(strict):
     with strict.connect() as qm, Raw(strict) as greedy:
         define(qm, "GREEDY", max_q_depth=999_999)
         greedy.calls([PutMany(q_name="GREEDY", bodies=[b"x"] * 4096)] * 20)

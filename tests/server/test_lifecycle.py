@@ -26,14 +26,14 @@ def test_a_signal_ends_it_in_order(daemon, number):
     assert one.events("stopped")
 
 
-def test_an_orderly_stop_answers_who_waits_and_keeps_what_is_persistent(daemon):
+def test_an_orderly_stop_answers_waiting_gets_and_keeps_what_is_persistent(daemon):
     one = daemon()
-    said = []
+    collected = []
 
     def wait():
         with pytest.raises(trigmon.QMgrStopping) as raised, one.connect() as other:
             other.open("KEPT", "input_shared").get(wait_interval_ms=60_000)
-        said.append(raised.value)
+        collected.append(raised.value)
 
     with pytest.raises(trigmon.QMgrStopping), one.connect() as qm:
         define(qm, "KEPT")
@@ -49,7 +49,7 @@ def test_an_orderly_stop_answers_who_waits_and_keeps_what_is_persistent(daemon):
         assert one.stop() == 0
         waiter.join(10)
         qm.commit()
-    assert len(said) == 1
+    assert len(collected) == 1
     with one.start().connect() as qm, qm.open("STAYS", "input_shared") as q:
         assert [message.data for message in q.drain()] == [b"kept"]
 
@@ -60,9 +60,9 @@ def test_a_second_daemon_on_the_same_data_is_refused_with_a_clear_word(daemon, t
     second.log = tmp_path / "second.log"
     second.launch(env=one.env | {"TRIGMON_RUNTIME": str(tmp_path)})
     assert second.wait() == 5
-    (said,) = second.events("the queue manager cannot start")
-    assert str(one.data) in said["why"]
-    assert "another queue manager" in said["why"]
+    (row,) = second.events("the queue manager cannot start")
+    assert str(one.data) in row["why"]
+    assert "another queue manager" in row["why"]
     with one.connect() as qm:
         assert qm.call(Status())
 
@@ -73,8 +73,8 @@ def test_a_second_daemon_on_the_same_socket_is_refused_with_a_clear_word(daemon,
     second.log = tmp_path / "second.log"
     second.launch("--data", str(tmp_path / "data"))
     assert second.wait() == 5
-    (said,) = second.events("the queue manager cannot start")
-    assert str(one.socket) in said["why"]
+    (row,) = second.events("the queue manager cannot start")
+    assert str(one.socket) in row["why"]
     assert paths.answers(one.socket)
 
 
@@ -101,9 +101,9 @@ def test_a_socket_path_that_is_too_long_is_refused_at_start(daemon, tmp_path):
     one = daemon(start=False)
     runtime = tmp_path / ("long" * 30)
     assert one.launch(env=one.env | {"TRIGMON_RUNTIME": str(runtime)}).wait() == 2
-    (said,) = one.events("the queue manager cannot start")
-    assert "107" in said["why"]
-    assert str(runtime) in said["why"]
+    (row,) = one.events("the queue manager cannot start")
+    assert "107" in row["why"]
+    assert str(runtime) in row["why"]
 
 
 def test_the_socket_lies_in_a_directory_for_its_group_alone(daemon):
@@ -137,9 +137,9 @@ def test_a_wrong_definition_stops_the_start_and_names_file_line_and_key(daemon, 
     file.write_text("- qlocal: A\n  max_q_dept: 7\n")
     one = daemon(start=False, settings={"qmgr.definitions": file})
     assert one.launch().wait() == 2
-    (said,) = one.events("the queue manager cannot start")
-    assert f"{file}:2" in said["why"]
-    assert "max_q_depth" in said["why"]
+    (row,) = one.events("the queue manager cannot start")
+    assert f"{file}:2" in row["why"]
+    assert "max_q_depth" in row["why"]
 
 
 def test_a_store_that_fails_is_answered_by_nothing_and_exit_70_and_loses_nothing(daemon):
@@ -163,24 +163,24 @@ def test_a_store_that_fails_is_answered_by_nothing_and_exit_70_and_loses_nothing
     assert found in (put, put + 1)
 
 
-def test_the_service_manager_is_told_and_the_watchdog_fed(daemon, tmp_path):
+def test_the_service_manager_is_notified_and_the_watchdog_fed(daemon, tmp_path):
     one = daemon(start=False)
     path = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(path))
         manager.settimeout(20)
         one.launch(env=one.env | {"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"})
-        told = [manager.recv(4096).decode()]
+        notices = [manager.recv(4096).decode()]
         with one.connect() as qm:
             assert qm.call(Status())
-        while "WATCHDOG=1" not in told:
-            told.append(manager.recv(4096).decode())
+        while "WATCHDOG=1" not in notices:
+            notices.append(manager.recv(4096).decode())
         assert one.stop() == 0
         manager.settimeout(0.1)
-        while "STOPPING=1" not in told[-1]:
-            told.append(manager.recv(4096).decode())
-    assert told[0].startswith("READY=1\n")
-    assert any(line.startswith("STATUS=") and "connections" in line for line in told)
+        while "STOPPING=1" not in notices[-1]:
+            notices.append(manager.recv(4096).decode())
+    assert notices[0].startswith("READY=1\n")
+    assert any(line.startswith("STATUS=") and "connections" in line for line in notices)
 
 
 def test_a_socket_units_socket_is_taken_over_and_left_in_place(daemon, tmp_path):

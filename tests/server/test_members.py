@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 
 from tests.daemons import define
-from tests.members import LEASE_S, aside, depth, get, members, sees, settings, share, told, waits
+from tests.members import LEASE_S, aside, depth, get, group_of, members, sees, settings, share, waits
 from tests.waiting import until
 from trigmon.mq.calls import Alter, Status
 from trigmon.mq.enums import UnitOutcome
@@ -82,7 +82,7 @@ class TestWhatOneDoesTheOthersSee:
             with holder.open("Q", "input_exclusive"):
                 with pytest.raises(ObjectInUse):
                     qm.open("Q", "input_shared")
-                until(lambda: [use["exclusive"] for use in told(three[1])["queues"][0]["members"]] == [True])
+                until(lambda: [use["exclusive"] for use in group_of(three[1])["queues"][0]["members"]] == [True])
                 qm.put("Q", b"m")
                 until(lambda: depth(three[1], "Q") == 1)
                 with three[1].connect() as asking:
@@ -93,11 +93,11 @@ class TestWhatOneDoesTheOthersSee:
             assert b"Q" in monitor.result(20).data
 
     def test_a_definition_of_the_group_reaches_every_member_also_one_that_comes_later(self, daemon):
-        said = settings()
-        first, second = members(daemon, "QM1", "QM2", said=said)
+        chosen = settings()
+        first, second = members(daemon, "QM1", "QM2", chosen=chosen)
         with first.connect() as qm:
             define(qm, "COPIED", qsg_disp="group", description="for all")
-        (third,) = members(daemon, "QM3", said=said)
+        (third,) = members(daemon, "QM3", chosen=chosen)
 
         def copy(one):
             with one.connect() as qm:
@@ -115,9 +115,9 @@ class TestWhatOneDoesTheOthersSee:
 
 class TestMonitorsOfMembers:
     def test_a_put_on_one_starts_the_program_on_each_other_that_has_a_monitor(self, daemon, tmp_path):
-        said = settings()
-        (first,) = members(daemon, "QM1", said=said)
-        others = members(daemon, "QM2", "QM3", said=said, with_monitor=True)
+        chosen = settings()
+        (first,) = members(daemon, "QM1", chosen=chosen)
+        others = members(daemon, "QM2", "QM3", chosen=chosen, with_monitor=True)
         triggered(first, *others)
         for one in others:
             with one.connect() as qm:
@@ -143,18 +143,18 @@ class TestMonitorsOfMembers:
 
 
 class TestTheGroupOnDisplay:
-    def test_it_shows_the_members_their_queues_and_who_has_them_open(self, three):
+    def test_it_shows_the_members_their_queues_and_where_they_are_open(self, three):
         with three[1].connect() as qm, qm.open("Q", "input_shared", "output"):
             qm.put("Q", b"m")
             until(lambda: depth(three[0], "Q") == 1)
             shown = three[0].trigmon("group")
-            said = json.loads(three[0].trigmon("group", "--output", "json").stdout)
+            reported = json.loads(three[0].trigmon("group", "--output", "json").stdout)
         assert shown.returncode == 0, shown.stderr
-        assert [(row["name"], row["state"], row["pid"]) for row in said["members"]] == [
+        assert [(row["name"], row["state"], row["pid"]) for row in reported["members"]] == [
             (one.name, "serving", one.process.pid) for one in three
         ]
-        assert {row["host"] for row in said["members"]} == {os.uname().nodename}
-        (queue,) = said["queues"]
+        assert {row["host"] for row in reported["members"]} == {os.uname().nodename}
+        (queue,) = reported["queues"]
         assert (queue["name"], queue["current_q_depth"]) == ("Q", 1)
         assert [(use["member"], use["open_input_count"], use["open_output_count"]) for use in queue["members"]] == [
             ("QM2", 1, 1)
@@ -163,7 +163,7 @@ class TestTheGroupOnDisplay:
 
     def test_explain_says_through_which_member_a_shared_queue_is_read(self, three):
         with three[1].connect() as qm, qm.open("Q", "input_shared"):
-            until(lambda: told(three[0])["queues"][0]["members"])
+            until(lambda: group_of(three[0])["queues"][0]["members"])
             with three[0].connect() as asking:
                 values = asking.explain("Q").values
         assert values["group"] == "QSG1"
@@ -195,27 +195,27 @@ class TestAMemberThatDies:
             get(three[2], "Q", wait_interval_ms=0)
         events = [event for one in three[::2] for event in one.events("a dead member was recovered")]
         assert [event["member"] for event in events] == ["QM2"]
-        (recovered,) = told(three[0])["recovered"]
+        (recovered,) = group_of(three[0])["recovered"]
         assert (recovered["name"], recovered["puts"], recovered["gets"]) == ("QM2", 1, 1)
         assert recovered["by"] in ("QM1", "QM3")
-        assert [row["state"] for row in told(three[0])["members"]] == ["serving", "dead", "serving"]
+        assert [row["state"] for row in group_of(three[0])["members"]] == ["serving", "dead", "serving"]
         three[1].start()
-        assert [row["state"] for row in told(three[0])["members"]] == ["serving"] * 3
+        assert [row["state"] for row in group_of(three[0])["members"]] == ["serving"] * 3
         assert three[1].stop() == 0
-        until(lambda: [row["state"] for row in told(three[0])["members"]] == ["serving", "away", "serving"])
+        until(lambda: [row["state"] for row in group_of(three[0])["members"]] == ["serving", "away", "serving"])
 
     def test_it_comes_back_when_it_is_started_again(self, three):
-        epoch = told(three[0])["members"][1]["epoch"]
+        epoch = group_of(three[0])["members"][1]["epoch"]
         three[1].kill()
         three[1].start()
         with three[1].connect() as qm:
             qm.put("Q", b"again")
         assert get(three[0], "Q").data == b"again"
-        assert told(three[0])["members"][1]["epoch"] > epoch
+        assert group_of(three[0])["members"][1]["epoch"] > epoch
 
     def test_one_that_ends_in_order_is_away_and_nothing_needs_to_be_recovered(self, three):
         assert three[1].stop() == 0
-        state = until(lambda: [row["state"] for row in told(three[0])["members"]] == ["serving", "away", "serving"])
+        state = until(lambda: [row["state"] for row in group_of(three[0])["members"]] == ["serving", "away", "serving"])
         assert state
         assert not three[0].events("a dead member was recovered") + three[2].events("a dead member was recovered")
 
@@ -226,7 +226,7 @@ class TestAMemberThatDies:
                 qm.call(Alter(object_type="QMGR", name=one.name, attributes={"expiry_interval": 1}))
 
         def looks():
-            return [row["name"] for row in told(first)["members"] if "EXPIRY" in row["roles"]]
+            return [row["name"] for row in group_of(first)["members"] if "EXPIRY" in row["roles"]]
 
         first = three[0]
         (holder,) = until(looks)
@@ -239,9 +239,9 @@ class TestAMemberThatDies:
         until(lambda: depth(first, "Q") == 0)
 
     def test_a_second_process_of_its_name_waits_until_it_is_gone(self, daemon):
-        said = settings()
-        (first,) = members(daemon, "QM1", said=said)
-        (second,) = members(daemon, "QM1", said=said, start=False)
+        chosen = settings()
+        (first,) = members(daemon, "QM1", chosen=chosen)
+        (second,) = members(daemon, "QM1", chosen=chosen, start=False)
         second.launch()
         why = second.wait_for_event("standing by")["why"]
         assert why == f"process {first.process.pid} on {os.uname().nodename} is QM1 of the group QSG1"
@@ -251,16 +251,16 @@ class TestAMemberThatDies:
 
 class TestAMemberThatTakesLongToStart:
     def test_it_comes_up_though_that_is_longer_than_its_lease(self, daemon):
-        said = settings(lease_s=1)
-        (first,) = members(daemon, "QM1", said=said)
+        chosen = settings(lease_s=1)
+        (first,) = members(daemon, "QM1", chosen=chosen)
         reading, objects = os.pipe()  # its definitions end when this test has written them
-        (slow,) = members(daemon, "QM2", said=said | {"qmgr.definitions": f"/dev/fd/{reading}"}, start=False)
+        (slow,) = members(daemon, "QM2", chosen=chosen | {"qmgr.definitions": f"/dev/fd/{reading}"}, start=False)
         slow.launch(pass_fds=[reading])
         os.close(reading)
         with os.fdopen(objects, "w") as writing:
             began_s = time.monotonic()
             until(lambda: time.monotonic() > began_s + 3)
-            assert [row["state"] for row in told(first)["members"]] == ["serving", "serving"]
+            assert [row["state"] for row in group_of(first)["members"]] == ["serving", "serving"]
             writing.write("- qlocal: Q1\n")
         slow.wait_until_ready()
         assert not first.events("a dead member was recovered")
@@ -291,11 +291,11 @@ class TestAMemberThatStandsStill:
 class TestAMemberThatStandsStillInItsTurn:
     def test_it_does_not_take_the_others_with_it(self, daemon, server):
         """What it holds in the middle of a turn is free before the leases of those who wait for it are over."""
-        said = settings(server.dsn)
-        first, second, third = members(daemon, "QM1", "QM2", "QM3", said=said)
+        chosen = settings(server.dsn)
+        first, second, third = members(daemon, "QM1", "QM2", "QM3", chosen=chosen)
         share(first, "Q", max_q_depth=999_999)
         sees(first, second, third, q_name="Q")
-        stop_within_a_turn(second, server, said["group.postgres_schema"])
+        stop_within_a_turn(second, server, chosen["group.postgres_schema"])
         until(lambda: [one for one in (first, third) if one.events("a dead member was recovered")])
         second.process.send_signal(signal.SIGCONT)
         until(lambda: len(second.events("ready")) == 2)
@@ -308,14 +308,14 @@ class TestAMemberThatStandsStillInItsTurn:
 
     def test_nor_does_one_that_takes_nothing_of_a_long_answer(self, daemon, server):
         """It is not idle in its turn then: what was asked is still being sent."""
-        said = settings(server.dsn)
-        first, second = members(daemon, "QM1", "QM2", said=said)
+        chosen = settings(server.dsn)
+        first, second = members(daemon, "QM1", "QM2", chosen=chosen)
         share(first, "Q")
         sees(first, second, q_name="Q")
         with first.connect() as qm:
             for _ in range(8):
                 qm.put("Q", bytes(4_000_000))
-        stop_within_an_answer(second, server, said["group.postgres_schema"])
+        stop_within_an_answer(second, server, chosen["group.postgres_schema"])
         first.wait_for_event("a dead member was recovered", timeout_s=60)
         until(lambda: serves(first))
         second.process.send_signal(signal.SIGCONT)

@@ -60,7 +60,7 @@ def test_half_frames_of_all_connections_together_stay_within_the_budget(intake):
     assert intake.held <= intake.budget
 
 
-def test_who_waits_for_room_goes_on_in_turn_when_a_frame_was_performed_or_its_sender_went(intake):
+def test_a_client_that_waits_for_room_goes_on_in_turn_when_a_frame_was_performed_or_its_sender_went(intake):
     senders = [Sender(intake, user) for user in range(20)]
     inside = [sender for sender in senders if sender.begins(4 * MIB)]
     outside = [sender for sender in senders if not sender.allowed]
@@ -82,7 +82,7 @@ def test_one_user_who_begins_long_frames_leaves_room_for_those_of_others_who_nee
     assert sum(sender.allowed for sender in flood) == intake.budget // (8 * MIB)
 
 
-def test_who_waits_behind_a_user_with_too_much_is_not_kept_waiting(intake):
+def test_a_client_that_waits_behind_a_user_with_too_much_is_not_kept_waiting(intake):
     others = [Sender(intake, user) for user in range(8)]
     assert all(sender.begins(4 * MIB) for sender in others)
     flood = [Sender(intake, user=99) for _ in range(20)]

@@ -45,8 +45,8 @@ def test_a_monitor_that_dies_is_started_again(with_monitor):
     os.kill(pid, signal.SIGKILL)
     until(lambda: len(with_monitor.events("monitor started")) == 2)
     until(lambda: monitors(with_monitor) == 1)
-    (said,) = with_monitor.events("the monitor ended")
-    assert said["exit_status"] == -signal.SIGKILL
+    (row,) = with_monitor.events("the monitor ended")
+    assert row["exit_status"] == -signal.SIGKILL
 
 
 def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):
@@ -55,7 +55,7 @@ def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):
     until(lambda: not is_alive(pid))
 
 
-def test_a_daemon_told_to_waits_for_its_monitor_to_end_the_programs(daemon):
+def test_a_daemon_with_stop_runs_waits_for_its_monitor_to_end_the_programs(daemon):
     one = daemon(with_monitor=True, settings={"monitor.stop_runs": "true", "monitor.grace_s": "0.5"})
     until(lambda: monitors(one) == 1)
     with one.connect() as qm:

@@ -25,8 +25,8 @@ def daemon(tmp_path):
 def shift_own_time(daemon, ms):
     """What the store of a stopped queue manager would hold had the wall clock jumped back by so much since."""
     db = apsw.Connection(str(daemon.data / FILE_NAME))
-    ((said,),) = db.execute("SELECT value FROM meta WHERE key = 'own_time'").fetchall()
-    kept = json.loads(said)
+    ((reported,),) = db.execute("SELECT value FROM meta WHERE key = 'own_time'").fetchall()
+    kept = json.loads(reported)
     db.execute(
         "UPDATE meta SET value = ?, sum = NULL WHERE key = 'own_time'",
         (json.dumps({**kept, "ahead_ms": kept["ahead_ms"] + ms, "own_ms": kept["own_ms"] + ms}),),

@@ -25,7 +25,7 @@ def free_address():
 
 
 def set_trigger_data(one, q_name, address=None):
-    """What a program is told that sets TRIGDATA: nothing, or why not."""
+    """Sets TRIGDATA as a program does; returns the text of a refusal, else ""."""
     with trigmon.connect(address or one.address) as qm:
         try:
             handle = qm.ask(Open(object_name=q_name, options=SET), Opened).handle
@@ -62,12 +62,12 @@ def test_nobody_is_given_mqset_by_default_and_nobody_over_tcp(passable, free_add
 def test_an_alias_of_a_system_queue_opens_no_way_to_set_that(passable):
     one = passable(settings={"server.socket_mode": "0666", "server.setters": str(ALICE)})
     with one.connect() as qm:
-        define(qm, "DOOR", "QALIAS", base_q_name=INITIATION)
+        define(qm, "INITIATION.ALIAS", "QALIAS", base_q_name=INITIATION)
 
     def work():
         with one.connect() as qm:
             both = SET | int(OpenOption.BROWSE)
-            handle = qm.ask(Open(object_name="DOOR", options=both), Opened).handle
+            handle = qm.ask(Open(object_name="INITIATION.ALIAS", options=both), Opened).handle
             qm.call(Set(handle=handle, attributes={"inhibit_get": "inhibited"}))
 
     as_user(ALICE, work)  # the alias itself
@@ -111,8 +111,8 @@ def test_what_one_user_reserved_another_neither_settles_nor_rejects(passable):
                 assert len(another.ask(ReadReserved(reservation=number, count=4), WereReserved).messages) == 4
             return number, ended(one, Settle(reservation=number, count=1))
 
-    number, said = as_user(ALICE, job)
-    assert said == 0
+    number, reported = as_user(ALICE, job)
+    assert reported == 0
     others = [Settle(reservation=number), Reject(reservation=number, ordinal=1), Settle(reservation=number, count=1)]
     assert [as_user(BOB, lambda call=call: ended(one, call)) for call in others] == [2035, 2035, 2035]
     with one.connect() as qm:

@@ -75,7 +75,7 @@ def connected_beside_a_flood(one, address, count, times):
 
 @pytest.mark.parametrize("over_tcp", [True, False])
 @pytest.mark.parametrize(("places", "count"), [(40, 120), pytest.param(1000, 3000, marks=pytest.mark.slow)])
-def test_who_takes_all_the_places_there_are_keeps_no_other_user_out(passable, free_address, places, count, over_tcp):
+def test_a_user_that_takes_all_the_places_keeps_no_other_user_out(passable, free_address, places, count, over_tcp):
     where = f"{free_address[0]}:{free_address[1]}"
     # No place becomes free meanwhile because a hello is overdue.
     more = {"server.max_connections": places, "server.tcp": where, "server.hello_timeout_s": 600}
@@ -102,7 +102,7 @@ def half_frames(one, count, ready):
             link.close()
 
 
-def test_who_begins_long_calls_and_does_not_end_them_keeps_no_other_users_waiting(passable):
+def test_a_client_that_begins_long_calls_and_does_not_end_them_keeps_no_other_users_waiting(passable):
     more = {"server.socket_mode": "0666", "server.frame_timeout_s": 60, "server.max_connections": 100}
     one = passable(settings=more)
     with one.connect() as qm:
@@ -123,7 +123,7 @@ def test_who_begins_long_calls_and_does_not_end_them_keeps_no_other_users_waitin
     assert time.monotonic() - began < 60
 
 
-def test_who_has_a_users_share_is_told_so_and_by_which_setting(passable):
+def test_a_user_at_the_limit_gets_the_reason_and_the_setting(passable):
     one = passable(settings={"server.socket_mode": "0666", "server.max_connections_per_user": 2})
 
     def work():
@@ -131,9 +131,9 @@ def test_who_has_a_users_share_is_told_so_and_by_which_setting(passable):
             try:
                 one.connect()
             except trigmon.MaxConnsLimitReached as error:
-                said = error.about
+                message = error.about
         one.connect().disconnect()
-        return said
+        return message
 
     assert f"{ALICE} may have 2 connections" in as_user(ALICE, work)
     assert "server.max_connections_per_user" in as_user(BOB, work)
@@ -237,10 +237,10 @@ def test_a_warning_at_the_start_and_the_status_say_what_tcp_means(daemon, free_a
     (event,) = one.events("TCP is open to every local user")
     assert event["level"] == "warning"
     with one.connect() as qm:
-        (said,) = qm.ask(Status(), Values).values["warnings"]
-    assert said == event["why"]
-    assert where in said
-    assert "any local user can put, get and browse" in said
+        (reported,) = qm.ask(Status(), Values).values["warnings"]
+    assert reported == event["why"]
+    assert where in reported
+    assert "any local user can put, get and browse" in reported
     shown = one.trigmon("status")
     assert f"warning: {where}" in shown.stderr
 
@@ -251,15 +251,15 @@ def test_without_tcp_there_is_nothing_to_warn_of(shared_daemon):
         assert qm.ask(Status(), Values).values["warnings"] == []
 
 
-def test_shares_are_half_a_quarter_or_what_is_said_and_monitors_have_some_more():
+def test_shares_are_half_a_quarter_or_as_set_and_monitors_have_some_more():
     member, tcp, root = Peer(uid=5001), Peer(), Peer(uid=0, administrator=True, monitor=True)
     monitor = Peer(uid=998, monitor=True)
     found = [Shares().places(peer, 1000) for peer in (member, tcp, monitor, root)]
     assert found == [500, 250, 500 + RESERVED, 1000 + RESERVED]
     assert [Shares().places(peer, 1) for peer in (member, tcp)] == [1, 1]
-    said = Shares(connections=7, over_tcp=3)
-    assert [said.places(peer, 1000) for peer in (member, tcp)] == [7, 3]
-    assert said.places(member, 5) == 5
+    reported = Shares(connections=7, over_tcp=3)
+    assert [reported.places(peer, 1000) for peer in (member, tcp)] == [7, 3]
+    assert reported.places(member, 5) == 5
 
 
 def test_silent_connections_of_one_user_fill_no_more_than_a_share_and_the_step():
@@ -268,15 +268,15 @@ def test_silent_connections_of_one_user_fill_no_more_than_a_share_and_the_step()
             self.peer = Peer(uid=uid, user=str(uid))
             self.disconnected, self.session = False, None
 
-    guests = Clients(None, 100, "1")
+    clients = Clients(None, 100, "1")
     inside = []
-    while guests.may_enter(Peer(uid=ALICE)):
+    while clients.may_enter(Peer(uid=ALICE)):
         inside.append(Silent(ALICE))
-        guests.expect(inside[-1])
-        guests.began(inside[-1])
+        clients.expect(inside[-1])
+        clients.began(inside[-1])
     assert len(inside) == 50 + UNGREETED
-    assert guests.may_enter(Peer(uid=BOB))
+    assert clients.may_enter(Peer(uid=BOB))
     for connection in inside:
-        guests.gone(connection)
-        guests.gone(connection)
-    assert guests.may_enter(Peer(uid=ALICE))
+        clients.gone(connection)
+        clients.gone(connection)
+    assert clients.may_enter(Peer(uid=ALICE))

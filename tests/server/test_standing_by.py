@@ -22,16 +22,16 @@ _numbers = iter(range(1, 1000))
 
 
 def settings(dsn, **more):
-    said = {"postgres": dsn, "postgres_schema": f"house_{next(_numbers)}", "accept_loss": True, "lease_s": LEASE_S}
-    return {f"store.{key}": str(value).lower() if value is True else value for key, value in (said | more).items()}
+    fields = {"postgres": dsn, "postgres_schema": f"standby_{next(_numbers)}", "accept_loss": True, "lease_s": LEASE_S}
+    return {f"store.{key}": str(value).lower() if value is True else value for key, value in (fields | more).items()}
 
 
 @pytest.fixture
 def pair(daemon):
     """One that serves, and one that stands by."""
-    said = settings(shared().dsn)
-    first = daemon(settings=said)
-    second = daemon(settings=said, start=False)
+    chosen = settings(shared().dsn)
+    first = daemon(settings=chosen)
+    second = daemon(settings=chosen, start=False)
     second.launch()
     second.wait_for_event("standing by")
     return first, second
@@ -67,7 +67,7 @@ def test_it_keeps_no_local_file_and_its_messages_outlive_it(daemon):
     assert bodies(one) == [b"kept"]
 
 
-def test_the_second_says_whom_it_waits_for_and_stops_when_it_is_told_to(pair):
+def test_the_second_names_what_it_waits_for_and_stops_when_it_is_asked_to(pair):
     first, second = pair
     assert second.events("standing by")[0]["why"] == f"process {first.process.pid} on {os.uname().nodename} serves"
     assert second.stop() == 0
@@ -176,7 +176,7 @@ def test_a_look_for_expired_messages_lets_calls_go_between(daemon):
     assert depths == sorted(depths, reverse=True)
 
 
-def test_who_does_not_wait_for_its_welcome_may_send_calls_as_long_as_any(daemon):
+def test_a_client_that_does_not_wait_for_its_welcome_may_send_calls_as_long_as_any(daemon):
     one = daemon(settings=settings(shared().dsn))
     with one.connect() as qm:
         define(qm, "Q")

@@ -47,7 +47,7 @@ class TestOnTheLoop:
         worker.do(lambda: 6 * 7, found.append)
         assert (found, worker.busy_s) == ([42], 0)
 
-    def test_an_error_is_told_and_nothing_follows(self):
+    def test_an_error_is_reported_and_nothing_follows(self):
         worker, found, failures = OnTheLoop(), [], []
         worker.failed = failures.append
         worker.do(lambda: 1 // 0, found.append)
@@ -101,7 +101,7 @@ class TestInAThread:
 
         played(story)
 
-    def test_what_is_to_be_done_may_be_said_when_its_time_has_come(self, played):
+    def test_what_is_to_be_done_may_be_decided_when_its_time_has_come(self, played):
         async def story(worker):
             may_end, found = threading.Event(), []
             waiting = asyncio.ensure_future(done(worker, may_end.wait))
@@ -137,7 +137,7 @@ class TestInAThread:
 
         played(story, -1, listen)
 
-    def test_the_loop_goes_on_while_work_waits_and_it_is_told_for_how_long(self, played):
+    def test_the_loop_goes_on_while_work_waits_and_reports_for_how_long(self, played):
         async def story(worker):
             may_end = threading.Event()
             waiting = asyncio.ensure_future(done(worker, may_end.wait))
@@ -175,7 +175,7 @@ class TestInAThread:
 
         played(story, -1, fails)
 
-    def test_what_it_hears_behind_its_work_and_while_it_rests_is_told(self, played):
+    def test_what_it_hears_behind_its_work_and_while_it_rests_is_reported(self, played):
         ear, mouth = os.pipe()
         os.set_blocking(ear, False)
         heard = []
@@ -219,7 +219,7 @@ class TestInAThread:
         os.close(ear)
         os.close(mouth)
 
-    def test_a_descriptor_that_somebody_else_has_since_its_session_ended_is_left_to_him(self, played):
+    def test_a_descriptor_that_somebody_else_has_since_its_session_ended_is_left_to_it(self, played):
         """Who comes at that moment gets the lowest that is free: the session's."""
         ear, mouth = socket.socketpair()
 

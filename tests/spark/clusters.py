@@ -69,7 +69,7 @@ def ip(*words):
 
 
 def why_no_namespaces():
-    """Why this user cannot make network namespaces here; "" where he can."""
+    """Returns why this user cannot make network namespaces here; "" where that is possible."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         return "network namespaces need root and the ip command"
     probe = Network(1, "10.79.250")
@@ -116,9 +116,9 @@ class Cluster:
 
     def start(self):
         rest = {"rest.enabled": "true", "rest.host": self.host, "rest.port": self.rest}
-        said = [f"-Dspark.master.{name}={value}" for name, value in rest.items()] + self.settings
+        reported = [f"-Dspark.master.{name}={value}" for name, value in rest.items()] + self.settings
         ports = ["--host", self.host, "--port", str(self.port), "--webui-port", str(self.page)]
-        self._begin(_MASTER, ports, {"SPARK_MASTER_OPTS": " ".join(said), "SPARK_LOCAL_IP": self.host})
+        self._begin(_MASTER, ports, {"SPARK_MASTER_OPTS": " ".join(reported), "SPARK_LOCAL_IP": self.host})
         for number in range(self.count):
             self.start_worker(number)
         self.wait_for_workers(self.count)
@@ -146,8 +146,8 @@ class Cluster:
                 )
             )
 
-    def told(self):
-        """What the master's page says."""
+    def state(self):
+        """Returns the state on the master's page."""
         with urllib.request.urlopen(f"http://{self.host}:{self.page}/json/", timeout=10) as page:
             return json.load(page)
 
@@ -158,13 +158,13 @@ class Cluster:
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.1)
             with contextlib.suppress(OSError, json.JSONDecodeError):  # its pages come up before this one of them does
-                alive = self.told()["aliveworkers"]
+                alive = self.state()["aliveworkers"]
 
     def logs(self):
         return "\n".join(path.read_text()[-3000:] for path in sorted(Path(self.directory).glob("log*")))
 
     def kill_worker(self, number):
-        """As a power cut would end a host: the worker, and every executor and driver it started."""
+        """Kills the worker, and every executor and driver that it started, as a power cut does."""
         end_session(self.begun[1 + number], signal.SIGKILL)
 
     def close(self):

@@ -18,7 +18,7 @@ _numbers = iter(range(1, 10_000))
 
 
 def spark_environment(directory):
-    """What a process needs to run Spark from this checkout."""
+    """Returns the variables of a process that runs Spark from this checkout."""
     return {
         "JAVA_HOME": str(find_java(Path(directory) / "java").home),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(FOUND)]),
@@ -57,7 +57,7 @@ def spark(tmp_path_factory):
 
 @pytest.fixture
 def q_name(qm):
-    """A queue of the test's own."""
+    """Returns a queue of the test's own."""
     name = f"SPARK.{next(_numbers)}"
     define(qm, name, def_persistence="persistent", max_q_depth=100_000)
     return name

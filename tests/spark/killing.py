@@ -1,7 +1,7 @@
-"""A queue that a triggered Spark job drains into a table, and who can be killed there: driver, executor, monitor, qmgr.
+"""A queue that a triggered Spark job drains into a table, and its processes to kill: driver, executor, monitor, qmgr.
 
-Whoever is killed comes again as on a machine of its own: the monitor and the queue manager are started by the test, as
-systemd would, the job by the monitor, an executor by Spark.
+A killed process is started again as on a machine of its own: the monitor and the queue manager by the test, as systemd
+would, the job by the monitor, an executor by Spark.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Moment(NamedTuple):
 
 
 def moment(victim: str, seed: int) -> Moment:
-    """The moment of a seed. Two batches are still to come, so that there is somebody to be killed."""
+    """Returns the moment of a seed. Two batches are still to come, so that there is a process to kill."""
     chance = random.Random(f"{victim} {seed}")
     batches = chance.randrange(-1, BATCHES - 2)
     # The job's start takes seconds, a batch some tenths.
@@ -65,7 +65,7 @@ def moment(victim: str, seed: int) -> Moment:
     return Moment(batches, delay_s, part, chance.uniform(0, 1.5))
 
 
-class House:
+class SparkMachine:
     """A queue manager, its monitor, and the queue, whose first message starts the job on this Spark master."""
 
     def __init__(self, daemon: Any, directory: Path, master: str, count: int) -> None:
@@ -73,7 +73,7 @@ class House:
         self.table = directory / "the table"
         self._log = directory / "monitor.log"
         self._environment = daemon.env | spark_environment(directory) | {"SPARK_LOCAL_IP": "127.0.0.1"}
-        # By this its processes are known from those of every other house, those of a cluster's workers too.
+        # By this its processes are known from those of every other machine, those of a cluster's workers too.
         self._home = os.fsencode(daemon.home)
         conf = _CONF | {"spark.executorEnv.TRIGMON_HOME": str(daemon.home)}
         job = {
@@ -116,7 +116,7 @@ class House:
         time.sleep(moment.delay_s)
 
     def kill(self, victim: str, moment: Moment) -> None:
-        """SIGKILL to a victim, which then comes again."""
+        """Kills a victim, which is then started again."""
         if victim == MONITOR:
             self._monitor.kill()
             self._monitor.wait()
@@ -132,15 +132,15 @@ class House:
                     os.kill(pid, signal.SIGKILL)
 
     def wait_until_drained(self) -> None:
-        """Until nothing is left to do: on the queue, in reservations, or to be run."""
+        """Waits until nothing is left on the queue, in reservations, or to be run."""
         deadline = time.monotonic() + DRAINED_S
         while not self._is_drained():
             assert self._monitor.poll() is None, self._log.read_text()
-            assert time.monotonic() < deadline, self.told()
+            assert time.monotonic() < deadline, self.report()
             time.sleep(0.1)
 
     def end(self) -> None:
-        """The monitor's end in order, which leaves nothing running."""
+        """Stops the monitor in order, which leaves nothing running."""
         self._monitor.terminate()
         assert self._monitor.wait(60) == 0, self._log.read_text()
 
@@ -158,7 +158,7 @@ class House:
             return qm.call(Display(object_type="QLOCAL", name=q_name)).rows[0]
 
     def runs(self) -> list[dict[str, Any]]:
-        """The ledger, oldest first."""
+        """Returns the ledger, oldest first."""
         with self.daemon.connect() as qm:
             return qm.call(Runs()).rows[::-1]
 
@@ -167,11 +167,11 @@ class House:
             return qm.reservations()
 
     def ended(self) -> list[str]:
-        """How each run ended."""
+        """Returns how each run ended."""
         return [f"{run['state']}, {run['why']}, {run.get('committed', 0)} messages" for run in self.runs()]
 
-    def told(self) -> str:
-        """All that can be said, for who has to find out why a run failed."""
+    def report(self) -> str:
+        """Returns what helps to find out why a run failed."""
         fields = ("run_id", "state", "occasion", "why", "committed", "batches", "joins", "retries")
         lines = [str({name: run.get(name) for name in fields if run.get(name)}) for run in self.runs()]
         tails = [run["stderr_tail"][-2000:] for run in self.runs() if run["exit_status"] != 0]
@@ -183,11 +183,11 @@ class House:
         return all(run["state"] not in OPEN for run in self.runs())
 
     def _running(self) -> dict[str, Any] | None:
-        """The run that has a process."""
+        """Returns the run that has a process."""
         return next((run for run in self.runs() if run["state"] in WITH_PROGRAM and run["pid"]), None)
 
     def _pids(self, victim: str, part: str) -> list[int]:
-        """The processes of a part of the running application."""
+        """Returns the processes of a part of the running application."""
         run = self._running()
         if run is None:
             return []
@@ -204,7 +204,7 @@ class House:
         return [pid for pid in of_run if _name(pid).startswith(part) and JOB.name.encode() in _words(pid)]
 
     def _own_pids(self) -> list[int]:
-        """The monitor, its keeper, and what they started."""
+        """Returns the monitor, its keeper, and what they started."""
         wanted = b"TRIGMON_HOME=" + self._home
         return [
             pid
@@ -213,15 +213,15 @@ class House:
         ]
 
     def judge(self, count: int) -> None:
-        """Each message is once in the table, nothing is left anywhere, and what became of every run is known."""
+        """Checks that each message is once in the table, nothing is left, and every run's end is known."""
         data = pyarrow.parquet.read_table(self.table, columns=["data"])["data"].to_pylist()
-        assert sorted(map(int, data)) == list(range(count)), self.told()
+        assert sorted(map(int, data)) == list(range(count)), self.report()
         assert list(staging_of(self.table).iterdir()) == []
         assert self.row(Q)["current_q_depth"] == 0
         assert self.row("SYSTEM.DEAD.LETTER.QUEUE")["current_q_depth"] == 0
         assert self.reservations() == []
         runs = self.runs()
-        assert {run["state"] for run in runs} <= {RunState.EXITED, RunState.JOINED}, self.told()
+        assert {run["state"] for run in runs} <= {RunState.EXITED, RunState.JOINED}, self.report()
         assert any(run["exit_status"] == 0 for run in runs)
         assert all(run["why"] and run["end_ms"] for run in runs)
         left = [

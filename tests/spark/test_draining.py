@@ -52,16 +52,16 @@ def data_of(frame):
 
 def test_one_call_drains_a_queue_into_a_table_of_a_directory_a_batch(qm, q_name, here, spark, tmp_path):
     fill(qm, q_name, 250)
-    told, where = [], tmp_path / "a table, 100%"
+    reported, where = [], tmp_path / "a table, 100%"
     done = drain(
         spark,
         table=where,
         transform=lambda frame: frame.selectExpr("cast(data as string) as body", "priority"),
-        progress=lambda batch: told.append(batch.count),
+        progress=lambda batch: reported.append(batch.count),
         max_rows=100,
         **here,
     )
-    assert (done.batches, done.rows, done.rejected, told) == (3, 250, [], [100, 100, 50])
+    assert (done.batches, done.rows, done.rejected, reported) == (3, 250, [], [100, 100, 50])
     table = spark.read.parquet(str(where))
     assert table.columns == ["body", "priority", "batch"]
     assert sorted(int(row.body) for row in table.collect()) == list(range(250))
@@ -80,7 +80,7 @@ def test_the_queue_whose_trigger_started_the_job_is_the_one_that_is_meant(qm, q_
     assert seen == [["THE.PROCESS"]]
 
 
-def test_without_a_queue_and_without_a_trigger_the_job_is_told(spark):
+def test_without_a_queue_and_without_a_trigger_the_job_gets_the_reason(spark):
     with pytest.raises(trigmon.UnknownObjectName, match="no queue was named"):
         drain(spark, lambda frame, batch: None)
 
@@ -134,7 +134,7 @@ class TestBatches:
                     seen.append(row_of(qm, q_name)["open_input_count"])
         assert seen == [1, 1, 1]
 
-    def test_a_batch_that_nobody_works_off_is_told_and_comes_to_the_next_job(self, qm, q_name, here, spark):
+    def test_a_batch_that_nobody_works_off_is_reported_and_comes_to_the_next_job(self, qm, q_name, here, spark):
         fill(qm, q_name, 3)
         with batches(spark, **here) as waiting:
             first = waiting.next()

@@ -51,8 +51,8 @@ class Job:
         found = pyarrow.parquet.read_table(self.output / "flights", columns=["msg_id"])["msg_id"].to_pylist()
         return len(found), len(set(found))
 
-    def told(self):
-        """How many flights the small table is of; None while there is none."""
+    def summed(self):
+        """Returns how many flights the small table counts; None while there is none."""
         file = self.output / "delays.parquet"
         return sum(pyarrow.parquet.read_table(file)["flights"].to_pylist()) if file.exists() else None
 
@@ -69,18 +69,18 @@ def test_what_ends_it_over_the_small_table_leaves_the_batch_and_the_next_job_mak
     job.fails = KeyboardInterrupt()  # as a kill: nothing is done about it
     with pytest.raises(KeyboardInterrupt):
         job.run()
-    assert (job.told(), depth(qm, q_name)) == (None, 60)
+    assert (job.summed(), depth(qm, q_name)) == (None, 60)
     assert job.run().rows == 60
-    assert (job.table(), job.told(), depth(qm, q_name)) == ((60, 60), 60, 0)
+    assert (job.table(), job.summed(), depth(qm, q_name)) == ((60, 60), 60, 0)
 
 
 def test_a_small_table_that_cannot_be_made_fails_the_job_and_doubles_nothing(job, qm, q_name):
     job.fails = OSError("no room")
     with pytest.raises(OSError, match="no room"):
         job.run()
-    assert (job.table(), job.told(), depth(qm, q_name)) == ((60, 60), None, 0)
+    assert (job.table(), job.summed(), depth(qm, q_name)) == ((60, 60), None, 0)
     assert job.run().rows == 0
-    assert (job.table(), job.told()) == ((60, 60), 60)
+    assert (job.table(), job.summed()) == ((60, 60), 60)
 
 
 def test_a_message_that_is_no_flight_goes_aside_with_the_aircrafts_day_it_is_of(job, qm, q_name):
@@ -92,4 +92,4 @@ def test_a_message_that_is_no_flight_goes_aside_with_the_aircrafts_day_it_is_of(
         queue.put_each(data.grouped(day))
     done = job.run()
     assert (done.rows, len(done.rejected)) == (60, 2)
-    assert (job.table(), job.told(), depth(qm, f"{q_name}.ASIDE")) == ((60, 60), 60, 2)
+    assert (job.table(), job.summed(), depth(qm, f"{q_name}.ASIDE")) == ((60, 60), 60, 2)

@@ -117,7 +117,7 @@ def test_a_lone_message_that_was_backed_out_too_often_is_bad_though_nothing_succ
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("plain words", "ValueError: plain words"),
         ("", "ValueError: "),
@@ -137,5 +137,5 @@ def test_a_lone_message_that_was_backed_out_too_often_is_bad_though_nothing_succ
         ),
     ],
 )
-def test_of_an_error_the_line_is_told_that_says_most(text, told):
-    assert why(ValueError(text)) == told
+def test_of_an_error_the_line_with_the_cause_is_reported(text, expected):
+    assert why(ValueError(text)) == expected

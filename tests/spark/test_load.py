@@ -50,7 +50,7 @@ class TestOptions:
         assert parsed([*words, "db.password"]).options == {"user": "u", "password": "s3cret"}
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "expected"),
         [
             ([], "--queue: which one? No trigger started this job"),
             (["--queue", "no queue"], "--queue: 'no queue' is no queue's name"),
@@ -75,13 +75,15 @@ class TestOptions:
             ),
         ],
     )
-    def test_what_cannot_be_meant_is_said_with_the_option_and_the_remedy(self, words, told, capsys, monkeypatch):
+    def test_what_cannot_be_meant_is_reported_with_the_option_and_the_remedy(
+        self, words, expected, capsys, monkeypatch
+    ):
         monkeypatch.delenv("TRIGMON_QNAME", raising=False)
         monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
         with pytest.raises(SystemExit) as ended:
             parsed(words)
         assert ended.value.code == 2
-        assert told in capsys.readouterr().err
+        assert expected in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -143,16 +145,18 @@ class TestFiles:
         assert depth(qm, q_name) == 1
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "expected"),
         [
             (["--schema", "id biginteger"], r"(?i)--schema: .*biginteger.* It is written as"),
             (["--schema", "id int, mq_color int"], "--schema: messages have no column 'color'"),
             (["--schema", "id int", "--partition-by", "day"], "--partition-by: there is no column day; there are id"),
         ],
     )
-    def test_a_schema_that_is_none_is_told_before_anything_is_taken(self, qm, q_name, spark, planned, words, told):
+    def test_a_schema_that_is_none_is_reported_before_anything_is_taken(
+        self, qm, q_name, spark, planned, words, expected
+    ):
         qm.put(q_name, "{}")
-        with pytest.raises(LoadError, match=told):
+        with pytest.raises(LoadError, match=expected):
             load(spark, planned("--format", "json", *words))
         assert (depth(qm, q_name), qm.reservations(q_name)) == (1, [])
 
@@ -253,7 +257,7 @@ class TestDatabase:
             sql(spark, url, "INSERT INTO own SELECT * FROM own")
 
     @pytest.mark.parametrize(
-        ("prepared", "told"),
+        ("prepared", "expected"),
         [
             (
                 ["CREATE TABLE t (DATA VARCHAR(99))"],
@@ -268,17 +272,17 @@ class TestDatabase:
             ),
         ],
     )
-    def test_a_table_that_cannot_take_a_batch_once_is_told_before_anything_is_taken(
-        self, qm, q_name, spark, planned, url, prepared, told
+    def test_a_table_that_cannot_take_a_batch_once_is_reported_before_anything_is_taken(
+        self, qm, q_name, spark, planned, url, prepared, expected
     ):
         for statement in prepared:
             sql(spark, url, statement)
         qm.put(q_name, "one")
-        with pytest.raises(DatabaseError, match=told):
+        with pytest.raises(DatabaseError, match=expected):
             load(spark, planned("--to", "jdbc", "--url", url, "--table", "t", *self.TEXT))
         assert (depth(qm, q_name), qm.reservations(q_name)) == (1, [])
 
-    def test_a_database_that_is_not_there_is_told_without_what_may_be_its_password(
+    def test_a_database_that_is_not_there_is_reported_without_what_may_be_its_password(
         self, q_name, spark, planned, url, tmp_path
     ):
         where = f"jdbc:derby:{tmp_path}/none;password=s3cret"

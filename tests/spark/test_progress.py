@@ -1,4 +1,4 @@
-"""The line on a terminal, seen on a real one: what a person has before him when a job is run by hand."""
+"""The progress line of a job that runs on a real terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Terminal:
         return self._seen.decode()
 
     def rewritten(self):
-        """What the line said, one after the other."""
+        """The texts of the line in order."""
         return re.findall(r"\r\x1b\[K([^\r\x1b]+)", self.seen())
 
     def __enter__(self):
@@ -69,11 +69,11 @@ def here(shared_daemon, qm, q_name, spark):
 def test_a_drain_by_hand_rewrites_one_line_with_how_far_it_is(terminal, here, q_name, spark):
     with terminal:
         drain(spark, lambda frame, batch: frame.count(), max_rows=100, **here)
-    said = terminal.rewritten()
+    reported = terminal.rewritten()
     shape = rf"{q_name}: (\d) batch(?:es)?, (\d+) rows, {NUMBERS} rows/s; (\d+) left on the queue"
-    seen = [re.match(shape, line).groups() for line in said]
+    seen = [re.match(shape, line).groups() for line in reported]
     assert seen == [("0", "0", "150"), ("1", "100", "50"), ("2", "200", "0"), ("3", "250", "0")]
-    held = [re.search(r", (\d+) in reservation \d+$", line) for line in said]
+    held = [re.search(r", (\d+) in reservation \d+$", line) for line in reported]
     assert [found and found[1] for found in held] == ["100", "100", "50", None]
     # The terminal makes a line's end of two; there is one, behind all of it.
     assert terminal.seen().count("\r\n") == 1

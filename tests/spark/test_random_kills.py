@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.spark.clusters import Cluster
-from tests.spark.killing import DRIVER, EXECUTOR, Q_MGR, VICTIMS, House, moment
+from tests.spark.killing import DRIVER, EXECUTOR, Q_MGR, VICTIMS, SparkMachine, moment
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]
 FEW, MANY = 2_000, 20_000
@@ -21,10 +21,10 @@ def master(tmp_path_factory):
 
 
 @pytest.fixture
-def house(daemon, tmp_path, request, victim, count):
+def machine(daemon, tmp_path, request, victim, count):
     """Where the job runs on a local Spark, but on the cluster where its executor is to be killed."""
     where = request.getfixturevalue("master") if victim == EXECUTOR else "local[2]"
-    made = House(daemon(), tmp_path, where, count)
+    made = SparkMachine(daemon(), tmp_path, where, count)
     yield made
     made.clean_up()
 
@@ -37,17 +37,19 @@ def house(daemon, tmp_path, request, victim, count):
         *(pytest.param(victim, seed, MANY, marks=pytest.mark.slow) for seed in range(10) for victim in VICTIMS),
     ],
 )
-def test_whoever_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(house, victim, seed, count):
+def test_whichever_process_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(
+    machine, victim, seed, count
+):
     when = moment(victim, seed)
     print(f"\n{victim}, seed {seed}: {when}")
     began = time.monotonic()
-    house.fill(range(count * 9 // 10))
-    house.come_to(victim, when)
-    house.kill(victim, when)
+    machine.fill(range(count * 9 // 10))
+    machine.come_to(victim, when)
+    machine.kill(victim, when)
     killed = time.monotonic()
-    house.fill(range(count * 9 // 10, count))
-    house.wait_until_drained()
+    machine.fill(range(count * 9 // 10, count))
+    machine.wait_until_drained()
     drained = time.monotonic()
-    print(f"killed after {killed - began:.1f} s, drained {drained - killed:.1f} s later, runs: {house.ended()}")
-    house.end()
-    house.judge(count)
+    print(f"killed after {killed - began:.1f} s, drained {drained - killed:.1f} s later, runs: {machine.ended()}")
+    machine.end()
+    machine.judge(count)

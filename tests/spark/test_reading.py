@@ -122,7 +122,7 @@ def test_what_is_no_row_of_the_json_schema_fails_and_names_the_message(qm, q_nam
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         ({"ordinals": "7"}, "option ordinals is two whole numbers with - between them, not '7'"),
         ({"maxRows": "many"}, "option maxrows is a whole number from 1, not 'many'"),
@@ -134,8 +134,8 @@ def test_what_is_no_row_of_the_json_schema_fails_and_names_the_message(qm, q_nam
         ({"reservation": "4711"}, "RESERVATION.4711.: nothing of it is left"),
     ],
 )
-def test_an_option_that_cannot_be_meant_is_told(q_name, read, options, told):
-    with pytest.raises(Exception, match=told):
+def test_an_option_that_cannot_be_meant_is_reported(q_name, read, options, expected):
+    with pytest.raises(Exception, match=expected):
         read(q_name, **options).collect()
 
 

@@ -15,8 +15,8 @@ RAW = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
 
 
 def got(data=b"x", **fields):
-    said = MessageDescriptor(**{"priority": 4, "put_ms": 1_767_323_045_678, "persistence": 1} | fields)
-    return WasGot(descriptor=said, data=data, data_length=len(data))
+    message = MessageDescriptor(**{"priority": 4, "put_ms": 1_767_323_045_678, "persistence": 1} | fields)
+    return WasGot(descriptor=message, data=data, data_length=len(data))
 
 
 def test_every_field_of_the_descriptor_is_a_column():
@@ -63,11 +63,11 @@ def test_rows_become_puts_and_a_null_is_the_field_s_default():
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [(["body"], "need a column data"), (["data", "put_time"], "a put takes no put_time"), ([], "need a column data")],
 )
-def test_columns_that_make_no_message_are_refused(names, told):
-    with pytest.raises(UnfitRowError, match=told):
+def test_columns_that_make_no_message_are_refused(names, expected):
+    with pytest.raises(UnfitRowError, match=expected):
         arrow_rows.check_writable(names)
 
 
@@ -81,12 +81,17 @@ def test_a_reservation_is_cut_into_parts_of_much_the_same_number_and_none_is_los
 
 def test_options_are_read_in_any_case_and_the_address_is_one_that_every_worker_understands(monkeypatch):
     monkeypatch.setenv("TRIGMON_QMGR", "QM9")
-    said = options.read({"Queue": "ORDERS", "MAXROWS": "5", "Groups": "TRUE", "columns": "data, msg_id"})
-    assert (said.queue, said.max_rows, said.groups, said.columns) == ("ORDERS", 5, True, ("data", "msg_id"))
-    assert said.address.startswith("unix:")
-    assert "QM9" in said.address
+    reported = options.read({"Queue": "ORDERS", "MAXROWS": "5", "Groups": "TRUE", "columns": "data, msg_id"})
+    assert (reported.queue, reported.max_rows, reported.groups, reported.columns) == (
+        "ORDERS",
+        5,
+        True,
+        ("data", "msg_id"),
+    )
+    assert reported.address.startswith("unix:")
+    assert "QM9" in reported.address
     assert options.read({"path": "ORDERS", "address": "tcp://here:1"}).address == "tcp://here:1"
-    assert said.consumer == "spark ORDERS"
+    assert reported.consumer == "spark ORDERS"
 
 
 @pytest.mark.parametrize("given", [{}, {"queue": "no name!"}, {"queue": "Q", "partitions": "0"}])

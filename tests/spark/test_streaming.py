@@ -61,18 +61,18 @@ class TestTheOrderOfSparksCallsThatTheLastSettlingRestsOn:
             maxRows=30,
             diary=str(diary),
         )
-        told = [entry for entry in entries(diary) if entry["call"] not in ("initialOffset", "stop", "prepare")]
-        ends = [entry["end"] for entry in told if entry["call"] == "partitions"]
+        reported = [entry for entry in entries(diary) if entry["call"] not in ("initialOffset", "stop", "prepare")]
+        ends = [entry["end"] for entry in reported if entry["call"] == "partitions"]
         assert len(ends) == 4
         expected, start = [], 0
         for number, end in enumerate(ends):
             expected += [("latestOffset", start, end)]
             expected += [("commit", None, start)] if start else []
             expected += [("partitions", start, end), ("sink", None, None)]
-            assert [e["count"] for e in told if e.get("number") == number] == [30 if number < 3 else 10]
+            assert [e["count"] for e in reported if e.get("number") == number] == [30 if number < 3 else 10]
             start = end
         expected += [("latestOffset", start, start)]
-        assert [(e["call"], e.get("start"), e.get("end")) for e in told] == expected
+        assert [(e["call"], e.get("start"), e.get("end")) for e in reported] == expected
         readers = {e["pid"] for e in entries(diary) if e["call"] not in ("sink",)}
         assert len(readers) == 1, "one process keeps the reader for the whole run"
 
@@ -93,8 +93,8 @@ class TestTheOrderOfSparksCallsThatTheLastSettlingRestsOn:
             run(q_name, sink, source="recorded", maxRows=10, diary=str(diary))
         before = len(entries(diary))
         run(q_name, sink, source="recorded", maxRows=10, diary=str(diary))
-        told = [e for e in entries(diary)[before:] if e["call"] in ("latestOffset", "partitions", "sink")]
-        assert [e["call"] for e in told] == ["partitions", "sink", "latestOffset"]
+        reported = [e for e in entries(diary)[before:] if e["call"] in ("latestOffset", "partitions", "sink")]
+        assert [e["call"] for e in reported] == ["partitions", "sink", "latestOffset"]
         assert depth(qm, q_name) == 0
 
 
@@ -191,7 +191,7 @@ def test_two_queries_at_a_time_need_two_consumers(qm, q_name, run, shared_daemon
         assert bodies(batches) == [2, 3, 4]
 
 
-def test_a_checkpoint_of_another_consumer_is_told_and_settles_nothing(qm, q_name, run):
+def test_a_checkpoint_of_another_consumer_is_reported_and_settles_nothing(qm, q_name, run):
     fill(qm, q_name, 5)
 
     def failing(rows, number):

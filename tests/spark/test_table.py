@@ -76,7 +76,7 @@ def test_a_refused_batch_is_never_taken_and_one_that_is_there_cannot_be_refused(
     assert list(staging_of(table).iterdir()) == []
 
 
-def test_a_job_that_still_writes_a_batch_when_it_is_refused_is_told(tmp_path):
+def test_a_job_that_still_writes_a_batch_when_it_is_refused_is_reported(tmp_path):
     table = tmp_path / "table"
 
     class Slow(Frame):

@@ -23,8 +23,8 @@ pytestmark = [
 @pytest.fixture
 def write(shared_daemon, tmp_path):
     def write(frame, q_name, mode="append", **options):
-        said = {"address": shared_daemon.address, "staging": str(tmp_path / "staging")} | options
-        frame.write.format("trigmon").mode(mode).options(**said).save(q_name)
+        reported = {"address": shared_daemon.address, "staging": str(tmp_path / "staging")} | options
+        frame.write.format("trigmon").mode(mode).options(**reported).save(q_name)
 
     return write
 
@@ -62,7 +62,7 @@ def test_many_partitions_and_large_tasks_are_one_unit_of_work(qm, q_name, spark,
     assert list((tmp_path / "staging").iterdir()) == []
 
 
-def test_more_than_a_unit_may_hold_is_put_not_at_all_and_the_limit_is_told(qm, q_name, spark, write):
+def test_more_than_a_unit_may_hold_is_put_not_at_all_and_the_limit_is_reported(qm, q_name, spark, write):
     frame = spark.range(10_001).selectExpr("cast(id as string) as data")
     with pytest.raises(Exception, match=r"10001 messages are one unit of work, .* MAXUMSGS is less"):
         write(frame, q_name)
@@ -128,7 +128,7 @@ def test_a_stream_that_failed_behind_its_commit_has_each_row_on_the_queue_once(
 
 
 @pytest.mark.parametrize(
-    ("sql", "mode", "told"),
+    ("sql", "mode", "expected"),
     [
         ("select 'x' as body", "append", "need a column data"),
         ("select 'x' as data, 5 as backout_count", "append", "a put takes no backout_count"),
@@ -136,8 +136,8 @@ def test_a_stream_that_failed_behind_its_commit_has_each_row_on_the_queue_once(
         ("select 'x' as data", "overwrite", "a queue is never overwritten"),
     ],
 )
-def test_what_cannot_be_put_is_told(qm, q_name, spark, write, sql, mode, told):
-    with pytest.raises(Exception, match=told):
+def test_what_cannot_be_put_is_reported(qm, q_name, spark, write, sql, mode, expected):
+    with pytest.raises(Exception, match=expected):
         write(spark.sql(sql), q_name, mode=mode)
     assert depth(qm, q_name) == 0
 

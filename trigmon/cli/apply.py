@@ -1,4 +1,4 @@
-"""``trigmon apply``: objects made equal to definition files."""
+"""``trigmon apply``: makes the objects equal to definition files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trigmon.definitions.definition_files import Wanted
 
 AT_ONCE = 256
-"""Calls on their way at once: as many as a turn takes."""
+"""Calls sent before the first reply is awaited: as many as one turn of the queue manager takes."""
 _SIGNS = {"define": ("+", "green"), "alter": ("~", "yellow"), "delete": ("-", "red")}
 _DONE = {"define": "defined", "alter": "altered", "delete": "deleted"}
 
@@ -46,15 +46,15 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
         for step in steps if dry_run else _made(qm, steps):
             _print(step, dry_run=dry_run)
     if not steps:
-        output.note(f"nothing to do: {len(wanted)} objects are as the files want them")
+        output.note(f"nothing to do: {len(wanted)} objects are as the files define them")
     elif dry_run:
         output.note(f"{len(steps)} changes; nothing was changed (--dry-run)")
 
 
 def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
-    """Yields the steps, each as soon as it was made; many are on their way at once, so that they share turns.
+    """Makes the steps and yields each one that was made; many are sent at once, so that they share turns.
 
-    Raises the first refusal, behind what was sent with it: each of those was made or is named.
+    Raises the first refusal, after all steps that were sent with it: each of those was made or is named.
     """
     from trigmon.cli import output
     from trigmon.mq.errors import MQError
@@ -84,7 +84,7 @@ def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
 
 
 def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:
-    """What is allowed and hardly meant: a process that starts nothing, a Spark driver that strangers may speak to."""
+    """Yields warnings: a process without a program, a Spark driver that any process on the network may connect to."""
     from trigmon.rules.runs.spark_ports import warning
 
     there = {row["name"]: row for row in existing if row["object_type"] == "PROCESS"}

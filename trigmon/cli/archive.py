@@ -1,4 +1,4 @@
-"""``trigmon spark archive``: the archives of classes from which Spark's Java machines start."""
+"""``trigmon spark archive``: the class data archives from which Spark's Java virtual machines start."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _data = click.option("--data", type=click.Path(file_okay=False), help="The data 
 
 @group("archive", example="trigmon spark archive show")
 def archive() -> None:
-    """Archives of classes, from which a job's Java machine starts twice as fast: show, make, remove.
+    """Class data archives, from which a job's Java virtual machine starts twice as fast: show, make, remove.
 
-    The monitor makes one by itself (monitor.class_archives), behind the first run that finds none. They lie in java/ in
-    the data directory, and each fits one Java and one set of jars; one that fits neither any more is removed when the
-    next is made. A job of another user (RUNAS) starts from one where that user may pass through the directories above
-    it (chmod o+x), and without elsewhere.
+    The monitor makes one by itself (monitor.class_archives), after the first run that finds none. The archives lie in
+    java/ in the data directory. Each fits one Java and one set of jars; an archive that fits neither is removed when
+    the next one is made. A job of another user (RUNAS) uses an archive only where that user may pass through the
+    directories above it (chmod o+x).
     """
 
 
@@ -40,12 +40,12 @@ def show(data: str | None) -> None:
     wanted = _found(archives, key)
     rows = [_row(archives, note, wanted) for note in archives.notes()]
     if not output.listing(rows, _COLUMNS):
-        output.note("there is no archive: the monitor makes one behind the next run, or trigmon spark archive make")
+        output.note("there is no archive: the monitor makes one after the next run, or use trigmon spark archive make")
 
 
 @command("make", "trigmon spark archive make --data /var/lib/trigmon-monitor/QM1", archive)
 @_data
-@click.option("--again", is_flag=True, help="Also where one is there that fits.")
+@click.option("--again", is_flag=True, help="Make it even if one that fits is there.")
 @click.pass_context
 def make(ctx: click.Context, data: str | None, again: bool) -> None:
     """Make the archive for the Java and the Spark that jobs started here would use; about half a minute."""
@@ -79,7 +79,7 @@ def make(ctx: click.Context, data: str | None, again: bool) -> None:
 @command("remove", "trigmon spark archive remove", archive)
 @_data
 def remove(data: str | None) -> None:
-    """Remove all archives, and what is remembered of failures; jobs that run keep what they use."""
+    """Remove all archives and the records of failures; jobs that run keep the archive that they use."""
     from trigmon.cli import output
 
     archives = _archives(data)

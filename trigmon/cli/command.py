@@ -1,4 +1,4 @@
-"""How every command is made: an example in its help, and the three options that may stand anywhere."""
+"""Makes commands: an example in the help of each, and the three common options, which may stand anywhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPLETING = "_TRIGMON_COMPLETE"
 
 @dataclass
 class Invocation:
-    """The three common options, wherever they stand among the words; the last one holds."""
+    """The three common options, at any place of the command line; the last one of each holds."""
 
     qmgr: str | None = None
     config: str | None = None
@@ -36,7 +36,7 @@ class Invocation:
 
     @contextmanager
     def connected(self, ctx: click.Context | None = None, timeout_s: float = 10.0) -> Iterator[Connection]:
-        """Yields a connection to the queue manager meant; left by an exception it backs out.
+        """Yields a connection to the queue manager that the options name; an exception backs out its unit of work.
 
         ``ctx`` is the command's context where click has made none current, as while a shell completes.
         """
@@ -44,14 +44,14 @@ class Invocation:
 
         self.announce_config()
         if self.config:
-            # Where --qmgr names the queue manager nothing else would notice a file that is not there.
+            # Where --qmgr names the queue manager, nothing else would notice that the file is missing.
             self.settings()
         name = (ctx or click.get_current_context()).info_name
         with connect(self.qmgr, application=f"trigmon {name}", timeout_s=timeout_s) as connection:
             yield connection
 
     def announce_config(self) -> None:
-        """Makes ``--config`` hold for all that asks for settings in this process and those it starts, wherever."""
+        """Sets TRIGMON_CONFIG to the absolute path of ``--config``, for this process and those that it starts."""
         if chosen := self.config or os.environ.get("TRIGMON_CONFIG"):
             # What a monitor starts has a working directory of its own.
             os.environ["TRIGMON_CONFIG"] = str(Path(chosen).expanduser().absolute())
@@ -67,7 +67,7 @@ class Invocation:
 
 
 def invocation(ctx: click.Context | None = None) -> Invocation:
-    """Returns the common options of this run of the program."""
+    """Returns the common options of this command line."""
     root = (ctx or click.get_current_context()).find_root()
     if root.obj is None:
         root.obj = Invocation()
@@ -129,7 +129,7 @@ class Group(_WithExample, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click, with the nearest command in the refusal of an unknown one."""
+        """Returns the command as click does; the error for an unknown name offers the nearest one."""
         # While a shell completes, an unknown word offers nothing and is no error.
         if args and not ctx.resilient_parsing:
             self._check(ctx, args[0])
@@ -165,13 +165,13 @@ def group(name: str, example: str) -> Callable[[Callable[..., Any]], Group]:
 
 
 def nearest(given: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?``, or nothing."""
+    """Returns ``; did you mean 'x'?``, or "" where no known name is near."""
     near = get_close_matches(given, list(known), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def complete_names(object_type: str) -> Callable[..., list[str]]:
-    """Offers a shell the names of objects of this type; none where no queue manager answers at once."""
+    """Returns a completion of the names of one object type; it is empty where no queue manager answers in 2 s."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         from trigmon.mq.calls import Display
@@ -181,7 +181,7 @@ def complete_names(object_type: str) -> Callable[..., list[str]]:
             with invocation(ctx).connected(ctx, timeout_s=2.0) as qm:
                 listing = qm.ask(Display(object_type=object_type, name=f"{incomplete}*"), Listing)
         except Exception:
-            # Whatever is wrong, the line being typed is no place to say it; the command will.
+            # An error must not be printed into the line being typed; the command will print it.
             return []
         return [row["name"] for row in listing.rows]
 

@@ -1,4 +1,4 @@
-"""``trigmon completion``: what a shell needs to complete commands and the names of queues."""
+"""``trigmon completion``: prints the script by which a shell completes commands and names of queues."""
 
 from __future__ import annotations
 

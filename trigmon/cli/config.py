@@ -14,16 +14,16 @@ NO_SETTINGS = {
     *("TRIGMON_QNAME", "TRIGMON_PROCESS", "TRIGMON_TRIGDATA", "TRIGMON_USERDATA", "TRIGMON_ENVDATA"),
     *("TRIGMON_OCCASION", "TRIGMON_RUN", "TRIGMON_TMC"),
 }
-"""Variables of ours that are no settings: where things lie, and what a started program receives."""
+"""Variables of trigmon that are no settings: its directories, and what a started program receives."""
 
 
 @group("config", example="trigmon config show --origin")
 def config() -> None:
-    """The settings: what is in force, and its origin."""
+    """The settings in force, and their origins: show."""
 
 
 @command("show", "trigmon config show --origin\nTRIGMON_LOG_LEVEL=debug trigmon config show --output json", config)
-@click.option("--origin", is_flag=True, help="Say of each value where it came from.")
+@click.option("--origin", is_flag=True, help="Show the origin of each value.")
 def show(origin: bool) -> None:
     """Show every setting and its value."""
     from trigmon.cli import output
@@ -33,12 +33,12 @@ def show(origin: bool) -> None:
         for key, value, where in invocation().settings().rows()
     )
     output.listing(rows, ["key", "value", "origin"] if origin else ["key", "value"])
-    for name in meaningless(os.environ):
-        output.note(f"trigmon: {name} is set, and means nothing here")
+    for name in unknown_variables(os.environ):
+        output.note(f"trigmon: {name} is set, and is no setting")
 
 
-def meaningless(names: Iterable[str]) -> list[str]:
-    """Returns the variables that begin with our name and mean nothing to us."""
+def unknown_variables(names: Iterable[str]) -> list[str]:
+    """Returns the variables that begin with TRIGMON_ and that trigmon does not read."""
     from trigmon.settings import VARIABLES
 
     return sorted(name for name in names if name.startswith("TRIGMON_") and name not in {*VARIABLES, *NO_SETTINGS})

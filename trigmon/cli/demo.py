@@ -1,4 +1,4 @@
-"""``trigmon demo``: the main job on real input."""
+"""``trigmon demo``: a queue, a trigger and a PySpark job on real data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trigmon.cli.command import command, invocation
 )
 @click.pass_context
 def demo(ctx: click.Context, directory: Path | None) -> None:
-    """Play a real day: 842 flights, a message each, a trigger, and the PySpark job it starts.
+    """Run one day of real flights: 842 messages, a trigger, and the PySpark job that it starts.
 
-    A queue manager of its own is started for it, and all that was started is ended with it.
+    The demo starts a queue manager of its own, and at its end ends all that it started.
     """
     import sys
 
@@ -37,6 +37,6 @@ def demo(ctx: click.Context, directory: Path | None) -> None:
             output.note(error.detail)
         ctx.exit(1)
     except KeyboardInterrupt:
-        ctx.exit(1)  # it has named what it ended
+        ctx.exit(1)  # run() has printed what it ended
     if invocation().is_json:
         output.one(msgspec.structs.asdict(report) | {"verdict": as_dict(report.verdict)})

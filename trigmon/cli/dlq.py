@@ -1,4 +1,4 @@
-"""``trigmon dlq``: dead letters, and what was put aside: looked through, returned to where it came from, discarded."""
+"""``trigmon dlq``: lists, shows, retries and discards messages of the dead-letter queue or of a backout queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 SLICE = 256
-"""So many messages the queue manager looks through in one step."""
+"""Messages that the queue manager looks through in one call."""
 _COLUMNS = [
     *("msg_id", "dead_time", "reason_name", "dest_q_name", "backout_count", "put_appl_name", "length"),
 ]
@@ -30,28 +30,28 @@ _COLUMNS = [
 def dlq() -> None:
     """Dead letters: list, show, retry, discard.
 
-    It is about the dead-letter queue of the queue manager (DEADQ) or, with --queue, about a queue to which messages
-    are put aside (BOQNAME). Filters are worked on in the queue manager, and hold together.
+    The commands work on the dead-letter queue of the queue manager (DEADQ) or, with --queue, on a backout queue
+    (BOQNAME). The queue manager applies the filters. A message is selected when it fits all of them.
     """
 
 
 def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int:
-    """The number of a reason or feedback code, by name or number."""
+    """Returns the number of a reason or feedback code, by name or number."""
     if value is None:
         return 0
     from trigmon.mq.enums import Feedback
     from trigmon.mq.reasons import Reason
 
-    said = value.upper()
-    if said.isdecimal() and 0 < int(said) < 2**31:
-        return int(said)
+    code = value.upper()
+    if code.isdecimal() and 0 < int(code) < 2**31:
+        return int(code)
     # TM_ERROR is both; a monitor writes the feedback code.
-    names = {name: int(code) for kind in (Reason, Feedback) for name, code in kind.__members__.items() if code}
-    names |= {f"MQRC_{name}": int(code) for name, code in Reason.__members__.items() if code}
-    names |= {f"MQFB_{name}": int(code) for name, code in Feedback.__members__.items() if code}
-    if said not in names:
-        raise click.BadParameter(f"{value!r} is no reason{nearest(said, names)}")
-    return names[said]
+    names = {name: int(number) for kind in (Reason, Feedback) for name, number in kind.__members__.items() if number}
+    names |= {f"MQRC_{name}": int(number) for name, number in Reason.__members__.items() if number}
+    names |= {f"MQFB_{name}": int(number) for name, number in Feedback.__members__.items() if number}
+    if code not in names:
+        raise click.BadParameter(f"{value!r} is no reason{nearest(code, names)}")
+    return names[code]
 
 
 def _msg_id(ctx: click.Context, parameter: click.Parameter, value: str | None) -> bytes:
@@ -63,7 +63,7 @@ def _msg_id(ctx: click.Context, parameter: click.Parameter, value: str | None) -
 
 
 def filtered(function: F) -> F:
-    """Adds the options that say which messages are meant."""
+    """Adds the options that select messages."""
     for option in (
         click.option("--limit", type=click.IntRange(min=1), help="At most so many messages."),
         click.option("--since", "since_ms", metavar="TIME", callback=age, help="Dead for this long or shorter: 1h."),
@@ -89,7 +89,7 @@ def filtered(function: F) -> F:
 @command("list", "trigmon dlq list --older-than 5m\ntrigmon dlq list --queue ORDERS.FAILED --output json", dlq)
 @filtered
 def list_(limit: int | None, **which: Any) -> None:
-    """List dead letters, in the order they would be got: since when, why, and where each was meant to go."""
+    """List dead letters in the order of a get: the time, the reason, and the queue that each was meant for."""
     from trigmon.cli import output
 
     with invocation().connected() as qm:
@@ -108,12 +108,13 @@ def list_(limit: int | None, **which: Any) -> None:
 def show(limit: int | None, **which: Any) -> None:
     """Show the first message that fits, whole: why it is there, what to do, its header, its descriptor, its data."""
     from trigmon.cli import output
+    from trigmon.cli.dead_letter import whole
 
     with invocation().connected() as qm:
         rows = [row for sifted in _listed(qm, 1, which, with_data=True) for row in sifted.rows]
     if not rows:
         raise _no_such(which)
-    output.one(_whole(rows[0]))
+    output.one(whole(rows[0]))
 
 
 @command(
@@ -125,14 +126,14 @@ def show(limit: int | None, **which: Any) -> None:
 @click.option(
     "--to", "to_q_name", metavar="QUEUE", default="", shell_complete=complete_names("queue"), help="To this queue."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be returned, and where to; return nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be returned, and to which queue; return nothing.")
 @click.pass_context
 def retry(ctx: click.Context, /, limit: int | None, to_q_name: str, dry_run: bool, **which: Any) -> None:
-    """Return messages to the queues they came from, each in one step; one that is refused there stays.
+    """Return messages to their queues, each in one step; a message that its queue refuses stays.
 
-    A message goes to where its header says it was to go, as it was before it became a dead letter. What was put aside
-    to a backout queue goes to the queue that names it in BOQNAME; where several do, --to has to say which.
-    Exit 1 when any was refused.
+    A message of the dead-letter queue goes to the queue that its header names, with the descriptor that it had before.
+    A message of a backout queue goes to the queue that names the backout queue in BOQNAME; where several queues do,
+    give one by --to. Exit 1 when any message was refused.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED
@@ -146,8 +147,8 @@ def retry(ctx: click.Context, /, limit: int | None, to_q_name: str, dry_run: boo
     count, refused = sum(sifted.count for sifted in seen), _merged(seen)
     if which["msg_id"] and not count and not refused:
         raise _no_such(which)
-    said = {"q_name": seen[0].q_name, "messages": count, "refused": refused}
-    output.done(f"{_messages(count)} returned from {seen[0].q_name}", said)
+    result = {"q_name": seen[0].q_name, "messages": count, "refused": refused}
+    output.done(f"{_messages(count)} returned from {seen[0].q_name}", result)
     for row in refused:
         output.note(f"trigmon: {_stays(row)}")
     if refused:
@@ -157,22 +158,22 @@ def retry(ctx: click.Context, /, limit: int | None, to_q_name: str, dry_run: boo
 @command("discard", "trigmon dlq discard --reason TM_ERROR --older-than 7d --yes", dlq)
 @filtered
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Say what would be discarded; discard nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be discarded; discard nothing.")
 def discard(limit: int | None, yes: bool, dry_run: bool, **which: Any) -> None:
-    """Delete messages for good; on a terminal you are asked first, and told how many they are."""
+    """Delete messages for good; on a terminal a question shows their number first."""
     from trigmon.cli import output
     from trigmon.mq.calls import DiscardDeadLetters
 
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     if not (yes or dry_run or asks):
-        raise click.UsageError("discard deletes for good, and nobody can be asked here: say --yes or --dry-run")
+        raise click.UsageError("discard deletes for good, and there is no terminal to ask on: give --yes or --dry-run")
     with invocation().connected() as qm:
         if dry_run:
             _would(qm, limit, which, lambda row: "", "discarded")
             return
         if not yes:
             found = list(_listed(qm, limit, which))
-            # What comes meanwhile was not asked about.
+            # The question was not about what comes meanwhile.
             limit = sum(sifted.count for sifted in found)
             if limit:
                 click.confirm(f"Delete {_messages(limit)} of {found[0].q_name} for good?", abort=True, err=True)
@@ -184,7 +185,7 @@ def discard(limit: int | None, yes: bool, dry_run: bool, **which: Any) -> None:
 
 
 def _sieve(qm: Connection, which: dict[str, Any]) -> Sieve:
-    """What the options mean, by the queue manager's clock."""
+    """Returns the filter that the options make; ages count back from the queue manager's clock."""
     from trigmon.mq.calls import Sieve, Status
     from trigmon.mq.replies import Values
 
@@ -199,9 +200,9 @@ def _sieve(qm: Connection, which: dict[str, Any]) -> Sieve:
 def _slices(
     qm: Connection, kind: type[AnySift], limit: int | None, which: dict[str, Any], **more: Any
 ) -> Iterator[Sifted]:
-    """The answers, slice by slice, to the end of what was there at the beginning, or until ``limit`` were tried.
+    """Yields the answers, slice by slice, until ``limit`` messages were tried or all that were there at the beginning.
 
-    What comes meanwhile is not ours to chase: where a message fails again at once, it would never end.
+    Messages that come meanwhile are left out: where a message fails again at once, the command would never end.
     """
     from trigmon.mq.replies import Sifted
 
@@ -229,7 +230,7 @@ def _listed(qm: Connection, limit: int | None, which: dict[str, Any], *, with_da
 def _all(
     qm: Connection, kind: type[AnySift], limit: int | None, which: dict[str, Any], doing: str, **more: Any
 ) -> list[Sifted]:
-    """Every answer, with a bar on a terminal; what was done stays done where the rest breaks off."""
+    """Sends the calls and returns every answer, with a progress bar on a terminal; an error undoes nothing."""
     from trigmon.cli import output
 
     seen: list[Sifted] = []
@@ -242,7 +243,7 @@ def _all(
                 seen.append(sifted)
                 bar.update(sifted.looked_at)
     except BaseException:
-        output.note(f"trigmon: broke off {doing}; {_messages(sum(sifted.count for sifted in seen))} are done")
+        output.note(f"trigmon: {doing} was interrupted; {_messages(sum(sifted.count for sifted in seen))} are done")
         raise
     return seen
 
@@ -250,7 +251,7 @@ def _all(
 def _would(
     qm: Connection, limit: int | None, which: dict[str, Any], goes_to: Callable[[dict[str, Any]], str], done: str
 ) -> None:
-    """Says which messages a command is about, and where they would go."""
+    """Prints which messages a command would take, and to which queues they would go."""
     from trigmon.cli import output
 
     seen = list(_listed(qm, limit, which))
@@ -262,16 +263,16 @@ def _would(
     stays = Counter(row["why_not"] for row in rows if not goes_to(row)) if done == "returned" else Counter()
     parts = [f"{count} to {name}" for name, count in to.items() if name]
     count = len(rows) - stays.total()
-    said = {"q_name": q_name, "messages": count, "dry_run": True}
+    result: dict[str, Any] = {"q_name": q_name, "messages": count, "dry_run": True}
     if done == "returned":
-        said |= {"to": {name: n for name, n in to.items() if name}, "stay": dict(stays)}
-    output.done(f"{_messages(count)} of {q_name} would be {done}" + (f": {', '.join(parts)}" if parts else ""), said)
+        result |= {"to": {name: n for name, n in to.items() if name}, "stay": dict(stays)}
+    output.done(f"{_messages(count)} of {q_name} would be {done}" + (f": {', '.join(parts)}" if parts else ""), result)
     for why, n in stays.items():
-        output.note(f"trigmon: {_messages(n)} would stay: {why}; say --to QUEUE")
+        output.note(f"trigmon: {_messages(n)} would stay: {why}; give --to QUEUE")
 
 
 def _merged(seen: list[Sifted]) -> list[dict[str, Any]]:
-    """The refusals of all slices, one for a reason and a queue."""
+    """Returns the refusals of all slices, one for each reason and queue."""
     merged: dict[tuple[int, str], dict[str, Any]] = {}
     for sifted in seen:
         for row in sifted.refused:
@@ -286,7 +287,7 @@ def _stays(row: dict[str, Any]) -> str:
 
     count = f"{_messages(row['count'])} {'stays' if row['count'] == 1 else 'stay'}"
     if not row["to_q_name"]:
-        return f"{count}: {row['about']}; say --to QUEUE"
+        return f"{count}: {row['about']}; give --to QUEUE"
     return f"{count}: {sentence(MQError.of(row['reason'], row['about']))}"
 
 
@@ -302,108 +303,3 @@ def _no_such(which: dict[str, Any]) -> Exception:
     from trigmon.mq.errors import UnknownObjectName
 
     return UnknownObjectName(f"MESSAGE({which['msg_id'].hex()})" if which["msg_id"] else "MESSAGE(): none fits")
-
-
-def _whole(row: dict[str, Any]) -> dict[str, Any]:
-    """One message for a person, or for a program: the meaning first, what it looks like last."""
-    data, header, descriptor = row.pop("data"), row.pop("dead_letter"), _worded(row.pop("descriptor"))
-    meaning = {"why": _why(row), "remedy": _remedy(row)}
-    if invocation().is_json:
-        return row | meaning | {"dead_letter": header, "descriptor": descriptor} | _data(data)
-    for name in ("why_not", "said"):
-        if not row[name]:
-            del row[name]
-    headed = {f"header_{name}": value for name, value in (header or {}).items() if name not in row}
-    plain = {name: value for name, value in descriptor.items() if name not in row}
-    return {"msg_id": row["msg_id"], **meaning, **row, **headed, **plain, **_seen(row["format"], data)}
-
-
-def _worded(descriptor: dict[str, Any]) -> dict[str, Any]:
-    """A descriptor with words for its numbers."""
-    from trigmon.mq.enums import MsgType, Persistence, word
-
-    kinds = {"msg_type": MsgType, "persistence": Persistence}
-    words = {
-        name: word(kind(descriptor[name]))
-        for name, kind in kinds.items()
-        if descriptor[name] in kind._value2member_map_
-    }
-    return descriptor | words
-
-
-def _data(data: bytes) -> dict[str, str]:
-    import base64
-
-    try:
-        return {"data": data.decode()}
-    except UnicodeDecodeError:
-        return {"data_base64": base64.b64encode(data).decode()}
-
-
-def _seen(format_: str, data: bytes) -> dict[str, Any]:
-    """The data as a person may read it: text, a trigger message's fields, or hexadecimal."""
-    from msgspec.structs import asdict
-
-    from trigmon.mq.descriptors import FORMAT_TRIGGER, unpack_tm
-    from trigmon.mq.errors import TmError
-
-    if format_ == FORMAT_TRIGGER:
-        try:
-            return {
-                f"trigger_{name.removeprefix('trigger_')}": value for name, value in asdict(unpack_tm(data)).items()
-            }
-        except TmError:
-            pass  # the data shows what it is
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = ""
-    if text and all(character.isprintable() or character in "\n\t" for character in text):
-        return {"data": text}
-    lines = [data[at : at + 32].hex(" ", 4) for at in range(0, min(len(data), 1024), 32)]
-    if len(data) > 1024:
-        lines.append(f"and {len(data) - 1024} bytes more, in --output json")
-    return {"data_hex": "\n".join(lines)}
-
-
-_BY_FEEDBACK = {
-    "APPL_CANNOT_BE_STARTED": "the program of its process could not be started",
-    "TM_ERROR": "it is no valid trigger message",
-    "APPL_TYPE_ERROR": "no monitor starts programs of its application type",
-}
-
-
-def _why(row: dict[str, Any]) -> str:
-    from trigmon.mq.errors import MQError
-    from trigmon.mq.reasons import Reason
-
-    reason, name = row["reason"], row["reason_name"]
-    if row["said"]:
-        return f"its program set it aside: {row['said']}"
-    if reason == Reason.BACKOUT_THRESHOLD_REACHED:
-        count = row["backout_count"]
-        often = {0: "as often as BOTHRESH says", 1: "once", 99: "99 times or more"}.get(count, f"{count} times")
-        return f"it was got from {row['dest_q_name'] or 'its queue'} and backed out {often}"
-    if not reason:
-        return "nothing says: it has no dead-letter header"
-    if not name:
-        return f"reason {reason}, which has no name here"
-    if name in _BY_FEEDBACK:
-        return _BY_FEEDBACK[name]
-    said = str(MQError.of(reason)).partition(": ")[2] if reason in Reason._value2member_map_ else name
-    return f"{row['dest_q_name'] or 'its queue'} did not take it: {said}"
-
-
-def _remedy(row: dict[str, Any]) -> str:
-    """What to do before the message is returned, and how it is."""
-    from trigmon.cli.errors import remedy_of
-    from trigmon.mq.reasons import Reason
-
-    queue = f" --queue {row['q_name']}" if not row["dest_q_mgr_name"] else ""
-    to = "" if row["return_q_name"] else " --to QUEUE"
-    again = f"trigmon dlq retry{queue} --msg-id {row['msg_id'].hex()}{to}"
-    if row["reason"] == Reason.BACKOUT_THRESHOLD_REACHED:
-        first = "see why its program fails on it, and mend that"
-    else:
-        first = remedy_of(row["reason"], row["dest_q_name"] or "QUEUE") or "put right what hindered it"
-    return f"{first}; then: {again}"

@@ -1,4 +1,4 @@
-"""What went wrong, as one sentence that names the object and the remedy, and as an exit code.
+"""Exit codes, and error messages that name the object and the remedy.
 
 0 ok, 1 failed, 2 usage, 3 no such object, 4 not allowed, 5 wrong state or in use, 6 not reachable, 7 timed out.
 """
@@ -21,18 +21,18 @@ _CODES = {
 }
 _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reasons}
 
-# {name} is the object that the reason is about; the manager's own words for 2192 hold the remedy already.
+# {name} is the object that the reason is about. The queue manager's text for 2192 holds the remedy already.
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
     2016: "allow gets: trigmon queue alter {name} GET=ENABLED",
     2042: "see who has it open: DISPLAY QSTATUS({name}) TYPE(HANDLE) in trigmon mqsc",
-    2048: "a temporary dynamic queue takes no persistent message: say --not-persistent",
+    2048: "a temporary dynamic queue takes no persistent message: give --not-persistent",
     2051: "allow puts: trigmon queue alter {name} PUT=ENABLED",
     2053: "get messages, or raise the limit: trigmon queue alter {name} MAXDEPTH=NUMBER",
     2058: "name one of those that run with --qmgr",
     2059: "start it: trigmon run, or systemctl start trigmon@NAME",
     2082: "the alias points at no queue: trigmon queue alter {name} TARGET=QUEUE",
-    2100: "change it with alter, or say --replace",
+    2100: "change it with alter, or give --replace",
     2087: "name it and its transmission queue: trigmon queue alter {name} RQMNAME=NAME XMITQ=QUEUE",
     2092: "make it one: trigmon queue alter {name} USAGE=XMITQ",
     2345: "it comes back by itself; trigmon group of another member shows the group",
@@ -43,21 +43,22 @@ _UNKNOWN_NAME, _NOT_AUTHORIZED = 2085, 2035
 _LISTS = {
     "": "trigmon queue list shows what there is",
     "PROCESS": "trigmon process list shows what there is",
-    "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or say --queue",
+    "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or give --queue",
     "MESSAGE": "trigmon dlq list shows what there is",
     "RESERVATION": "trigmon spark reservations list shows what there is",
     "RUN": "trigmon runs list --all shows what there is",
 }
-"""Where the names are that would be known, by the kind of object."""
+"""The command that lists the known names, by the kind of object."""
 
 
 def exit_for(error: Exception) -> tuple[int | None, list[str]]:
-    """Returns the exit code and the lines for standard error; None for what is a bug and deserves its traceback."""
+    """Returns the exit code and the lines for standard error; None for a bug, which is shown as a traceback."""
     from trigmon.mq.errors import MQError
 
     if isinstance(error, MQError):
         return exit_code(error), [sentence(error)]
-    # Only who has loaded these modules can have raised their errors, and loading them is what small commands spare.
+    # Not imported here: an error of these modules is raised only where they are loaded, and small commands start
+    # faster without them.
     if isinstance(error, _class("trigmon.settings", "SettingsError")):
         return FAILED if getattr(error, "can_pass", False) else USAGE, str(error).splitlines()
     if isinstance(
@@ -87,7 +88,7 @@ def sentence(error: Exception) -> str:
     remedy = remedy_of(reason, named[1] if named else "QUEUE")
     if reason == _UNKNOWN_NAME:
         remedy = _LISTS.get(about.partition("(")[0], _LISTS[""])
-    if reason == _NOT_AUTHORIZED and " needs a" in about:  # who was not let in at all hears another remedy
+    if reason == _NOT_AUTHORIZED and " needs a" in about:  # 2035 at the connect has another remedy
         remedy = "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may"
     return f"{error}; {remedy}" if remedy else str(error)
 

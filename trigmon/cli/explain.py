@@ -1,4 +1,4 @@
-"""``trigmon explain``: what a put would meet now, condition by condition."""
+"""``trigmon explain``: whether a put would trigger now, condition by condition."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _COLOURS = {"yes": "green", "NO": "red"}
 )
 @queue_argument
 @click.option("--priority", type=click.IntRange(0, 9), help="Of the message (default: the queue's).")
-@click.option("--why-not", is_flag=True, help="What came of the last put, and of the last close, change and so on.")
+@click.option("--why-not", is_flag=True, help="Show the last verdict for a put, a close, a change and so on.")
 @click.option("--exit-status", is_flag=True, help="Exit 10 when the put would not fire.")
 @click.pass_context
 def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool) -> None:
     """Show whether a put on QUEUE would write a trigger message now, and why.
 
     The verdict is the queue manager's own, the one a put would get. Nothing is put. With --why-not: the last verdict
-    for each kind of thing that has happened to QUEUE since the queue manager started, by whom and when.
+    for each kind of event of QUEUE since the queue manager started, with its application and its time.
     """
     from trigmon.cli import output
 
@@ -47,7 +47,7 @@ def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool,
 
 
 def lines(explained: Explained) -> Iterator[str]:
-    """Yields a verdict as text, its answers coloured, its evidence wrapped."""
+    """Yields a verdict as lines of text, coloured and wrapped."""
     yield _headline(explained)
     yield from _paused(explained)
     yield ""
@@ -58,7 +58,7 @@ def lines(explained: Explained) -> Iterator[str]:
 
 
 def looks(explained: Explained) -> Iterator[str]:
-    """Yields the last verdicts as text, and below them what a put would meet now."""
+    """Yields the last verdicts as lines of text, and after them the verdict for a put now."""
     if not explained.last:
         yield from explained.looks()
     for look in explained.last:

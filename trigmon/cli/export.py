@@ -1,4 +1,4 @@
-"""``trigmon export``: definitions out, as MQSC or as a definition file."""
+"""``trigmon export``: writes the definitions as MQSC or as a definition file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trigmon.cli.command import command, invocation
 
 
 @command("export", "trigmon export --yaml > objects.yaml\ntrigmon export --mqsc > objects.mqsc")
-@click.option("--mqsc", is_flag=True, help="MQSC, in the shape of MQ's own dump.")
+@click.option("--mqsc", is_flag=True, help="MQSC, in the form of dmpmqcfg.")
 @click.option("--yaml", is_flag=True, help="A definition file for trigmon apply.")
 @click.option("--system", is_flag=True, help="The SYSTEM objects too.")
 @click.option("--all", "everything", is_flag=True, help="With --yaml: every attribute, also those at their default.")
@@ -17,7 +17,7 @@ def export(mqsc: bool, yaml: bool, system: bool, everything: bool) -> None:
     from trigmon.cli.objects import rows
 
     if mqsc == yaml:
-        raise click.UsageError("--mqsc and --yaml exclude each other" if mqsc else "say which form: --mqsc or --yaml")
+        raise click.UsageError("--mqsc and --yaml exclude each other" if mqsc else "give a form: --mqsc or --yaml")
     with invocation().connected() as qm:
         found = [row for kind in ("QMGR", "PROCESS", "queue") for row in rows(qm, kind)]
         name = qm.q_mgr_name

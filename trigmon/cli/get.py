@@ -1,4 +1,4 @@
-"""``trigmon get`` and ``trigmon browse``: messages out, or looked at."""
+"""``trigmon get`` and ``trigmon browse``: prints messages, and takes them off the queue or leaves them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ BATCH = 100
     "trigmon get ORDERS --wait 5\ntrigmon get ORDERS --all --output json\ntrigmon get PICTURES --raw > picture.png",
 )
 @queue_argument
-@click.option("--wait", type=float, metavar="SECONDS", help="Wait so long for each message; negative: for ever.")
+@click.option("--wait", type=float, metavar="SECONDS", help="Wait so long for each message; negative: without limit.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="At most so many messages.")
 @click.option("--all", "everything", is_flag=True, help="Every message that is there.")
-@click.option("--raw", is_flag=True, help="Exactly the bytes of each message, without a line's end.")
+@click.option("--raw", is_flag=True, help="Exactly the bytes of each message, without a newline.")
 @click.pass_context
 def get(ctx: click.Context, queue: str, wait: float | None, count: int, everything: bool, raw: bool) -> None:
-    """Take messages off QUEUE and print their data, a message a line.
+    """Take messages off QUEUE and print their data, one line for each message.
 
-    A line's end is added to each message's data, whatever it is; --raw adds nothing, so that bytes stay as they are.
-    Each batch is committed after it was written, so a message that could not be printed is back on the queue.
-    Exit 7 when --wait ran out without a message, 1 when none was there.
+    A newline is added to the data of each message; --raw adds nothing. Each batch is committed after it was printed: a
+    message that could not be printed is back on the queue. Exit 7 when --wait ran out without a message, 1 when the
+    queue had none.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED, TIMED_OUT
@@ -83,7 +83,7 @@ def browse(queue: str, count: int | None) -> None:
 
 
 def _print(message: Message, *, raw: bool) -> None:
-    """One message: its bytes, and a line's end where it is not to be raw, or a JSON object."""
+    """Prints one message: its bytes, with a newline unless ``raw``, or a JSON object."""
     from trigmon.cli import output
 
     if invocation().is_json:
@@ -93,7 +93,7 @@ def _print(message: Message, *, raw: bool) -> None:
 
 
 def _shown(message: Message) -> dict[str, Any]:
-    """Returns what JSON shows: the descriptor's fields a person asks for, and the data as text or in base64."""
+    """Returns a message as JSON shows it: fields of its descriptor, and the data as text or in base64."""
     import base64
 
     from trigmon.mq.enums import MsgType, word
@@ -124,7 +124,7 @@ def _shown(message: Message) -> dict[str, Any]:
 
 
 def _structure(message: Message) -> dict[str, Any]:
-    """What a structure that the queue manager wrote says: a trigger message, a dead letter's header, a rejection."""
+    """Returns the fields of a structure of the queue manager: a trigger message, a dead-letter header, a rejection."""
     import msgspec
 
     from trigmon.mq import descriptors
@@ -138,7 +138,7 @@ def _structure(message: Message) -> dict[str, Any]:
         if message.format == descriptors.FORMAT_DEAD_LETTER:
             return {"dead_letter": msgspec.structs.asdict(descriptors.unpack_dlh(message.data, message.encoding)[0])}
     except MQError:
-        # It only says it is one; the data shows what it is.
+        # The data does not have the format that the descriptor names; it is shown as it is.
         return {}
     return {}
 

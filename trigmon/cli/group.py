@@ -1,4 +1,4 @@
-"""``trigmon group``: the queue-sharing group, as one of its members sees it."""
+"""``trigmon group``: the state of the queue-sharing group, from one of its members."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from trigmon.cli.command import command, invocation
 @command("group", "trigmon group\ntrigmon --qmgr QM2 group --output json")
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """Show the queue-sharing group: its members, its queues and who has them open, and what was recovered.
+    """Show the queue-sharing group: its members, its queues and the members that have them open, and the recoveries.
 
-    A member is serving, silent (it says nothing any more, and what it holds is backed out as soon as that is noticed),
-    dead (that was done, and it has not come back) or away (it ended in order). Its epoch is one more with each start,
-    and with each recovery. Its roles are what it does for all: EXPIRY is to look for expired messages. seen_by is the
-    member that was asked. Under "recovered" stands each member's last recovery: what of it was backed out, and by whom.
+    A member is serving, silent (its heartbeat has stopped; its units of work are backed out when another member
+    notices), dead (its units of work are backed out, and it has not started again) or away (it ended in order). Its
+    epoch grows by one with each start and with each recovery. Its roles are its tasks for the group: EXPIRY is to
+    remove expired messages. seen_by is the member that answered. Under "recovered" stands the last recovery of each
+    member: what was backed out, and by which member.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import WRONG_STATE
@@ -54,7 +55,7 @@ def _show(values: dict[str, Any]) -> None:
 
 
 def _opens(members: list[dict[str, Any]]) -> str:
-    """Returns who has a queue open, and how: ``QM1 input 2, QM2 exclusive``."""
+    """Returns which members have a queue open, and how: ``QM1 input 2, QM2 exclusive``."""
     values = []
     for member in members:
         inputs = "exclusive" if member["exclusive"] else f"input {member['open_input_count']}"
@@ -68,7 +69,7 @@ def _opens(members: list[dict[str, Any]]) -> str:
 
 
 def _in_seconds(values: dict[str, Any]) -> dict[str, Any]:
-    """Returns the same with durations as a person reads them."""
+    """Returns the same values with durations in seconds instead of milliseconds."""
 
     def seconds(row: dict[str, Any]) -> dict[str, Any]:
         durations = {"silent_ms", "lease_ms", "ago_ms"}

@@ -1,4 +1,4 @@
-"""``trigmon lint``: what should worry somebody about definitions, on a queue manager or in files without one."""
+"""``trigmon lint``: checks definitions, of a queue manager or in files, for risks."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class LoadError(ValueError):
 @click.option("--ignore", multiple=True, metavar="RULE", help="Leave a rule out, by its name; may be given repeatedly.")
 @click.pass_context
 def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -> None:
-    """Look for definitions that are valid and do not do what was meant, each with its risk and its remedy.
+    """Find definitions that are valid but risky, and show the risk and the remedy of each.
 
-    Without a PATH the running queue manager is looked at. A PATH is a definition file (YAML), a file of MQSC, or a
-    directory of them (*.yaml, *.mqsc); they are judged as a new queue manager that has loaded them all. Exit 0 when
+    Without a PATH the running queue manager is checked. A PATH is a definition file (YAML), a file of MQSC, or a
+    directory of them (*.yaml, *.mqsc); they are checked as one new queue manager that has loaded them all. Exit 0 when
     nothing was found, 1 when something was, 2 when files cannot be read or no queue manager answers.
     """
     from trigmon.cli import output
@@ -84,7 +84,7 @@ def _from_queue_manager() -> list[Row]:
 
 
 def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
-    """Returns what a new queue manager holds that loads these files: definition files first, then MQSC as it stands.
+    """Returns the objects of a new queue manager that has loaded the files: definition files first, then MQSC files.
 
     Raises LoadError, DefinitionError, OSError.
     """
@@ -95,7 +95,7 @@ def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
     files = [file for path in paths for file in _files(path)]
     wanted = read_files(file for file in files if file.suffix in YAML)
     name = next((one.name for one in wanted if one.object_type == "QMGR" and one.name), "QM1")
-    # Whether the files are for a member of a group is nothing they say: what is shared must load.
+    # The files do not state whether they are for a member of a group, so shared objects must load.
     stage = InProcess((name,), "memory", in_group=True)
     try:
         places = _load_wanted(stage, name, wanted)
@@ -144,7 +144,7 @@ def _load_wanted(stage: InProcess, q_mgr: str, wanted: Sequence[Any]) -> Places:
 
 
 def _load_mqsc(stage: InProcess, q_mgr: str, file: Path) -> Places:
-    """Returns the definitions of a script.
+    """Loads a script and returns the places of its definitions.
 
     What trigmon does not have is named and left out; a mistake raises LoadError.
     """

@@ -1,4 +1,4 @@
-"""The entry: which commands there are, and in which file each lies. A command's file is imported when it is named."""
+"""The entry point: the commands and their files. The file of a command is imported when the command is used."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ COMMANDS = {
 
 
 class Root(Group):
-    """All commands, each imported when it is asked for, and the exit codes."""
+    """The root command: imports each command when it is used, and turns errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the commands in the order a newcomer meets them."""
+        """Returns the names of the commands in the order of a first use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -55,16 +55,16 @@ class Root(Group):
         return found
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **named: Any) -> Any:
-        """Runs and exits; what went wrong becomes one sentence on standard error and an exit code."""
+        """Runs a command and exits; an error becomes one sentence on standard error and an exit code."""
         try:
             return super().main(args, *more, **named)
         except BrokenPipeError:
-            # The reader of our output has gone; the interpreter must not try to flush the rest at its end.
+            # The reader of the output has gone; the interpreter must not try to flush the rest at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except Exception as error:
             if COMPLETING in os.environ:
-                # A shell is completing: what we print would stand in the line being typed.
+                # A shell is completing: what is printed here would stand in the line being typed.
                 sys.exit(1)
             code, lines = exit_for(error)
             if code is None:
@@ -99,5 +99,5 @@ def cli() -> None:
 
 
 def main() -> None:
-    """What the ``trigmon`` program runs."""
+    """Runs the command line; the entry point of the ``trigmon`` program."""
     cli(prog_name="trigmon")

@@ -1,4 +1,4 @@
-"""``trigmon mqsc``: MQ's own language."""
+"""``trigmon mqsc``: runs MQSC commands."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HISTORY_LENGTH = 1000
 def mqsc(ctx: click.Context, file: str | None) -> None:
     """Run MQSC commands from FILE, or from standard input, as runmqsc does.
 
-    A terminal is prompted, a pipe is not; END or the end of the input ends it. What MQ knows and trigmon has not is
-    skipped and listed. Exit 0 when all were processed, 10 when some were not, 20 when none could be.
+    On a terminal there is a prompt. END or the end of the input ends it. What MQ has and trigmon has not is skipped and
+    listed. Exit 0 when all commands were processed, 10 when some were not, 20 when none could be.
     """
     from trigmon.cli.errors import sentence
     from trigmon.mq.errors import MQError
@@ -47,7 +47,7 @@ def _opened(file: str) -> TextIO:
 
 
 def _lines(file: TextIO | None, q_mgr_name: str) -> Iterator[str]:
-    """The input's lines as they come: of a terminal with a prompt, which is editable where Python can do that."""
+    """Yields the lines of the input; on a terminal with a prompt, and with line editing where Python has readline."""
     if file is not None:
         yield from file
         return

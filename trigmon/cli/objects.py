@@ -1,4 +1,4 @@
-"""What queues and processes have in common on the command line: KEY=VALUE, list, show, define, alter, delete."""
+"""The commands that queues and processes share: KEY=VALUE, list, show, define, alter, delete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 def attributes(which: ObjectType, name: str, words: Iterable[str]) -> Row:
-    """``KEY=VALUE`` words as plain values by long name; ``TRIGGER`` and its like stand alone. Raises UsageError."""
+    """Returns ``KEY=VALUE`` words, and flags such as ``TRIGGER``, as plain values by long name. Raises UsageError."""
     values: Row = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -66,12 +66,12 @@ def row(qm: Connection, object_type: str, name: str) -> Row:
 
 
 def _named(object_type: str, name: str) -> str:
-    """Returns the object as a refusal names it: a queue of whatever type by its name alone."""
+    """Returns the object as an error names it: a queue by its name alone, whatever its type."""
     return name if object_type == "queue" else f"{object_type}({name})"
 
 
 def show_list(object_type: str, pattern: str, columns: list[str], *, system: bool) -> None:
-    """Prints the objects that fit; SYSTEM objects when asked for, by the option or by name."""
+    """Prints the objects that fit; SYSTEM objects only by the option or by name."""
     with invocation().connected() as qm:
         found = rows(qm, object_type, pattern)
         wanted = system or pattern.startswith("SYSTEM")
@@ -89,7 +89,7 @@ def show_one(object_type: str, name: str) -> None:
 
 
 def define(which: ObjectType, name: str, values: Row, *, replace: bool, like: str) -> None:
-    """Defines an object and says so."""
+    """Defines an object and prints a confirmation."""
     call = Define(object_type=which.name, name=name, attributes=values, replace=replace, like=like)
     with invocation().connected() as qm:
         qm.call(call)
@@ -98,20 +98,20 @@ def define(which: ObjectType, name: str, values: Row, *, replace: bool, like: st
 
 
 def alter(qm: Connection, which: ObjectType, name: str, words: tuple[str, ...]) -> None:
-    """Alters the named attributes and says so."""
+    """Alters the named attributes and prints a confirmation."""
     qm.call(Alter(object_type=which.name, name=name, attributes=attributes(which, name, words)))
     _done("altered", which.name, name)
     _warn(qm, which, name)
 
 
 def delete(qm: Connection, object_type: str, name: str, *, purge: bool = False) -> None:
-    """Deletes an object and says so."""
+    """Deletes an object and prints a confirmation."""
     qm.call(Delete(object_type=object_type, name=name, purge=purge))
     _done("deleted", object_type, name)
 
 
 def _warn(qm: Connection, which: ObjectType, name: str) -> None:
-    """Names a Spark driver that listens beyond loopback."""
+    """Prints a warning about a Spark driver that listens beyond loopback."""
     from trigmon.mq.enums import ObjectType
     from trigmon.rules.runs.spark_ports import warning
 

@@ -1,4 +1,4 @@
-"""Output: tables and JSON, made from the same values.
+"""Output as tables or JSON, made from the same values.
 
 JSON is one object a line, keys are long attribute names, instants are RFC 3339 in UTC. A table is columns divided by
 blanks, without borders; a terminal gets its head in bold.
@@ -43,12 +43,12 @@ def one(row: Row) -> None:
 
 
 def done(text: str, row: Row) -> None:
-    """Says that something was done: a sentence, or what was done as a JSON object."""
+    """Prints what was done: a sentence, or a JSON object."""
     click.echo(json_line(presentable(row)) if invocation().is_json else text)
 
 
 def note(text: str) -> None:
-    """Says something that is no data, on standard error."""
+    """Prints a remark on standard error."""
     click.echo(text, err=True)
 
 
@@ -60,7 +60,7 @@ def instant(ms: int) -> str | None:
 
 
 def presentable(row: Row) -> dict[str, Any]:
-    """A row as it is shown: what ends in ``_ms`` and means an instant becomes ``..._time``, bytes hexadecimal."""
+    """Returns a row as it is printed: an instant ``..._ms`` becomes RFC 3339 in ``..._time``, bytes hexadecimal."""
     return dict(_presentable(key, value) for key, value in row.items())
 
 
@@ -72,7 +72,7 @@ def json_line(row: Row) -> str:
 
 
 def cell(value: object) -> str:
-    """Returns a value in a table. What a job or a message says moves no cursor and writes in no colour."""
+    """Returns a value as a table shows it, without control characters of the terminal."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -85,7 +85,7 @@ def cell(value: object) -> str:
 
 
 def printable(text: str, also: str = "") -> str:
-    """Returns text with a dot for each character that would do something to a terminal, but for these."""
+    """Returns text with a dot for each character that is not printable and not in ``also``."""
     return "".join(c if c.isprintable() or c in also else "·" for c in text)
 
 

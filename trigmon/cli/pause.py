@@ -1,4 +1,4 @@
-"""What pausing and resuming say, for queues, processes and everything."""
+"""Pause and resume, for queues, processes and everything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pause(what: str, name: str, reason: str) -> None:
-    """Pauses, and says what runs on all the same."""
+    """Pauses, and prints how many runs go on."""
     with invocation().connected() as qm:
         qm.call(Pause(what=what, name=name, reason=reason))
         running = _runs(qm, what, name, WITH_PROGRAM)
@@ -27,7 +27,7 @@ def pause(what: str, name: str, reason: str) -> None:
 
 
 def resume(what: str, name: str) -> None:
-    """Resumes, and says what is still paused."""
+    """Resumes, and prints what is still paused."""
     with invocation().connected() as qm:
         qm.call(Resume(what=what, name=name))
         held = _runs(qm, what, name, [RunState.HELD])
@@ -39,7 +39,7 @@ def resume(what: str, name: str) -> None:
 
 
 def _runs(qm: Connection, what: str, name: str, states: Iterable[str]) -> str:
-    """Returns how many runs of this are in these states, as a person reads it; blank for none."""
+    """Returns how many runs are in these states, as text; blank for none."""
     of = {"queue": {"q_name": name}, "process": {"process_name": name}}.get(what, {})
     found = [qm.ask(Runs(where={**of, "state": state}), Listing) for state in states]
     count = sum(len(listing.rows) for listing in found)

@@ -1,4 +1,4 @@
-"""``trigmon process``: what a monitor starts."""
+"""``trigmon process``: the definitions of the programs that a monitor starts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def delete(process: str) -> None:
 @process_argument
 @reason_option
 def pause(process: str, reason: str) -> None:
-    """Start no run of a process, for whatever queue, until it is resumed; what runs already runs on."""
+    """Start no run of a process, for any queue, until it is resumed; a run that has started goes on."""
     from trigmon.cli import pause as pausing
 
     pausing.pause("process", process, reason)
@@ -96,14 +96,16 @@ def resume(process: str) -> None:
 
 @command("start", "trigmon process start FLIGHTS.LOAD", process)
 @process_argument
-@click.option("--queue", "q_name", metavar="QUEUE", help="The queue it is to serve (default: the one that names it).")
+@click.option(
+    "--queue", "q_name", metavar="QUEUE", help="The queue of the run (default: the one that names the process)."
+)
 @click.option("--trigger-data", metavar="TEXT", help="TRIGDATA for this run (default: the queue's).")
 @click.option("--initq", metavar="QUEUE", help="The initiation queue (default: the queue's).")
 def start(process: str, q_name: str | None, trigger_data: str | None, initq: str | None) -> None:
-    """Run a process now, whatever the trigger conditions say.
+    """Run a process now, without regard to the trigger conditions.
 
-    It puts a trigger message on the initiation queue, so a monitor must read there, and the run is recorded as
-    any other. What runs is the definition that the monitor finds when it reads the message.
+    A trigger message is put on the initiation queue. A monitor must read there, and it records the run as any other.
+    The definition at the time when the monitor reads the message is used.
     """
     from trigmon.cli import objects, output
     from trigmon.mq.attributes import ATTRIBUTES
@@ -118,7 +120,7 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
         queue = _queue_of(qm, process, q_name)
         initiation_q = initq or queue["initiation_q_name"]
         if not initiation_q:
-            raise click.UsageError(f"{queue['name']} names no initiation queue; say --initq")
+            raise click.UsageError(f"{queue['name']} names no initiation queue; give --initq")
         appl_type = ATTRIBUTES[ObjectType.PROCESS]["appl_type"].read(definition["appl_type"], process)
         message = TriggerMessage(
             q_name=queue["name"],
@@ -154,5 +156,5 @@ def _queue_of(qm: Connection, process: str, q_name: str | None) -> dict[str, Any
     found = [row for row in objects.rows(qm, "QLOCAL") if row["process_name"] == process]
     if len(found) != 1:
         names = ", ".join(row["name"] for row in found) or "no queue"
-        raise click.UsageError(f"{names} names process {process}; say --queue")
+        raise click.UsageError(f"{names} names process {process}; give --queue")
     return found[0]

@@ -1,4 +1,4 @@
-"""``trigmon put``: one message, or a message a line."""
+"""``trigmon put``: puts one message, or one for each line."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ BATCH_BYTES = 1 << 20
 @click.option(
     "--file", "file", type=click.File("rb"), help="One message: the bytes of this file (- is standard input)."
 )
-@click.option("--lines", type=click.File("rb"), help="A message a line of this file; empty lines are left out.")
+@click.option(
+    "--lines", type=click.File("rb"), help="One message for each line of this file; empty lines are left out."
+)
 @click.option("--priority", type=click.IntRange(0, 9), help="0 to 9 (default: the queue's).")
 @click.option(
     "--persistent/--not-persistent", default=None, help="Whether it survives a restart (default: the queue's)."
 )
-@click.option("--expiry", type=click.FloatRange(min=0.1), metavar="SECONDS", help="How long it lives.")
+@click.option("--expiry", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Its expiry: how long it may be got.")
 @click.option("--correl-id", metavar="TEXT", help="Its correlation id, up to 24 bytes.")
 @click.option("--format", "format_", metavar="NAME", help="Its format (default: MQSTR for text).")
 def put(queue: str, text: str | None, file: IO[bytes] | None, lines: IO[bytes] | None, **fields: Any) -> None:
-    """Put TEXT on QUEUE, or a file, or a message a line; with none of them, standard input.
+    """Put TEXT on QUEUE, or a file, or one message for each line; with none of them, standard input.
 
-    Lines are put in batches, each a unit of work: if it breaks off, exactly the messages that it reported are put.
+    Lines are put in batches, each a unit of work: after an error exactly the messages that it reports are put.
     """
     if sum(source is not None for source in (text, file, lines)) > 1:
         raise click.UsageError("TEXT, --file and --lines exclude each other")
@@ -104,7 +106,7 @@ def _put_lines(qm: Connection, queue: str, lines: IO[bytes], words: dict[str, An
                 count += len(batch)
                 bar.update(read)
     except BaseException:
-        output.note(f"trigmon: broke off; {count} messages are put on {queue} and committed")
+        output.note(f"trigmon: interrupted; {count} messages are put on {queue} and committed")
         raise
     output.done(f"{count} messages put on {queue}", {"q_name": queue, "messages": count})
 

@@ -1,4 +1,4 @@
-"""``trigmon queue``: queues of every type."""
+"""``trigmon queue``: defines, shows and changes queues of every type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLUMNS = [
     *("trigger_control", "trigger_type", "process_name", "paused"),
 ]
 SLICE = 256
-"""So many messages the queue manager moves in one step."""
+"""Messages that the queue manager moves in one call."""
 _COUNTS = [
     *("available_msgs", "uncommitted_puts", "uncommitted_gets", "expired_msgs", "expired_is_capped"),
     "qualifying_depth",
@@ -139,7 +139,7 @@ def move(queue: str, to: str, count: int | None) -> None:
 
     moved = 0
     with invocation().connected() as qm:
-        # What is put onto the queue meanwhile is not ours to chase: a busy queue would never end.
+        # Messages that are put meanwhile are left out: on a busy queue the command would never end.
         left = min(count or 1 << 62, row(qm, "queue", queue).get("current_q_depth", 1 << 62))
         while True:
             # An empty queue is asked too: a user without the right, or an unknown target, is an error, not "0 moved".
@@ -151,7 +151,9 @@ def move(queue: str, to: str, count: int | None) -> None:
     output.done(f"{moved} messages moved from {queue} to {to}", {"q_name": queue, "to_q_name": to, "messages": moved})
 
 
-_everything = click.option("--all", "everything", is_flag=True, help="Whatever is triggered at this queue manager.")
+_everything = click.option(
+    "--all", "everything", is_flag=True, help="Everything that is triggered at this queue manager."
+)
 
 
 @command(
@@ -163,10 +165,10 @@ _everything = click.option("--all", "everything", is_flag=True, help="Whatever i
 @_everything
 @reason_option
 def pause(queue: str | None, everything: bool, reason: str) -> None:
-    """Start no program for QUEUE until it is resumed; who, when and why is shown wherever it matters.
+    """Start no program for QUEUE until it is resumed; the user, the time and the reason are shown by other commands.
 
-    Messages come and go, and trigger messages are written, as ever: what they ask for is held, and started at resume.
-    What runs already runs on (trigmon runs cancel).
+    Puts and gets go on, and trigger messages are written. The runs that they ask for are held, and started at resume.
+    A run that has started goes on; trigmon runs cancel ends it.
     """
     from trigmon.cli import pause as pausing
 
@@ -177,7 +179,7 @@ def pause(queue: str | None, everything: bool, reason: str) -> None:
 @click.argument("queue", required=False, shell_complete=complete_names("queue"))
 @_everything
 def resume(queue: str | None, everything: bool) -> None:
-    """Start programs for QUEUE again, first those that were held; --all ends the pause of everything, and no other."""
+    """Start programs for QUEUE again, held runs first; --all ends the pause that was made by --all, and no other."""
     from trigmon.cli import pause as pausing
 
     pausing.resume(*_meant(queue, everything))
@@ -185,5 +187,5 @@ def resume(queue: str | None, everything: bool) -> None:
 
 def _meant(queue: str | None, everything: bool) -> tuple[str, str]:
     if everything is (queue is not None):
-        raise click.UsageError("say a QUEUE, or --all for everything")
+        raise click.UsageError("give a QUEUE, or --all for everything")
     return ("everything", "") if queue is None else ("queue", queue)

@@ -1,4 +1,4 @@
-"""``trigmon run`` and ``trigmon monitor``: the two processes that stay."""
+"""``trigmon run`` and ``trigmon monitor``: the queue manager and the trigger monitor, in the foreground."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from trigmon.cli.command import command, invocation
 @command("run", "trigmon run\ntrigmon --qmgr QM2 run --no-monitor --data /srv/trigmon/QM2")
 @click.option("--monitor/--no-monitor", default=True, help="Start a trigger monitor as its child (default), or not.")
 @click.option("--data", type=click.Path(file_okay=False), help="The directory of its store.")
-@click.option("--accept-loss", is_flag=True, help="Go on without what was acknowledged and is missing (see exit 6).")
+@click.option("--accept-loss", is_flag=True, help="Start although acknowledged messages are missing (see exit 6).")
 @click.pass_context
 def run(ctx: click.Context, monitor: bool, data: str | None, accept_loss: bool) -> None:
     """Run a queue manager in the foreground, as systemd starts it; SIGTERM or Ctrl-C ends it in order.
 
-    It ends with 6 when the data directory holds less than was acknowledged, and says what is missing.
+    Exit 6 when the data directory holds less than was acknowledged; the log names what is missing.
     """
     from trigmon.server import daemon
 
@@ -39,14 +39,14 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     from trigmon import log
     from trigmon.launch.permissions import Grants
     from trigmon.launch.spark.warm.connect_server import Serving
-    from trigmon.monitor import monitor as watching
+    from trigmon.monitor import monitor as trigger_monitor
     from trigmon.monitor.child_process import Limits
 
     ours = invocation()
     ours.announce_config()
     settings = ours.settings(qmgr__data=data, monitor__initiation_q=initq, monitor__stop_runs=stop_runs)
     log.configure(settings.log.level, settings.log.format)
-    watching.run(
+    trigger_monitor.run(
         ours.qmgr,
         initiation_q=settings.monitor.initiation_q,
         limits=Limits(

@@ -1,4 +1,4 @@
-"""``trigmon runs``: what the monitors started, and how it ended."""
+"""``trigmon runs``: lists, shows, cancels and retries the runs that monitors started."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _FOLLOW_S = 0.2
 PAGE = 256
-"""So many runs the queue manager lists in one answer."""
+"""Runs in one answer of the queue manager."""
 _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "progress", "why"]
 
 
 @group("runs", example="trigmon runs list")
 def runs() -> None:
-    """The run ledger: every program a monitor started, or holds, or could not start."""
+    """The run ledger: every program that a monitor started, holds, or could not start."""
 
 
 @command("list", "trigmon runs list --state held", runs)
@@ -36,18 +36,18 @@ def runs() -> None:
 @click.option("--count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest so many.")
 @click.option("--all", "everything", is_flag=True, help="Every run on record.")
 def list_(count: int, everything: bool, since_ms: int, **where: str | None) -> None:
-    """List runs, newest first; what is said of them holds together."""
+    """List runs, newest first; a run is listed when it fits all options."""
     from trigmon.cli import output
 
-    said = {key: value for key, value in where.items() if value is not None}
+    fields = {key: value for key, value in where.items() if value is not None}
     since = time.time_ns() // 1_000_000 - since_ms if since_ms else 0
-    found = _find(said, sys.maxsize if everything else count, since)
+    found = _find(fields, sys.maxsize if everything else count, since)
     if not print_runs(found):
         output.note("no such runs are on record")
 
 
 def print_runs(found: Iterable[Run]) -> int:
-    """Prints runs as a table or JSON; how many there were."""
+    """Prints runs as a table or JSON; returns how many there were."""
     from trigmon.cli import output
 
     return output.listing(map(_shown, found), _COLUMNS)
@@ -80,8 +80,8 @@ def show(run: str | None) -> None:
 def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) -> None:
     """Print what a run (default: the newest) wrote: output to standard output, errors to standard error.
 
-    The files lie on the monitor's host and are its user's; elsewhere, and for others, only the end of its errors is
-    known, from the record.
+    The files lie on the monitor's host and belong to its user. On another host, and for another user, only the end of
+    the errors is shown, from the record.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED
@@ -96,17 +96,17 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
             why = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
             output.note(f"trigmon: {why}; from the record of {found.program.monitor or 'its monitor'}:")
             if stream == "stdout":
-                output.note("trigmon: the record holds the end of its errors only: say --stream stderr")
+                output.note("trigmon: the record holds the end of its errors only: give --stream stderr")
                 ctx.exit(FAILED)
             known = found.outcome.stderr_tail or found.why or "nothing is known"
             click.echo(known, err=stream is None, nl=not known.endswith("\n"))
             return
         is_over = False
         while not is_over:
-            # Asked before it is read: what was written until its end is there then.
+            # The state is read before the files: a run that is over has written all of them by then.
             is_over = not follow or _one(found.run_id).state not in OPEN
             for name, file in files.items():
-                # One stream alone is what was asked for, so it is the data.
+                # One stream alone is the data that was asked for, so it goes to standard output.
                 while piece := file.read(65_536):
                     click.echo(piece, nl=False, err=name == "stderr" and stream is None)
             if not is_over:
@@ -120,12 +120,12 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
 @reason_option
 @click.pass_context
 def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
-    """End runs: a held one is not started any more, one that runs is ended by its monitor.
+    """End runs: a held run is not started, and a run that has started is ended by its monitor.
 
-    All of the program's process group is sent SIGTERM, and SIGKILL after monitor.grace_s. Of a Spark job that is
-    spark-submit and, in client mode, the driver, whose end ends its executors. By SPKSTART(REST) the driver is killed
-    on its cluster; one that spark-submit has put into a cluster (YARN, Kubernetes) may run on. The queue keeps its
-    messages, and may trigger again at once: pause it first where it should not.
+    The program's process group gets SIGTERM, and SIGKILL after monitor.grace_s. For a Spark job these are spark-submit
+    and, in client mode, the driver, whose end ends its executors. With SPKSTART(REST) the driver is killed on its
+    cluster; a driver that spark-submit has put into a cluster (YARN, Kubernetes) may go on. The queue keeps its
+    messages, and may trigger again at once: pause it first to prevent that.
     """
     from trigmon.cli import output
     from trigmon.mq.calls import CancelRun
@@ -134,8 +134,8 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
     def ask(qm: Connection, run: str) -> None:
         asked = qm.ask(CancelRun(run_id=run, reason=reason), Recorded)
         ended = asked.state == "cancelled"
-        said = asked.why if ended else "its monitor was told to end it: see trigmon runs show"
-        output.done(f"{run}: {said}", {"action": "cancelled" if ended else "cancelling", "run_id": run})
+        result = asked.why if ended else "its monitor was asked to end it: see trigmon runs show"
+        output.done(f"{run}: {result}", {"action": "cancelled" if ended else "cancelling", "run_id": run})
 
     _each(ctx, runs, ask)
 
@@ -146,7 +146,7 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], reason: str) -> None:
 def retry(ctx: click.Context, runs: tuple[str, ...]) -> None:
     """Start runs that have ended again, each as a new run with the same trigger message.
 
-    It goes to the same initiation queue, so a monitor must read there; the new run names the one it repeats.
+    The message goes to the same initiation queue, and a monitor must read there. The new run names the one it repeats.
     """
     from trigmon.cli import output
     from trigmon.mq.calls import RetryRun
@@ -160,7 +160,7 @@ def retry(ctx: click.Context, runs: tuple[str, ...]) -> None:
 
 
 def _each(ctx: click.Context, runs: tuple[str, ...], ask: Callable[[Connection, str], None]) -> None:
-    """Asks for one after the other; the refusal of one keeps no other back, and the first one is the exit code."""
+    """Calls ``ask`` for each run, goes on after an error, and exits with the code of the first error."""
     from trigmon.cli import output
     from trigmon.cli.errors import exit_code, sentence
     from trigmon.mq.errors import MQError
@@ -179,7 +179,7 @@ def _each(ctx: click.Context, runs: tuple[str, ...], ask: Callable[[Connection, 
 
 
 def _begun(run: Run) -> Run:
-    """The run once it is more than a promise; a held one may take long."""
+    """Waits until the run has started or has ended, and returns it."""
     from trigmon.cli import output
 
     if run.state in (RunState.HELD, RunState.DUE):
@@ -191,7 +191,10 @@ def _begun(run: Run) -> Run:
 
 
 def _files(run: Run, names: list[str], until: ExitStack) -> dict[str, IO[bytes]]:
-    """What a run wrote, open until the stack's end. Raises OSError when it is not here, or not for this user."""
+    """Opens the files of a run's output, until the end of the stack.
+
+    Raises OSError when they are not on this host, or not readable for this user.
+    """
     if not run.program.directory:
         raise OSError("the run wrote no files")
     directory = Path(run.program.directory)
@@ -207,15 +210,15 @@ def _files(run: Run, names: list[str], until: ExitStack) -> dict[str, IO[bytes]]
 
 
 def under_way() -> list[Run]:
-    """The runs that have, or may have, a program, newest first."""
+    """Returns the runs that have, or may have, a program, newest first."""
     found = [run for state in sorted(WITH_PROGRAM) for run in _find({"state": state}, PAGE)]
     return sorted(found, key=lambda run: run.run_id, reverse=True)
 
 
 def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[Run]:
-    """The newest runs that fit, at most ``count``, a page after the other.
+    """Returns the newest runs that fit, at most ``count``, a page after the other.
 
-    They are listed as they were recorded, so behind a page of older ones there are no younger.
+    The queue manager lists runs in the order of their records: after an older run there is no newer one.
     """
     from trigmon.mq.calls import Runs
     from trigmon.mq.replies import Listing
@@ -242,7 +245,7 @@ def _one(run: str | None) -> Run:
 
 
 def _shown(run: Run) -> dict[str, Any]:
-    """A record with words for its numbers and how long it took, in seconds: None while it runs or never began."""
+    """Returns a record with words for its numbers, and its duration in seconds: None while it runs or never began."""
     from trigmon.mq.enums import ApplType, word
 
     start, end, kind = run.program.start_ms, run.outcome.end_ms, run.trigger.appl_type
@@ -255,11 +258,11 @@ def _shown(run: Run) -> dict[str, Any]:
 
 
 def latencies(run: Run) -> dict[str, float]:
-    """How long a run took to get going, in seconds, as far as is known.
+    """Returns the latencies of a run's start in seconds, as far as they are known.
 
-    ``submit_s`` from its trigger message being taken to its process, what it was held for included; from its process
-    ``start_s`` to its Spark application's begin, and ``first_row_s`` to its first message, else its first task with
-    rows.
+    ``submit_s``: from the get of its trigger message to its process, with the time it was held. From its process:
+    ``start_s`` to the start of its Spark application, ``first_row_s`` to its first message, else to its first task
+    with rows.
     """
     start, first = run.program.start_ms, run.work.first_get_ms or run.spark.first_rows_ms
     spans = {"submit_s": (run.origin.recorded_ms, start), "start_s": (start, run.spark.application_ms)}
@@ -268,7 +271,7 @@ def latencies(run: Run) -> dict[str, float]:
 
 
 def _progress(run: Run) -> dict[str, Any]:
-    """How far its Spark application was when last seen, in a few words for a person."""
+    """Returns the last known progress of its Spark application, as text for the table."""
     seen = run.spark.progress
     if seen is None or invocation().is_json:
         return {}

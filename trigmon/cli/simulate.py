@@ -1,4 +1,4 @@
-"""``trigmon simulate``: a rehearsal of definitions and steps."""
+"""``trigmon simulate``: runs scenarios of definitions and steps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from trigmon.cli.command import command, invocation
 @command("simulate", "trigmon simulate scenario.yaml\ntrigmon simulate --store sqlite --output json scenarios/*.yaml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option(
-    "--store", default="memory", show_default=True, metavar="memory|sqlite|postgres", help="The store to play on."
+    "--store",
+    default="memory",
+    show_default=True,
+    metavar="memory|sqlite|postgres",
+    help="The store of the simulation.",
 )
 @click.pass_context
 def simulate(ctx: click.Context, files: tuple[str, ...], store: str) -> None:
-    """Play scenarios on the real rules and a clock of their own; nothing is started.
+    """Run scenarios with the real rules and a simulated clock; no program is started.
 
     Exit 0 when every expectation held, 1 when some did not, 2 when a file is no scenario.
     """

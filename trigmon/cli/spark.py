@@ -1,4 +1,4 @@
-"""``trigmon spark``: what Spark jobs have of the queue manager, what an operator may take from them, their archives."""
+"""``trigmon spark``: the reservations of Spark jobs, and the class data archives from which the jobs start."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _COLUMNS = [
 
 @group("spark", example="trigmon spark reservations list")
 def spark() -> None:
-    """What Spark jobs have reserved, and what they start from."""
+    """Reservations of Spark jobs, and class data archives for their start."""
 
 
 @group("reservations", example="trigmon spark reservations list --queue FLIGHTS.IN")
 def reservations() -> None:
     """Batches of messages that jobs have reserved: list, release.
 
-    A reservation outlives its job: the next job of the same consumer is given the same batch. One whose consumer will
-    not come again keeps its messages from everybody until it is released.
+    A reservation stays when its job ends: the next job of the same consumer gets the same batch. If no job of that
+    consumer starts again, no other consumer gets the messages until the reservation is released.
     """
 
 
@@ -62,13 +62,15 @@ def list_(q_name: str) -> None:
 @command("release", "trigmon spark reservations release 4711", reservations)
 @click.argument("numbers", nargs=-1, required=True, type=click.IntRange(min=1, max=2**63 - 1), metavar="RESERVATION...")
 @click.option("--no-count", is_flag=True, help="Leave the backout counts as they were before it was reserved.")
-@click.option("--force", is_flag=True, help="Also what a running job holds; it cannot settle it then.")
+@click.option(
+    "--force", is_flag=True, help="Release it even if a running job holds it; that job cannot settle it then."
+)
 @click.pass_context
 def release(ctx: click.Context, numbers: tuple[int, ...], no_count: bool, force: bool) -> None:
-    """Give reserved messages back to their queue, each to its place, for whoever gets them next.
+    """Return reserved messages to their places on the queue, where any consumer may get them.
 
-    A job that has written them somewhere and not settled them yet has written them for nothing: release what no job
-    will settle. Nothing is triggered by it, as nothing is by a backout.
+    The messages are delivered again even if a job has written their results and not settled them yet. Release only
+    what no job will settle. As a backout, a release triggers nothing.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import exit_code, sentence
@@ -90,6 +92,6 @@ def release(ctx: click.Context, numbers: tuple[int, ...], no_count: bool, force:
                 output.note(f"trigmon: {sentence(error)}")
                 code = code or exit_code(error)
                 continue
-            said = "was given back already" if done.already else f"{done.count} messages are back on their queue"
-            output.done(f"{number}: {said}", {"action": "released", "reservation": number, "messages": done.count})
+            result = "was released already" if done.already else f"{done.count} messages are back on their queue"
+            output.done(f"{number}: {result}", {"action": "released", "reservation": number, "messages": done.count})
     ctx.exit(code)

@@ -1,4 +1,4 @@
-"""``trigmon status``: the queue manager at a glance."""
+"""``trigmon status``: a summary of the queue manager's state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trigmon.cli.command import command, invocation
 
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
-@click.option("--watch", is_flag=True, help="Go on showing it, with the runs under way, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Repeat it, with the runs in progress, until Ctrl-C.")
 @click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
 @click.option("--count", type=click.IntRange(min=1), help="With --watch: so many times.")
 def status(watch: bool, every_s: float, count: int | None) -> None:
-    """Show the queue manager at a glance: connections, messages, open units of work, reservations, monitors.
+    """Show a summary of the queue manager: connections, messages, open units of work, reservations, monitors.
 
-    With --watch the runs under way are shown below, and how far they are.
+    With --watch the runs in progress are shown too, with their progress.
     """
     import sys
 
@@ -51,7 +51,7 @@ def _show() -> None:
 
     with invocation().connected() as qm:
         answer, version = qm.ask(Status(), Values).values, qm.server_version
-    # What the queue manager is comes first, its attributes last; its name was among them twice.
+    # The identity comes first, the attributes last; the name would stand there twice.
     attributes = {a.name for a in ATTRIBUTES[ObjectType.QMGR].values()}
     drop = {"object_type", "name", "created_ms", "altered_ms"}
     first = {"q_mgr_name": answer["q_mgr_name"], "version": version, "started_ms": answer["started_ms"]}
@@ -77,11 +77,11 @@ def _show() -> None:
 
 
 def print_initiation_queues(queues: list[dict[str, object]]) -> None:
-    """The initiation queues under the rest, and a word where nobody reads one."""
+    """Prints the initiation queues, and a remark for each that no monitor reads."""
     from trigmon.cli import output
 
     click.echo()
     output.listing(queues, ["name", "monitors", "current_q_depth", "queues", "runs_held"])
     for queue in queues:
         if not queue.get("monitors"):
-            output.note(f"nobody reads {queue['name']}: trigmon monitor --initq {queue['name']}")
+            output.note(f"no monitor reads {queue['name']}: trigmon monitor --initq {queue['name']}")

@@ -41,7 +41,7 @@ def _asked(address, kind, body):
     """The type of the answer to one frame, and what it holds; 0 where the link is cut."""
     with socket.create_connection(address, _TIMEOUT_S) as link, suppress(OSError, struct.error):
         link.sendall(struct.pack(">qb", 9 + len(body), kind) + body)
-        link.shutdown(socket.SHUT_WR)  # whoever waits for more need not: some servers here are not Spark's
+        link.shutdown(socket.SHUT_WR)  # a server that waits for more input must not: some servers here are not Spark's
         with link.makefile("rb") as answers:
             length, answer = struct.unpack(">qb", answers.read(9))
             if answer == _STREAM_RESPONSE:
@@ -61,8 +61,8 @@ def uploads_a_block(address):
 
 def hears(address):
     """Whether the process reads what a stranger has sent as one of its own messages, and does not ask who sent it."""
-    kind, _, said = _asked(address, _RPC_REQUEST, struct.pack(">qi", 1, 4) + b"\0\0\0\0")
-    return kind in (_RPC_RESPONSE, _RPC_FAILURE) and b"Sasl" not in said
+    kind, _, reported = _asked(address, _RPC_REQUEST, struct.pack(">qi", 1, 4) + b"\0\0\0\0")
+    return kind in (_RPC_RESPONSE, _RPC_FAILURE) and b"Sasl" not in reported
 
 
 def fetched(address, name):

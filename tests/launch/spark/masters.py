@@ -74,15 +74,15 @@ class Master:
             self._send(request, 403, b"<html>no</html>")
             return
         with self._lock:
-            said = self._said(request.path, body)
+            reply = self._reply(request.path, body)
         action = next((action for action in self.lose if action in request.path), "")
         if action and self.lose[action]:
             self.lose[action] -= 1
             request.close_connection = True
             return
-        self._send(request, 200, said if isinstance(said, bytes) else json.dumps(said).encode())
+        self._send(request, 200, reply if isinstance(reply, bytes) else json.dumps(reply).encode())
 
-    def _said(self, path, body):
+    def _reply(self, path, body):
         *_, action, last = path.rstrip("/").split("/")
         if path.startswith(("/json", "/log")):
             return self._page() if path.startswith("/json") else self._log(path)

@@ -51,7 +51,7 @@ def cluster(tmp_path):
             network.remove()
 
 
-def queue_with_a_job(qm, house, cluster, directory, start):
+def queue_with_a_job(qm, machine, cluster, directory, start):
     """A queue of messages, which has just triggered its job."""
     (directory / "job.py").write_text(JOB)
     conf = {
@@ -80,7 +80,7 @@ def queue_with_a_job(qm, house, cluster, directory, start):
     )
     on = {"process_name": "JOB", "initiation_q_name": INITQ, "trigger_type": "first", "trigger_control": "on"}
     define(qm, "WORK", def_persistence="persistent", **on)
-    house.wait_for_event("monitor serves")
+    machine.wait_for_event("monitor serves")
     qm.put_many("WORK", [b"%d" % n for n in range(MESSAGES)])
 
 
@@ -96,16 +96,16 @@ def newest(qm):
 def executors(run):
     """The addresses of a driver's executors, as it tells itself."""
     url = f"{run['ui']}/api/v1/applications/{run['application_id']}/executors"
-    with urllib.request.urlopen(url, timeout=20) as told:
-        return {one["hostPort"].rpartition(":")[0] for one in json.load(told) if one["id"] != "driver"}
+    with urllib.request.urlopen(url, timeout=20) as page:
+        return {one["hostPort"].rpartition(":")[0] for one in json.load(page) if one["id"] != "driver"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["submit", "rest"])
 def test_a_worker_killed_in_the_middle_of_a_drain_loses_nothing_and_doubles_nothing(daemon, cluster, tmp_path, start):
-    house = daemon(with_monitor=True)
-    with house.connect() as qm:
-        queue_with_a_job(qm, house, cluster, tmp_path, start)
+    machine = daemon(with_monitor=True)
+    with machine.connect() as qm:
+        queue_with_a_job(qm, machine, cluster, tmp_path, start)
         check(qm, cluster, tmp_path / "table", start)
 
 

@@ -27,10 +27,10 @@ def token(key):
     return f"{signed}.{encoded(hmac.digest(key, signed.encode(), hashlib.sha256))}"
 
 
-def test_who_has_the_token_is_heard_and_nobody_else(tmp_path):
+def test_a_client_that_has_the_token_is_heard_and_no_other(tmp_path):
     key = secrets.token_bytes(32)
-    said = [f"-Dspark.master.rest.filters={FILTER}", f"-Dspark.{FILTER}.param.secretKey={encoded(key)}"]
-    with Cluster(tmp_path, workers=0, settings=said) as cluster:
+    wanted = [f"-Dspark.master.rest.filters={FILTER}", f"-Dspark.{FILTER}.param.secretKey={encoded(key)}"]
+    with Cluster(tmp_path, workers=0, settings=wanted) as cluster:
         address = [f"http://{cluster.host}:{cluster.rest}"]
         with pytest.raises(rest_api.RefusedError, match="403"):
             rest_api.Master(address, []).status("driver-1")

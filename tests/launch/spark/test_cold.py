@@ -62,7 +62,7 @@ JAVAS = {
 }
 
 
-class House:
+class ColdMachine:
     """A directory of data, a job, and what came of starting it."""
 
     def __init__(self, directory: Path) -> None:
@@ -72,7 +72,7 @@ class House:
         self.archives = Archives(directory / "java")
         self.log = directory / "classes"
 
-    def plan(self, variables="", **said):
+    def plan(self, variables="", **fields):
         conf = f"{CONF} spark.driver.extraJavaOptions=-Xlog:class+load:file={self.log}"
         return self.launcher.plan(
             make_order(
@@ -83,7 +83,7 @@ class House:
                 spark_name="cold",
                 spark_conf=conf,
                 spark_environment=variables,
-                **said,
+                **fields,
             )
         )
 
@@ -106,12 +106,12 @@ class House:
 
 
 @pytest.fixture(params=JAVAS.values(), ids=JAVAS)
-def house(request, tmp_path_factory):
-    """A house on one of the Javas, and the variables that choose it."""
+def machine(request, tmp_path_factory):
+    """A machine on one of the Javas, and the variables that choose it."""
     variables = request.param
     if variables is None:
         variables = f"JAVA_HOME={_java_21(tmp_path_factory.mktemp('java'))}"
-    return House(tmp_path_factory.mktemp("house")), variables
+    return ColdMachine(tmp_path_factory.mktemp("machine")), variables
 
 
 def _java_21(directory):
@@ -126,9 +126,9 @@ def _java_21(directory):
 
 
 @pytest.mark.slow
-def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_a_stale_one_alone(house, tmp_path):
+def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_a_stale_one_alone(machine, tmp_path):
     """A jar more, and the key is another; even where it is named, the job starts as if it were not there."""
-    it, variables = house
+    it, variables = machine
     first = it.plan(variables)
     assert first.argv[0].endswith("/bin/java")
     assert java_command.MAIN in first.argv
@@ -152,21 +152,21 @@ def test_a_job_starts_without_an_archive_and_from_one_made_behind_it_and_leaves_
 def test_the_drivers_python_and_the_workers_have_pyspark_compiled(tmp_path):
     """Each says where it has it from, and which compiled file it read."""
     (tmp_path / "job.py").write_text(WHENCE)
-    said = {"appl_type": ApplType.SPARK, "working_directory": str(tmp_path), "spark_master": "local[1]"}
-    plan = SparkSubmitLauncher(tmp_path, makes_archives=False).plan(make_order("job.py", spark_conf=CONF, **said))
+    fields = {"appl_type": ApplType.SPARK, "working_directory": str(tmp_path), "spark_master": "local[1]"}
+    plan = SparkSubmitLauncher(tmp_path, makes_archives=False).plan(make_order("job.py", spark_conf=CONF, **fields))
     it = subprocess.run(plan.argv, env=environment(plan), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert it.returncode == 0, it.stderr
     there = Path(plan.environment["SPARK_HOME"], "python", "lib", "pyspark.zip", "pyspark")
     driver, worker = it.stdout.splitlines()
-    for told in (driver, worker):
-        file, cached = told.split()
+    for reported in (driver, worker):
+        file, cached = reported.split()
         assert Path(file) == there / "serializers.py"
         assert Path(cached).is_file()
     assert there.samefile(REAL)
 
 
 def test_a_spark_that_is_not_laid_out_as_pip_does_is_started_by_its_spark_submit(tmp_path):
-    it = House(tmp_path)
+    it = ColdMachine(tmp_path)
     home = linked(tmp_path / "spark", leaving_out=("find_spark_home.py",))
     plan = it.plan(f"SPARK_HOME={home}", spark_short=SparkShort.YES)
     assert plan.argv[0] == str(home / "bin" / "spark-submit")
@@ -174,7 +174,7 @@ def test_a_spark_that_is_not_laid_out_as_pip_does_is_started_by_its_spark_submit
 
 
 def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave(tmp_path):
-    it = House(tmp_path)
+    it = ColdMachine(tmp_path)
     it.plan()
     it.launcher.tend()
     maker = it.launcher.maker
@@ -191,9 +191,9 @@ def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave
 
 def test_a_driver_finds_a_port_for_its_web_server_where_spark_by_itself_would_give_up(tmp_path):
     (tmp_path / "job.py").write_text("from pyspark import SparkContext\nprint(SparkContext.getOrCreate().uiWebUrl)\n")
-    said = {"appl_type": ApplType.SPARK, "working_directory": str(tmp_path), "spark_master": "local[1]"}
+    fields = {"appl_type": ApplType.SPARK, "working_directory": str(tmp_path), "spark_master": "local[1]"}
     conf = CONF.replace("spark.ui.enabled=false ", "")
-    plan = SparkSubmitLauncher(tmp_path, makes_archives=False).plan(make_order("job.py", spark_conf=conf, **said))
+    plan = SparkSubmitLauncher(tmp_path, makes_archives=False).plan(make_order("job.py", spark_conf=conf, **fields))
     with ExitStack() as taken:
         for port in range(4040, 4057):
             with suppress(OSError):  # somebody else's already

@@ -1,4 +1,4 @@
-"""What spark-submit is told of a job: every field of a definition beside the words it becomes."""
+"""The arguments of spark-submit: every field of a definition beside the words that it becomes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TABLE = {
         {"spark_master": "yarn", "spark_deploy_mode": SparkDeployMode.CLUSTER},
         ["--master", "yarn", "--deploy-mode", "cluster", "/srv/jobs/load.py"],
     ),
-    "spark-submit's own deploy mode is not said": (
+    "spark-submit's own deploy mode is not given": (
         "load.py",
         {"spark_deploy_mode": SparkDeployMode.CLIENT},
         ["/srv/jobs/load.py"],
@@ -60,7 +60,7 @@ TABLE = {
         {"spark_class": "org.example.Load"},
         ["--class", "org.example.Load", "/srv/jobs/load.jar", "x"],
     ),
-    "of a setting said twice the last": (
+    "of a setting given twice the last": (
         "load.py",
         {"spark_conf": "a=1 b= a=2"},
         ["--conf", "a=2", "--conf", "b=", LOAD],
@@ -155,14 +155,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("appl_id", "definition", "expected"), TABLE.values(), ids=TABLE)
 def test_the_words_behind_spark_submit_of(order, appl_id, definition, expected):
-    said = order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition)
-    assert submitted(said, "/run/creds/name") == expected
+    ordered = order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition)
+    assert submitted(ordered, "/run/creds/name") == expected
 
 
 def test_every_attribute_of_spark_is_in_the_table_but_those_that_say_how_to_start():
-    said = {name for _, definition, _ in TABLE.values() for name in definition if name.startswith("spark_")}
+    reported = {name for _, definition, _ in TABLE.values() for name in definition if name.startswith("spark_")}
     all_of_them = {name for name in ATTRIBUTES[ObjectType.PROCESS] if name.startswith("spark_")}
-    assert all_of_them - said == {"spark_start", "spark_isolation", "spark_short"}
+    assert all_of_them - reported == {"spark_start", "spark_isolation", "spark_short"}
 
 
 @pytest.mark.parametrize(("appl_id", "definition", "why"), REFUSED.values(), ids=REFUSED)
@@ -171,7 +171,7 @@ def test_refused_is(order, appl_id, definition, why):
         submitted(order(appl_id, appl_type=ApplType.SPARK, working_directory=DIRECTORY, **definition))
 
 
-def test_settings_and_variables_are_told_to_the_other_ways_too():
+def test_settings_and_variables_are_reported_to_the_other_ways_too():
     process = Process(name="P", spark_conf="a=1 'b=x y=z'", spark_environment="A= B=c=d")
     assert settings(process) == {"a": "1", "b": "x y=z"}
     assert variables(process) == {"A": "", "B": "c=d"}

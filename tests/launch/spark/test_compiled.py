@@ -31,8 +31,8 @@ def test_every_name_in_it_is_sparks_own_but_the_zip_of_pyspark(tmp_path):
     assert all((home / name).samefile(REAL / name) for name in names(home) if name != "python")
     environment = {"PYTHONPATH": str(home / ZIP)}
     words = "import pyspark.worker as it; print(it.__file__, it.__cached__)"
-    told = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, check=True)
-    file, cached = told.stdout.split()
+    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, check=True)
+    file, cached = done.stdout.split()
     assert file == f"{home}/{ZIP}/pyspark/worker.py"
     assert Path(cached).samefile(REAL / "__pycache__" / Path(cached).name)
 

@@ -1,4 +1,4 @@
-"""What a warm run is planned as, and what a server of our own is told."""
+"""The plan of a warm run, and the arguments of a server of the monitor."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def planned(order, tmp_path):
     (tmp_path / "job.py").touch()
 
     def plan(appl_id="job.py", grants=Grants(), **more):  # noqa: B008
-        said = order(appl_id, working_directory=str(tmp_path), **WARM, **more)
-        return SparkConnectLauncher(Cold(), Shelf(tmp_path), grants, Serving(master="local[3]")).plan(said)
+        ordered = order(appl_id, working_directory=str(tmp_path), **WARM, **more)
+        return SparkConnectLauncher(Cold(), Shelf(tmp_path), grants, Serving(master="local[3]")).plan(ordered)
 
     return plan
 
@@ -72,11 +72,11 @@ def test_its_session_has_what_the_definition_says_and_the_ordinary_master(planne
 
 
 @pytest.mark.parametrize(
-    ("said", "remote", "master"),
+    ("expected", "remote", "master"),
     [("", "", "local[3]"), ("local[1]", "", "local[1]"), ("sc://far:15002", "sc://far:15002", "")],
 )
-def test_whose_server_it_is_the_master_says(planned, said, remote, master):
-    session = planned(spark_master=said).session
+def test_whose_server_it_is_the_master_says(planned, expected, remote, master):
+    session = planned(spark_master=expected).session
     assert (session.remote, session.master) == (remote, master)
 
 
@@ -97,30 +97,30 @@ def test_another_users_run_is_cold_on_our_server_and_warm_on_another(planned, tm
 
 def test_one_that_wants_a_process_is_cold(order, tmp_path):
     (tmp_path / "job.py").touch()
-    said = order("job.py", working_directory=str(tmp_path), spark_isolation=SparkIsolation.PROCESS, **WARM)
-    plan = launchers(tmp_path)[ApplType.SPARK].plan(said)
+    ordered = order("job.py", working_directory=str(tmp_path), spark_isolation=SparkIsolation.PROCESS, **WARM)
+    plan = launchers(tmp_path)[ApplType.SPARK].plan(ordered)
     assert plan.session is None
     assert "org.apache.spark.deploy.SparkSubmit" in plan.argv
 
 
 def test_a_run_is_followed_on_its_server_by_its_session_and_one_without_as_what_was_started_cold(order, tmp_path):
     shelf = Shelf(tmp_path)
-    said = order("job.py", **WARM)
+    ordered = order("job.py", **WARM)
     launcher = SparkConnectLauncher(Cold(), shelf)
-    assert launcher.lead(said, tmp_path, 1) == Lead("cold")
-    assert launcher.record_fields(said, tmp_path) == {"application_id": "cold"}
+    assert launcher.lead(ordered, tmp_path, 1) == Lead("cold")
+    assert launcher.record_fields(ordered, tmp_path) == {"application_id": "cold"}
     server = connect_server.made("m", Session(), Serving())
-    given = Given(run_id=said.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
+    given = Given(run_id=ordered.run_id, monitor="m", user_id="u", session_id="s", server_id=server.server_id)
     shelf.put_session(given)
-    assert launcher.lead(said, tmp_path, 1) == Lead()
-    assert launcher.record_fields(said, tmp_path) == {}
+    assert launcher.lead(ordered, tmp_path, 1) == Lead()
+    assert launcher.record_fields(ordered, tmp_path) == {}
     shelf.put_server(server)
-    assert launcher.lead(said, tmp_path, 1) == Lead(
+    assert launcher.lead(ordered, tmp_path, 1) == Lead(
         url=f"http://127.0.0.1:{server.ui_port}", tag="s", page_key=server.page_key
     )
 
 
-def test_a_runs_session_is_the_same_whoever_asks_and_no_other_runs():
+def test_a_runs_session_is_the_same_for_each_caller_and_no_other_runs():
     sessions = {connect_server.session_of(q_mgr, run) for q_mgr in ("QM1", "QM2") for run in ("1", "2")}
     assert len(sessions) == 4
     assert connect_server.session_of("QM1", "1") in sessions
@@ -147,7 +147,7 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
         ("sc://h.example-1.org:1/;token=SECRET;user_id=u", "sc://h.example-1.org:1"),
         ("sc://[::1]:15002/;token=SECRET", "sc://[::1]:15002"),
         ("sc://h/;token=a/b@SECRET", "sc://h"),
-        # Spark takes none of these, and what does not work is what is told of.
+        # Spark takes none of these, and what does not work is what is reported.
         ("sc://h:1;token=SECRET", "sc://h:1"),
         ("sc://h:1/?token=SECRET", "sc://h:1"),
         ("sc://h:1?token=SECRET", "sc://h:1"),
@@ -160,12 +160,12 @@ def test_a_server_elsewhere_is_spoken_to_as_its_address_says(url, remote, user):
         ("sc://", "sc://"),
     ],
 )
-def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_address_is_written(url, shown):
+def test_a_server_elsewhere_is_named_by_host_and_port_alone_however_its_address_is_written(url, shown):
     assert connect_server.shown(url) == shown
 
 
 @pytest.mark.parametrize(
-    ("url", "why", "told"),
+    ("url", "why", "expected"),
     [
         ("sc://h:1;token=SECRET", "no port: '1;token=SECRET'", "no port: '1;token=...'"),
         ("sc://h:1/;tokenSECRET", "'tokenSECRET' is no pair", "'...' is no pair"),
@@ -174,8 +174,8 @@ def test_a_server_elsewhere_is_told_of_by_host_and_port_alone_however_its_addres
         ("sc://host:15002", "cannot reach host:15002", "cannot reach host:15002"),
     ],
 )
-def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_told_without_its_secrets(url, why, told):
-    assert connect_server.redacted(why, url) == told
+def test_what_a_client_quotes_of_the_address_of_a_server_elsewhere_is_reported_without_its_secrets(url, why, expected):
+    assert connect_server.redacted(why, url) == expected
 
 
 def test_a_run_finds_its_session_in_its_environment():
@@ -210,7 +210,7 @@ class TestAServer:
         shelf.drop_server("connect-1")
         assert list(shelf.all_servers()) == []
 
-    def test_one_that_was_made_by_other_settings_is_told_from_one_that_was_not(self):
+    def test_one_that_was_made_by_other_settings_is_distinguished_from_one_that_was_not(self):
         assert made().is_as(Serving(memory="1g"))
         assert not made().is_as(Serving(memory="2g"))
         assert not made().is_as(Serving(memory="1g", conf=("a=b",)))

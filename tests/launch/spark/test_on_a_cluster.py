@@ -48,7 +48,7 @@ def cluster(tmp_path_factory):
 def job(daemon, cluster, tmp_path):
     """Makes a queue manager with a monitor, and on it a job that has just been triggered."""
     with ExitStack() as until_end:
-        yield lambda **said: Job(until_end, daemon, cluster, tmp_path, **said)
+        yield lambda **fields: Job(until_end, daemon, cluster, tmp_path, **fields)
 
 
 class Job:
@@ -56,10 +56,10 @@ class Job:
 
     def __init__(self, until_end, daemon, cluster, directory, status=0, settings=None):
         self.until_end = until_end
-        self.house = house = daemon(with_monitor=True, settings=settings)
+        self.machine = machine = daemon(with_monitor=True, settings=settings)
         self.works, self.goes = directory / "works", directory / "goes"
         (directory / "job.py").write_text(JOB)
-        self.qm = until_end.enter_context(house.connect())
+        self.qm = until_end.enter_context(machine.connect())
         conf = {
             "spark.master.rest.port": cluster.rest,
             "spark.master.ui.port": cluster.page,
@@ -83,7 +83,7 @@ class Job:
             retry=0,
         )
         define(self.qm, "WORK", process_name="JOB", trigger_control="on", trigger_type="every", initiation_q_name=INITQ)
-        house.wait_for_event("monitor serves")
+        machine.wait_for_event("monitor serves")
         self.qm.put("WORK", b"go")
 
     def record(self):
@@ -100,8 +100,10 @@ class Job:
 
 
 def driver_of(cluster, run):
-    said = cluster.told()
-    return next(one for one in said["activedrivers"] + said["completeddrivers"] if one["id"] == run["driver_id"])
+    reported = cluster.state()
+    return next(
+        one for one in reported["activedrivers"] + reported["completeddrivers"] if one["id"] == run["driver_id"]
+    )
 
 
 def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job, cluster):
@@ -109,13 +111,13 @@ def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job,
     job.wait_until_it_works()
     seen = until(lambda: run if (run := job.record()).get("progress", {}).get("tasks_done") else None, 60)
     assert seen["state"] == "drained"  # the driver's own connections name the run
-    assert seen["application_id"] in [app["id"] for app in cluster.told()["activeapps"]]
+    assert seen["application_id"] in [app["id"] for app in cluster.state()["activeapps"]]
     assert seen["ui"].startswith("http://127.0.0.1:")
     assert seen["progress"]["stages_done"] == seen["progress"]["stages"] > 0
     assert seen["recorded_ms"] <= seen["start_ms"] <= seen["application_ms"] <= seen["first_get_ms"]
-    shown = json.loads(job.house.trigmon("runs", "show", "--output", "json").stdout)
+    shown = json.loads(job.machine.trigmon("runs", "show", "--output", "json").stdout)
     assert shown["submit_s"] < shown["start_s"] < shown["first_row_s"]
-    assert "tasks" in job.house.trigmon("status", "--watch", "--count", "1").stdout
+    assert "tasks" in job.machine.trigmon("status", "--watch", "--count", "1").stdout
     job.goes.touch()
     run = job.ended()
     assert (run["state"], run["exit_status"], run["committed"]) == ("exited", 0, 1)
@@ -140,7 +142,7 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
     run = job.ended()
     assert (run["state"], run["cancel_reason"]) == ("cancelled", "the wrong day")
     assert driver_of(cluster, run)["state"] == "KILLED"
-    until(lambda: run["application_id"] not in [app["id"] for app in cluster.told()["activeapps"]], 30)
+    until(lambda: run["application_id"] not in [app["id"] for app in cluster.state()["activeapps"]], 30)
     until(lambda: not processes.of_run(run["run_id"]), 30)
 
 
@@ -155,7 +157,7 @@ def test_a_killed_supervisor_is_followed_by_one_that_finds_the_driver(job, clust
     run = job.ended()
     assert (run["state"], run["exit_status"], run["start_ms"]) == ("exited", 0, first["start_ms"])
     assert run["driver_id"] == driver_of(cluster, run)["id"]
-    ours = [one for one in cluster.told()["completeddrivers"] if one["id"] > run["driver_id"]]
+    ours = [one for one in cluster.state()["completeddrivers"] if one["id"] > run["driver_id"]]
     assert ours == []  # no second driver was submitted
 
 
@@ -176,10 +178,10 @@ def test_a_monitor_that_was_killed_finds_its_driver_again(job, cluster):
     job.wait_until_it_works()
     before = job.record()
     job.qm.drop()
-    job.house.kill()
-    job.house.launch()
-    job.house.wait_for_event("program found running", 60)
-    job.qm = job.until_end.enter_context(job.house.connect())
+    job.machine.kill()
+    job.machine.launch()
+    job.machine.wait_for_event("program found running", 60)
+    job.qm = job.until_end.enter_context(job.machine.connect())
     job.goes.touch()
     run = job.ended()
     assert (run["state"], run["exit_status"]) == ("exited", 0)

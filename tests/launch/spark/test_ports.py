@@ -56,13 +56,13 @@ OPEN = "spark.authenticate=false spark.driver.host=127.0.0.1 spark.driver.bindAd
 class Cold:
     """A driver by SPKSTART(SUBMIT), whose job is done and waits."""
 
-    def __init__(self, directory, conf="", argument="", **said):
+    def __init__(self, directory, conf="", argument="", **fields):
         (directory / "job.py").write_text(JOB)
         order = make_order(
             f"job.py {argument}".strip(),
             appl_type=ApplType.SPARK,
             working_directory=str(directory),
-            **{"spark_conf": f"{QUIET} {conf}", "spark_driver_memory": "600m"} | said,
+            **{"spark_conf": f"{QUIET} {conf}", "spark_driver_memory": "600m"} | fields,
         )
         launcher = SparkSubmitLauncher(directory, makes_archives=False)
         plan = launcher.plan(order)
@@ -234,10 +234,10 @@ def _is_closed(spark):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"), [pytest.param(Cold, (OPEN,), marks=pytest.mark.slow), (Warm, tuple(OPEN.split()))]
+    ("make", "expected"), [pytest.param(Cold, (OPEN,), marks=pytest.mark.slow), (Warm, tuple(OPEN.split()))]
 )
-def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, said, place):
-    with running(make, place, *said) as spark:
+def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, expected, place):
+    with running(make, place, *expected) as spark:
         assert not all(is_loopback(address) for address, _ in listeners(spark.session))
         assert broken_into(spark.session) == {"uploads_a_block", "hears"}
         assert "/environment/" in read(spark.session)
@@ -281,7 +281,7 @@ def test_the_page_of_a_warm_server_asks_for_its_token(warm):
 
 
 def test_a_sessions_file_is_found_by_nobody_who_knows_its_session_and_its_name(warm, tmp_path):
-    """Spark hands a file to whoever names it: what keeps a stranger out is a name of its own making, told to no one."""
+    """Spark serves a file to each client that names it: only the secret name protects the file."""
     file = tmp_path / f"{uuid.uuid4()}.txt"
     file.write_text("nobody's business")
     session = str(uuid.uuid4())

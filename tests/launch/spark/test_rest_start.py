@@ -1,4 +1,4 @@
-"""What a supervisor is told, out of a process definition."""
+"""The arguments of a supervisor, from a process definition."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SUBMITTED = "2026-11-21T20:01:02.456Z submitted driver-20261121200102-0000\n"
 
 @pytest.fixture
 def job(order):
-    def made(**said):
+    def made(**fields):
         known = {"appl_type": ApplType.SPARK, "spark_start": SparkStart.REST, "spark_master": "spark://m:7077"}
-        return order("/jobs/job.py", **known | said)
+        return order("/jobs/job.py", **known | fields)
 
     return made
 
@@ -49,7 +49,7 @@ def test_a_master_without_a_host_is_refused(master):
         cluster_of(master, {})
 
 
-def test_the_driver_is_told_what_spark_submit_would_be_and_its_jvm_what_comes_before(job):
+def test_the_driver_gets_what_spark_submit_would_get_and_its_jvm_what_comes_before(job):
     options, there = supervised(
         job(
             spark_conf="spark.driver.host=h spark.authenticate=true spark.sql.ansi.enabled=true",
@@ -123,7 +123,7 @@ class TestAfterAKill:
             "status": "0",
         }
 
-    def test_what_nobody_saw_to_is_said(self, job, tmp_path):
+    def test_what_nobody_saw_to_is_reported(self, job, tmp_path):
         (tmp_path / "stdout").write_text(ASKING + SUBMITTED)
         assert "driver-20261121200102-0000 may run on" in SparkRestLauncher().record_fields(job(), tmp_path)["unknown"]
         (tmp_path / "stdout").write_text(

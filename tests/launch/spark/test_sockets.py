@@ -27,35 +27,35 @@ def test_the_directory_is_its_users_alone(place):
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("said", [{ENABLED: "false"}, {DIRECTORY: "/tmp"}])
-def test_what_a_job_says_itself_stays(place, said):
-    assert sockets.options(place, said) == []
+@pytest.mark.parametrize("expected", [{ENABLED: "false"}, {DIRECTORY: "/tmp"}])
+def test_what_a_job_says_itself_stays(place, expected):
+    assert sockets.options(place, expected) == []
 
 
 @pytest.mark.parametrize(("more", "is_short"), [(0, True), (1, False)])
 def test_a_directory_with_the_longest_name_still_takes_a_socket(place, more, is_short):
     longest = place / ("x" * (106 - len(str(place)) - len(f"/{NAME}") + more))
     assert bool(sockets.options(longest, {})) == is_short
-    with socket.socket(socket.AF_UNIX) as door:
+    with socket.socket(socket.AF_UNIX) as listener:
         if is_short:
-            door.bind(str(longest / NAME))
+            listener.bind(str(longest / NAME))
         else:
             with pytest.raises(OSError, match="too long"):
-                door.bind(str(longest / NAME))
+                listener.bind(str(longest / NAME))
 
 
 def test_a_socket_is_removed_when_its_process_has_gone_and_not_before(place):
     place.mkdir(parents=True)
     path = place / NAME
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(path))
-        door.listen()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
         os.utime(path, (0, 0))
         sockets.remove_stale(place)
         assert path.exists()
-        door.settimeout(0)
+        listener.settimeout(0)
         with pytest.raises(BlockingIOError):
-            door.accept()
+            listener.accept()
     sockets.remove_stale(place)
     assert not path.exists()
     sockets.remove_stale(place / "none")
@@ -63,7 +63,7 @@ def test_a_socket_is_removed_when_its_process_has_gone_and_not_before(place):
 
 def test_a_young_socket_stays(place):
     place.mkdir(parents=True)
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(place / NAME))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place / NAME))
     sockets.remove_stale(place)
     assert (place / NAME).exists()

@@ -167,7 +167,7 @@ def test_what_is_no_application_is_refused(answer, tmp_path):
         one.close()
 
 
-def test_numbers_that_no_queue_manager_could_be_told_are_refused_and_sums_have_an_end():
+def test_numbers_that_no_queue_manager_could_be_sent_are_refused_and_sums_have_an_end():
     with pytest.raises(ValueError, match="inputRecords"):
         msgspec.json.decode(b'[{"stageId": 1, "inputRecords": 36893488147419103232}]', type=list[driver_status._Stage])
     with pytest.raises(ValueError, match="numTasks"):

@@ -36,7 +36,7 @@ def test_spark_home_wins_when_it_has_a_spark_submit(tmp_path):
 def job(order, tmp_path):
     """An order for a job that is there."""
     (tmp_path / "job.py").touch()
-    return lambda **said: order("job.py", appl_type=ApplType.SPARK, working_directory=str(tmp_path), **said)
+    return lambda **fields: order("job.py", appl_type=ApplType.SPARK, working_directory=str(tmp_path), **fields)
 
 
 @pytest.fixture
@@ -46,12 +46,12 @@ def place(tmp_path):
     return {"spark_environment": f"SPARK_HOME={home} JAVA_HOME={java}"}
 
 
-def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_is_told(job, place, tmp_path):
+def test_a_job_is_started_by_the_java_command_itself_with_all_arguments_of_spark_submit(job, place, tmp_path):
     plan = SparkSubmitLauncher(tmp_path).plan(job(spark_master="local[2]", spark_driver_memory="2g", **place))
     at = plan.argv.index("org.apache.spark.deploy.SparkSubmit")
     assert plan.argv[0] == f"{tmp_path}/jdk/bin/java"
     assert "-Xmx2g" in plan.argv[:at]
-    said = [
+    wanted = [
         "--conf",
         "spark.port.maxRetries=100",
         *CLOSED,
@@ -61,9 +61,9 @@ def test_a_job_is_started_by_the_java_command_itself_with_all_that_spark_submit_
         "2g",
         f"{tmp_path}/job.py",
     ]
-    assert plan.argv[at + 1 :] == said
-    told = {"PYTHONHASHSEED": "0", "JAVA_HOME": f"{tmp_path}/jdk", "SPARK_CONF_DIR": f"{tmp_path}/spark/conf"}
-    assert {name: plan.environment[name] for name in told} == told
+    assert plan.argv[at + 1 :] == wanted
+    fields = {"PYTHONHASHSEED": "0", "JAVA_HOME": f"{tmp_path}/jdk", "SPARK_CONF_DIR": f"{tmp_path}/spark/conf"}
+    assert {name: plan.environment[name] for name in fields} == fields
 
 
 def test_what_is_left_to_spark_submit_is_short_there_too(job, place, tmp_path):
@@ -105,9 +105,9 @@ def test_a_python_job_finds_pyspark_compiled_and_no_other_does(job, tmp_path):
     (tmp_path / "job.jar").touch()
     launcher = SparkSubmitLauncher(tmp_path)
 
-    def home(appl_id="job.py", variables="", **said):
+    def home(appl_id="job.py", variables="", **fields):
         environment = f"JAVA_HOME={java} {variables}"
-        order = job(spark_environment=environment, **said)
+        order = job(spark_environment=environment, **fields)
         plan = launcher.plan(replace(order, trigger=replace(order.trigger, appl_id=appl_id)))
         assert str(REAL / "jars" / "*") in plan.argv[plan.argv.index("-cp") + 1]
         return Path(plan.environment["SPARK_HOME"])
@@ -161,11 +161,16 @@ def test_the_definitions_variables_reach_the_job_and_choose_its_spark(job, tmp_p
     home = tmp_path / "spark"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "spark-submit").touch()
-    said = f"DAY='a b' PYSPARK_PYTHON=/opt/py SPARK_HOME={home}"
-    plan = SparkSubmitLauncher(tmp_path).plan(job(spark_environment=said))
+    expected = f"DAY='a b' PYSPARK_PYTHON=/opt/py SPARK_HOME={home}"
+    plan = SparkSubmitLauncher(tmp_path).plan(job(spark_environment=expected))
     assert plan.argv[0] == f"{home}/bin/spark-submit"
-    told = {"DAY": "a b", "PYSPARK_PYTHON": "/opt/py", "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_HOME": str(home)}
-    assert {name: plan.environment[name] for name in told} == told
+    fields = {
+        "DAY": "a b",
+        "PYSPARK_PYTHON": "/opt/py",
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_HOME": str(home),
+    }
+    assert {name: plan.environment[name] for name in fields} == fields
 
 
 def test_a_keytab_is_the_runs_own_copy_of_a_secret(job, tmp_path):
@@ -182,15 +187,15 @@ def test_a_keytab_is_the_runs_own_copy_of_a_secret(job, tmp_path):
     assert "a value" not in str(plan)
 
 
-def test_the_program_is_told_where_its_keytab_lies_when_it_runs(tmp_path):
-    said = ["/bin/echo", "--principal", "p", "--keytab", "load.keytab", "job.py", "--keytab", "its own"]
-    run = [sys.executable, "-I", with_keytab.__file__, *said]
+def test_the_program_finds_where_its_keytab_lies_when_it_runs(tmp_path):
+    wanted = ["/bin/echo", "--principal", "p", "--keytab", "load.keytab", "job.py", "--keytab", "its own"]
+    run = [sys.executable, "-I", with_keytab.__file__, *wanted]
     environment = os.environ | {"CREDENTIALS_DIRECTORY": "/run/x"}
-    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
-    assert told == "--principal p --keytab /run/x/load.keytab job.py --keytab its own\n"
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+    assert done == "--principal p --keytab /run/x/load.keytab job.py --keytab its own\n"
 
 
-def test_a_keytab_this_monitor_has_not_is_told_with_the_remedy(job, tmp_path):
+def test_a_keytab_this_monitor_has_not_is_reported_with_the_remedy(job, tmp_path):
     with pytest.raises(LaunchError, match=r"SECRETS\(load\): this monitor has no secrets; give"):
         SparkSubmitLauncher(tmp_path).plan(job(spark_principal="p", spark_keytab="load"))
 
@@ -202,7 +207,7 @@ def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("reported", "found"),
     [
         ("Connected to Spark cluster with app ID app-20261121180130-0007\n", "app-20261121180130-0007"),
         ("Submitted application application_1700000000000_0042 to ResourceManager", "application_1700000000000_0042"),
@@ -211,15 +216,15 @@ def test_a_missing_script_is_refused_before_a_jvm_is_started(order, tmp_path):
         ("", ""),
     ],
 )
-def test_the_id_a_cluster_gave_the_application_is_told(job, tmp_path, said, told):
-    (tmp_path / "stderr").write_text(said)
-    expected = {"application_id": told} if told else {}
+def test_the_id_a_cluster_gave_the_application_is_reported(job, tmp_path, reported, found):
+    (tmp_path / "stderr").write_text(reported)
+    expected = {"application_id": found} if found else {}
     assert SparkSubmitLauncher(tmp_path).record_fields(job(), tmp_path) == expected
     assert SparkSubmitLauncher(tmp_path).record_fields(job(), tmp_path / "gone") == {}
 
 
 def _is_closed(plan):
-    """Whether a planned driver keeps strangers out: what it is told, and where its page listens."""
+    """Whether a planned driver authenticates its peers: its arguments, and where its page listens."""
     at = next((at for at in range(len(plan.argv)) if plan.argv[at : at + len(CLOSED)] == CLOSED), 0)
     assert bool(at) == (plan.environment.get(PAGE) == "127.0.0.1")
     return bool(at)
@@ -231,15 +236,15 @@ def test_a_driver_of_this_machine_alone_is_closed_to_strangers(job, place, maste
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         {"spark_master": "spark://m:7077"},
         {"spark_master": "yarn", "spark_deploy_mode": "cluster"},
         {"spark_conf": "spark.master=k8s://https://k"},
     ],
 )
-def test_a_driver_of_a_cluster_is_reached_by_it(job, place, said, tmp_path):
-    assert not _is_closed(SparkSubmitLauncher(tmp_path).plan(job(**said, **place)))
+def test_a_driver_of_a_cluster_is_reached_by_it(job, place, expected, tmp_path):
+    assert not _is_closed(SparkSubmitLauncher(tmp_path).plan(job(**expected, **place)))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +302,7 @@ def test_a_drivers_page_asks_for_a_token_that_progress_shows(job, filtering, mas
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         {"spark_master": "yarn"},
         {"spark_master": "k8s://https://k", "spark_deploy_mode": SparkDeployMode.CLUSTER},
@@ -305,8 +310,8 @@ def test_a_drivers_page_asks_for_a_token_that_progress_shows(job, filtering, mas
         {"spark_conf": "spark.ui.filters="},
     ],
 )
-def test_a_page_elsewhere_or_one_that_the_definition_speaks_of_is_left_alone(job, filtering, said, tmp_path):
-    assert _page_words(SparkSubmitLauncher(tmp_path).plan(job(**said, **filtering)), tmp_path) == []
+def test_a_page_elsewhere_or_one_that_the_definition_speaks_of_is_left_alone(job, filtering, expected, tmp_path):
+    assert _page_words(SparkSubmitLauncher(tmp_path).plan(job(**expected, **filtering)), tmp_path) == []
 
 
 def test_a_conf_directorys_settings_are_read_besides(job, filtering, tmp_path):
@@ -329,8 +334,10 @@ def test_a_job_of_another_user_has_no_page(job, filtering, tmp_path):
 
 
 def test_jars_of_a_local_driver_are_read_where_they_lie_and_handed_to_nobody(job, place, tmp_path):
-    def jars(**said):
-        argv = SparkSubmitLauncher(tmp_path).plan(job(spark_jars="a.jar,/b/*.jar,hdfs://n/c.jar", **said, **place)).argv
+    def jars(**fields):
+        argv = (
+            SparkSubmitLauncher(tmp_path).plan(job(spark_jars="a.jar,/b/*.jar,hdfs://n/c.jar", **fields, **place)).argv
+        )
         return argv[argv.index("--jars") + 1].split(",")
 
     plain = [f"{tmp_path}/a.jar", "/b/*.jar", "hdfs://n/c.jar"]

@@ -20,7 +20,7 @@ WAIT_S = 20.0
 NAME = "Q.1.keeper"
 
 
-class House:
+class KeeperMachine:
     """A monitor's end of one keeper, and the runs' directory."""
 
     def __init__(self, directory, launcher=protocol.PROCESS):
@@ -46,7 +46,7 @@ class House:
     def start(
         self, run_id, *argv, time_limit_s=0, grace_s=20.0, lease_s=0, working_directory="", asks=None, **environment
     ):
-        """``asks``: what else the plan says, by its fields."""
+        """Starts a run; ``asks`` has further fields of the plan."""
         environment = {"TRIGMON_RUN": run_id, "PATH": os.environ["PATH"]} | environment
         argv, directory = [str(word) for word in argv], str(working_directory)
         plan = LaunchPlan(argv=argv, environment={}, working_directory=directory, **asks or {})
@@ -57,9 +57,9 @@ class House:
         self.start(run_id, "/bin/sh", "-c", text, **more)
 
     def wait_for(self, say, run_id):
-        """The first frame of this word about this run."""
+        """Waits for the first frame of this word about this run and returns it."""
         deadline = time.monotonic() + WAIT_S
-        while not (found := [said for said in self.heard if (said["say"], said.get("run")) == (say, run_id)]):
+        while not (found := [frame for frame in self.heard if (frame["say"], frame.get("run")) == (say, run_id)]):
             assert time.monotonic() < deadline, self.heard
             select.select([self.keeper], [], [], 0.1)
             self.heard += self.keeper.hear()
@@ -73,14 +73,14 @@ class House:
         return self.output(run_id).split()
 
     def children(self):
-        """The keeper's own processes, those that were left with it among them."""
+        """Returns the child processes of the keeper, also those that it adopted."""
         return {int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()}
 
     def descriptors(self):
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def monitor_is_killed(self):
-        """What a killed monitor leaves of its connection, and another monitor of the same name in its place."""
+        """Closes the connection as a killed monitor does, and puts another monitor of the same name in its place."""
         self.keeper._link.close()
         self.heard.clear()
         self.keepers = Keepers(self.monitors, NAME, self.launcher)
@@ -91,7 +91,7 @@ class House:
         return parent_of(self.pid)
 
     def keeper_is_killed(self, *, with_its_parent=False):
-        """It alone, which loses nothing, or all that there is."""
+        """Kills the keeper alone, which loses nothing, or its parent too."""
         pid, parent, keeper = self.pid, self.parent, self.keeper
         if with_its_parent:
             os.kill(pid, signal.SIGSTOP)  # else it would be the next one's parent
@@ -112,5 +112,5 @@ class House:
 
 
 def is_gone(pid):
-    """Whether a process is neither running nor waiting to be waited for."""
+    """Returns whether a process is neither running nor a zombie."""
     return not Path(f"/proc/{pid}").exists()
