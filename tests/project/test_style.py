@@ -64,7 +64,7 @@ SHARED_FILE_NAMES = {
     "reservation.py": "the value in the rules, and the client's object",
 }
 # Parts of the package whose every text is rewritten by the style page.
-PLAIN: tuple[str, ...] = ("client/", "definitions/", "demo/", "launch/", "mqsc/", "spark/", "wire/")
+PLAIN: tuple[str, ...] = ("client/", "definitions/", "demo/", "launch/", "mqsc/", "spark/", "store/", "wire/")
 METAPHORS = (
     r"heed\w*|guests?|clerks?|cellars?|bells?|strays?|houses?|housekeepers?"
     r"|errands?|doors?|roofs?|storeys?|rungs?|puts? up with|let go of|str(?:ikes?|uck) off"
