@@ -50,8 +50,6 @@ CROWDED = (
     "store/sql/select.py",
     "store/sql/store.py",
     "store/sql/store.py:RowStore",
-    "store/postgres/group/membership.py",
-    "store/postgres/group/membership.py:PostgresMembership",
     "store/sqlite/store.py",
     "store/sqlite/store.py:SqliteStore",
     "store/memory/group.py:Membership",

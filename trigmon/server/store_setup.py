@@ -169,7 +169,7 @@ async def open_group(
         group_settings.lease_s / 5,
         lambda: group.join(settings.qmgr.name, reached),
         lambda half: half.take(),
-        lambda half: f"{half.holder()} is {settings.qmgr.name} of the group {name}",
+        lambda half: f"{half.session.holder()} is {settings.qmgr.name} of the group {name}",
         meanwhile,
         has_served=before is not None,
     )
