@@ -45,7 +45,7 @@ class SqliteStore(RowStore):
 
     ``is_short``: the disk is nearly full, so the log is kept short. ``spare`` is the reserve file. ``accept_loss``:
     the store opens although acknowledged data is missing. ``tell`` is called with each report about damage and repair.
-    Raises DirectoryInUse, AnothersStore, StoreTooNew, StoreLost, StoreBroken.
+    Raises DirectoryInUse, AnothersStore, UnsupportedVersion, StoreLost, StoreBroken.
     """
 
     error = apsw.Error

@@ -40,7 +40,7 @@ class Session:
 
     ``who``: name and epoch. ``notify``: the statement that wakes the other members. ``reached``: the state that the
     server must have at least; ``timeline``: the server's. Raises Unreachable; Unfit for a server with less;
-    StoreBroken, StoreTooNew; AnothersStore for the schema of another group.
+    StoreBroken, UnsupportedVersion; AnothersStore for the schema of another group.
     """
 
     def __init__(self, place: Place, group_name: str, name: str, reached: Reached) -> None:
