@@ -47,7 +47,6 @@ CROWDED = (
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "monitor/spark_servers/server_manager.py",
-    "store/sql/select.py",
     "store/sql/store.py",
     "store/sql/store.py:RowStore",
     "store/sqlite/store.py",
