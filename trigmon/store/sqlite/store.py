@@ -21,7 +21,8 @@ from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.store import WRITTEN, RowStore
+from trigmon.store.sql.row_writes import WRITE
+from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SET_TURN, SUMMED, row_sum
 from trigmon.store.sqlite.connection import lock_directory, mark_lock, traces_in
 from trigmon.store.sqlite.inspection import Tell, inspect
@@ -79,7 +80,7 @@ class SqliteStore(RowStore):
         self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
-        self._must_commit = False
+        self.must_commit = False
         self._is_unsynced = False
         self._deferred = 0
         self._in_turn = False
@@ -191,7 +192,7 @@ class SqliteStore(RowStore):
         """See the port. What a crash undoes anyway waits for a later turn's commit: its pages are written once."""
         self._release()
         self._deferred += 1
-        if self._in_turn and (self._must_commit or self._deferred >= MOST_DEFERRED):
+        if self._in_turn and (self.must_commit or self._deferred >= MOST_DEFERRED):
             self._commit()
             if self._wal_pages >= (SHORT_PAGES if self.is_short else CHECKPOINT_PAGES):
                 self._checkpoint()
@@ -206,7 +207,7 @@ class SqliteStore(RowStore):
             self._stamp()
         if self._must_sync and self._is_unsynced:
             self._sync()
-        self._must_sync = self._must_commit = False
+        self._must_sync = self.must_commit = False
         self._deferred = 0
 
     def _count_turn(self) -> None:
@@ -278,10 +279,11 @@ class SqliteStore(RowStore):
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
-    def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+    def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+        """See :class:`RowStore`."""
         self._cursor.executemany(SUMMED.get(statement, statement), values)
 
-    def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
+    def mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks reserved messages, one statement for each range of consecutive numbers.
 
         Messages that arrived together are mostly reserved together.
@@ -292,7 +294,7 @@ class SqliteStore(RowStore):
             if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
                 marks.append((reservation, first + begin - numbers[begin], numbers[begin], numbers[at - 1]))
                 begin = at
-        self._many(sql.RESERVE_STRETCH, marks)
+        self.many(sql.RESERVE_STRETCH, marks)
 
     # -- damage -----------------------------------------------------------------------------------------
 
@@ -320,10 +322,10 @@ class SqliteStore(RowStore):
         """
         try:
             found = super().find(selection)
-            if found.damaged and self._leftovers.available:
+            if found.damaged and self.leftovers.available:
                 self._will_write()
                 for each in found.damaged:
-                    self._rewrite(each)
+                    self.rewrite(each)
             if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
                 return found
         except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:
@@ -353,9 +355,10 @@ class SqliteStore(RowStore):
             else:
                 return
 
-    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+    def rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """See :class:`RowStore`; records damage that shows."""
         try:
-            return super()._rows(statement, values)
+            return super().rows(statement, values)
         except StoreBroken as error:
             self._note_damage(error)
             raise
@@ -376,16 +379,16 @@ class SqliteStore(RowStore):
         durability = durability_of(changes)
         lasts = durability is SYNCED
         self._must_sync = self._must_sync or lasts
-        self._must_commit = self._must_commit or durability is not VOLATILE
+        self.must_commit = self.must_commit or durability is not VOLATILE
         try:
             for change in changes:
-                if type(change) in WRITTEN:
+                if type(change) in WRITE:
                     if not self._in_turn:
                         self._begin_turn(is_full=lasts)
                     if can_be_undone and not self._in_call:
-                        self._execute("SAVEPOINT call")
+                        self.execute("SAVEPOINT call")
                         self._in_call = True
-                    self._write(change)
+                    WRITE[type(change)](self, change)
                     self._deferred += 1
                 self.standing.follow(change)
         except Exception as error:
@@ -395,7 +398,7 @@ class SqliteStore(RowStore):
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
     def _will_write(self) -> None:
-        self._must_commit = True
+        self.must_commit = True
         try:
             if not self._in_turn:
                 self._begin_turn(is_full=False)
@@ -403,14 +406,14 @@ class SqliteStore(RowStore):
             raise StoreBroken(str(error)) from error
 
     def _keep_block(self, number: int) -> None:
-        self._must_sync = self._must_commit = True
+        self._must_sync = self.must_commit = True
         if not self._in_turn:
             self._begin_turn(is_full=True)
         if not self._in_call:
             self._run_sql("SAVEPOINT call")
             self._in_call = True
         self._block_end = 0
-        self._keep_ids_behind(number)
+        self.keep_ids_behind(number)
 
     def _begin_turn(self, *, is_full: bool) -> None:
         """Begins the transaction of this turn, and of later turns as long as no commit is due.
@@ -418,9 +421,9 @@ class SqliteStore(RowStore):
         ``is_full``: its commit is synced.
         """
         if is_full is not self._is_full:
-            self._execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
+            self.execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
             self._is_full = is_full
-        self._execute("BEGIN IMMEDIATE")
+        self.execute("BEGIN IMMEDIATE")
         self._in_turn = True
 
     def _sync(self) -> None:
@@ -428,7 +431,7 @@ class SqliteStore(RowStore):
         try:
             self._begin_turn(is_full=True)
             self._count_turn()
-            self._execute("COMMIT")
+            self.execute("COMMIT")
         except apsw.Error as error:
             raise StoreBroken(f"the sync of a turn: {error}") from error
         self._stamp()
