@@ -47,8 +47,6 @@ CROWDED = (
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "monitor/spark_servers/server_manager.py",
-    "store/sqlite/store.py",
-    "store/sqlite/store.py:SqliteStore",
     "store/memory/group.py:Membership",
     "store/memory/store.py:MemoryStore",
 )
