@@ -45,13 +45,6 @@ CROWDED = (
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "monitor/spark_servers/server_manager.py",
-    "store/sql/select.py",
-    "store/sql/store.py",
-    "store/sql/store.py:RowStore",
-    "store/postgres/group/membership.py",
-    "store/postgres/group/membership.py:PostgresMembership",
-    "store/sqlite/store.py",
-    "store/sqlite/store.py:SqliteStore",
     "store/memory/group.py:Membership",
     "store/memory/store.py:MemoryStore",
 )
@@ -77,6 +70,7 @@ PLAIN: tuple[str, ...] = (
     "rules/model/",
     "rules/objects/",
     "spark/",
+    "store/",
     "wire/",
     *(name for name in NAMES if "/" not in name),
 )

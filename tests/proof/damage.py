@@ -25,7 +25,7 @@ from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity, Session
-from trigmon.store.port import AnothersStore, StoreBroken, StoreLost, StoreTooNew
+from trigmon.store.port import AnothersStore, StoreBroken, StoreLost, UnsupportedVersion
 from trigmon.store.sqlite.store import SqliteStore
 
 QUEUES = [f"Q{number}" for number in range(4)]
@@ -183,7 +183,7 @@ def judged(made: Made, directory: Path, *, is_killed: bool) -> Outcome:
     for _ in range(3):
         try:
             given, said = looked_at(directory)
-        except (StoreLost, AnothersStore, StoreTooNew) as error:
+        except (StoreLost, AnothersStore, UnsupportedVersion) as error:
             return Outcome("refused", str(error))
         except StoreBroken as error:
             told.append(f"ended: {error}")

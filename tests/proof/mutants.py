@@ -15,7 +15,7 @@ from trigmon.rules.messages import reports
 from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.rules.reservations import reserve
 from trigmon.server.call_queue import CallQueue
-from trigmon.store.sql import statements, store
+from trigmon.store.sql import row_writes, statements
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.store import SqliteStore
 
@@ -30,7 +30,7 @@ def _always(synchronous: str, number: int) -> Callable[[Patches], None]:
         patches.setattr(connection, "PRAGMAS", tuple(pragmas))
 
         def begin(self: SqliteStore, *, is_full: bool) -> None:
-            self._execute("BEGIN IMMEDIATE")
+            self.execute("BEGIN IMMEDIATE")
             self._in_turn = True
 
         patches.setattr(SqliteStore, "_begin_turn", begin)
@@ -103,7 +103,7 @@ def _see_uncommitted(patches: Patches) -> None:
 
 def _give_marked_back(patches: Patches) -> None:
     """A marked message goes back with the unit that got it, though it is the next one's."""
-    patches.setitem(store._WRITE, CarryOver, lambda *_: None)
+    patches.setitem(row_writes.WRITE, CarryOver, lambda *_: None)
 
 
 def _no_report(patches: Patches) -> None:
@@ -118,7 +118,7 @@ def _settle_without_sync(patches: Patches) -> None:
 
 def _hand_reserved_out(patches: Patches) -> None:
     """What is reserved is in the batch, and on the queue as well."""
-    patches.setitem(store._WRITE, ReserveMessages, lambda *_: None)
+    patches.setitem(row_writes.WRITE, ReserveMessages, lambda *_: None)
 
 
 def _any_number(patches: Patches) -> None:
@@ -140,7 +140,7 @@ def _answer_what_failed(patches: Patches) -> None:
         try:
             right(self)
         except Exception:
-            self._must_sync = self._must_commit = False
+            self._must_sync = self.must_commit = False
 
     patches.setattr(SqliteStore, "_commit", commit)
 

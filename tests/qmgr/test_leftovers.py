@@ -45,11 +45,11 @@ def purge(world: World) -> None:
 
 
 def rows(world: World) -> int:
-    return world.store._rows("SELECT count(*) FROM message")[0][0]
+    return world.store.rows("SELECT count(*) FROM message")[0][0]
 
 
 def queues(world: World) -> int:
-    return world.store._rows("SELECT count(*) FROM queue")[0][0]
+    return world.store.rows("SELECT count(*) FROM queue")[0][0]
 
 
 def scanned(world: World) -> list[int]:
@@ -275,7 +275,7 @@ class TestWhatBecomesAvailable:
     def test_a_damaged_one_among_them_is_set_aside_alone(self, world, how):
         self.ended(world, how)
         world.store.prepare()
-        world.store._rows("UPDATE message SET checksum = 0 WHERE priority = 2 AND id % 100 = 7 RETURNING id")
+        world.store.rows("UPDATE message SET checksum = 0 WHERE priority = 2 AND id % 100 = 7 RETURNING id")
         got = [body for body, _ in self.all_of(world)]
         assert TOTAL - len(got) == len(world.telling.damaged) > 0
         expected = Counter(body for body, _ in self.expected(how))
@@ -311,6 +311,6 @@ class TestWhatBecomesAvailable:
             world.put("Q", b"b", unit=unit, persistence=1)
             world.did(Commit(unit=unit))
             assert world.queue_depth("Q") == 2 * unit
-        (units,) = world.store._leftovers.available.values()
+        (units,) = world.store.leftovers.available.values()
         assert len(units) == MOST_UNITS
         assert len(self.all_of(world)) == 2 * (MOST_UNITS + 2)

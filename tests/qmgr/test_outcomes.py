@@ -167,7 +167,7 @@ def test_scripts_with_kills_tell_what_was_told(world):
 def recorded(world: World) -> int:
     if world.kind == "memory":
         return len(world.store._outcomes)
-    return world.store._rows("SELECT count(DISTINCT client_id) FROM outcome")[0][0]
+    return world.store.rows("SELECT count(DISTINCT client_id) FROM outcome")[0][0]
 
 
 def gone_clients(world: World, count: int) -> None:

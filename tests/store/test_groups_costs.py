@@ -13,7 +13,7 @@ from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, MsgFlag, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot
-from trigmon.store.sql import select
+from trigmon.store.sql import picked_messages
 
 G = padded_id("g")
 IN_GROUP, LAST = MsgFlag.MSG_IN_GROUP.value, MsgFlag.LAST_MSG_IN_GROUP.value
@@ -171,7 +171,7 @@ def test_what_only_the_middle_of_a_group_can_be_is_not_looked_for_outside_groups
 def test_the_middles_of_other_groups_are_passed_over_without_being_read(world, q, match, monkeypatch):
     for number in range(MANY):
         item(world, 2, group_id=padded_id(f"g{number}"))
-    monkeypatch.setattr(select, "message_of", not_read)
+    monkeypatch.setattr(picked_messages, "message_of", not_read)
     assert world.do(Get(handle=q, **match)).reason == Reason.NO_MSG_AVAILABLE
 
 
@@ -179,7 +179,7 @@ def test_messages_with_a_correlation_id_are_passed_over_without_being_read_by_wh
     for number in range(MANY):
         world.put("Q", b"m", correl_id=padded_id(f"c{number}"))
         item(world, group_id=padded_id(f"g{number}"), correl_id=padded_id(f"c{number}"))
-    monkeypatch.setattr(select, "message_of", not_read)
+    monkeypatch.setattr(picked_messages, "message_of", not_read)
     none = {"match": int(MatchOption.CORREL_ID)}
     assert world.do(Get(handle=q, **none)).reason == Reason.NO_MSG_AVAILABLE
     monkeypatch.undo()

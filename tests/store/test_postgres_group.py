@@ -113,11 +113,11 @@ class TestMembers:
         other = impatient.join("QM1")
         member.shared.beat()
         assert not other.take()
-        assert other.holder().startswith("process ")
+        assert other.session.holder().startswith("process ")
         stopped = threading.Event()
 
         def beats():
-            while not stopped.wait(member.shared.beat_s):
+            while not stopped.wait(member.shared.session.beat_s):
                 member.shared.beat()
 
         beating = threading.Thread(target=beats)
@@ -132,8 +132,8 @@ class TestMembers:
         member = join(group)
         member.qm.stop()
         again = join(group)
-        assert (again.shared._session.number, again.shared._session.who) == (1, ("QM1", 2))
-        assert join(group, "QM2").shared._session.number == 2
+        assert (again.shared.session.number, again.shared.session.who) == (1, ("QM1", 2))
+        assert join(group, "QM2").shared.session.number == 2
 
     def test_they_are_shown_with_their_roles_and_who_of_them_lives(self, group, join):
         one, two = join(group), join(group, "QM2")
@@ -210,7 +210,7 @@ class TestADeadMember:
     def test_it_is_not_taken_for_dead_while_it_is_kept_alive_whatever_keeps_it_busy(self, impatient, join):
         one, two = join(impatient), join(impatient, "QM2")
         until_s = time.monotonic() + 3 * LEASE_MS / 1000
-        with one.shared.kept_alive():
+        with one.shared.session.kept_alive():
             while time.monotonic() < until_s:
                 assert two.shared.dead() == []
         is_found_dead(two, "QM1")

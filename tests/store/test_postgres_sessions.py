@@ -18,9 +18,17 @@ from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity
-from trigmon.store.port import AnothersStore, DirectoryInUse, Fenced, StoreBroken, StoreTooNew, Unfit, Unreachable
+from trigmon.store.port import (
+    AnothersStore,
+    DirectoryInUse,
+    Fenced,
+    StoreBroken,
+    Unfit,
+    Unreachable,
+    UnsupportedVersion,
+)
 from trigmon.store.postgres.connection import Place, closed_when_it_fails, connect
-from trigmon.store.postgres.schemas import GROUP, OWN
+from trigmon.store.postgres.schemas import OWN
 from trigmon.store.postgres.store import PostgresStore
 
 LEASE_MS = 400
@@ -53,34 +61,13 @@ def lasting(name: str = Q) -> Put:
 
 
 class TestItsStart:
-    def test_every_version_leads_to_the_next(self):
-        for schema in (OWN, GROUP):
-            assert list(schema.migrations) == list(range(1, schema.version))
-
-    def test_a_later_version_is_refused(self, world, tmp_path):
-        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(OWN.version + 1))
-        with pytest.raises(StoreTooNew, match="install a later one"):
+    @pytest.mark.parametrize(("step", "remedy"), [(1, "install a later one"), (-1, "empty its queues .* empty schema")])
+    def test_another_version_is_refused_with_a_remedy(self, world, tmp_path, step, remedy):
+        version = OWN.version + step
+        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(version))
+        with pytest.raises(UnsupportedVersion, match=f"has version {version}.* knows {OWN.version}: {remedy}"):
             connect(place(tmp_path))
         sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(OWN.version))
-
-    def test_an_earlier_version_is_brought_up_to_this_one(self, world, tmp_path, monkeypatch):
-        before = OWN.version
-        monkeypatch.setitem(OWN.migrations, before, "CREATE TABLE added (n integer)")
-        connect(place(tmp_path)).close()
-        connect(place(tmp_path)).close()
-        assert sql(place(tmp_path), "SELECT count(*) FROM added") == [(0,)]
-        assert sql(place(tmp_path), "SELECT value FROM meta WHERE key = 'schema_version'") == [(str(before + 1),)]
-        sql(place(tmp_path), "DROP TABLE added")
-        sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(before))
-
-    def test_version_1_gets_its_index_of_gets_in_get_order(self, world, tmp_path):
-        definition = "SELECT indexdef FROM pg_indexes WHERE indexname = 'message_taken_by' AND schemaname = %s"
-        wanted = sql(place(tmp_path), definition, place(tmp_path).schema)
-        sql(place(tmp_path), "DROP INDEX message_taken_by")
-        sql(place(tmp_path), "CREATE INDEX message_taken_by ON message (taken_by, ordinal) WHERE taken_by IS NOT NULL")
-        sql(place(tmp_path), "UPDATE meta SET value = '1' WHERE key = 'schema_version'")
-        connect(place(tmp_path)).close()
-        assert sql(place(tmp_path), definition, place(tmp_path).schema) == wanted
 
     def test_two_that_start_at_once_make_one_schema(self):
         where = Place(shared().dsn, "made_at_once", accept_loss=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trigmon.files import can_pass
-from trigmon.store.port import AnothersStore, MayLose, StoreTooNew
+from trigmon.store.port import AnothersStore, MayLose, UnsupportedVersion
 
 STOPPED = 0
 FAILED = 1
@@ -74,4 +74,4 @@ def status_of(error: Exception) -> int:
     """Returns the exit status of a start that met this error: 2 if a setting must change, 70 for what can pass."""
     if isinstance(error, OSError):
         return STORE_BROKEN if can_pass(error) else MISCONFIGURED
-    return MISCONFIGURED if isinstance(error, AnothersStore | StoreTooNew | MayLose) else STORE_BROKEN
+    return MISCONFIGURED if isinstance(error, AnothersStore | UnsupportedVersion | MayLose) else STORE_BROKEN

@@ -36,16 +36,16 @@ class Duties:
     def chores(self) -> list[Chore]:
         """Returns what is to be done again and again."""
         return [
-            Chore("say that this member lives", self._half.beat_s, lambda: self._turns.keep(self._half.beat)),
+            Chore("say that this member lives", self._half.session.beat_s, lambda: self._turns.keep(self._half.beat)),
             Chore("find dead members", FIND_S, lambda: self._turns.keep(self._recovered, self._tell)),
-            Chore("free the turn", self._half.lease_s, self._free),
+            Chore("free the turn", self._half.session.lease_s, self._free),
             Chore("look at the group", POLL_S, self._turns.look),
         ]
 
     def _free(self) -> None:
         """Frees the turn of a dead member, which blocks its own recovery."""
-        if self._turns.busy_s > self._half.lease_s and (self._freeing is None or self._freeing.done()):
-            self._freeing = aside(self._half.end_stuck)
+        if self._turns.busy_s > self._half.session.lease_s and (self._freeing is None or self._freeing.done()):
+            self._freeing = aside(self._half.session.end_stuck)
 
     def _recovered(self) -> list[str]:
         return [member for member in self._half.dead() if self._half.recover(member)]

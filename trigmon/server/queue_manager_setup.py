@@ -136,7 +136,7 @@ class QueueManagerSetup:
             self.remote.beat()
 
     def _begin_alive(self, own: KeptStore) -> QueueManager:
-        with self.half.kept_alive() if self.half is not None else nullcontext():
+        with self.half.session.kept_alive() if self.half is not None else nullcontext():
             return self._begin(own)
 
     def _begin(self, own: KeptStore) -> QueueManager:

@@ -16,7 +16,16 @@ from trigmon.qmgr.two_stores import OwnHalf
 from trigmon.server.executor import SLOW_S, aside
 from trigmon.server.exit_status import IN_USE, STORE_LOST, CannotStart, status_of
 from trigmon.settings import Settings
-from trigmon.store.port import AnothersStore, DirectoryInUse, Lost, MayLose, StoreBroken, StoreLost, StoreTooNew, Unfit
+from trigmon.store.port import (
+    AnothersStore,
+    DirectoryInUse,
+    Lost,
+    MayLose,
+    StoreBroken,
+    StoreLost,
+    Unfit,
+    UnsupportedVersion,
+)
 from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -114,7 +123,7 @@ def open_directory(settings: Settings, *, accept_loss: bool, tell: Callable[[str
         raise CannotStart(f"something that was acknowledged is gone: {error}", STORE_LOST) from error
     except DirectoryInUse as error:
         raise CannotStart(f"another queue manager has the data directory {directory}", IN_USE) from error
-    except (AnothersStore, StoreTooNew, StoreBroken, OSError) as error:
+    except (AnothersStore, UnsupportedVersion, StoreBroken, OSError) as error:
         raise CannotStart(f"the data directory {directory} cannot be opened: {error}", status_of(error)) from error
 
 
@@ -169,7 +178,7 @@ async def open_group(
         group_settings.lease_s / 5,
         lambda: group.join(settings.qmgr.name, reached),
         lambda half: half.take(),
-        lambda half: f"{half.holder()} is {settings.qmgr.name} of the group {name}",
+        lambda half: f"{half.session.holder()} is {settings.qmgr.name} of the group {name}",
         meanwhile,
         has_served=before is not None,
     )
@@ -221,7 +230,7 @@ async def _stand_by(
                 store = None
             why = "will not do now" if isinstance(error, Unfit) else "cannot be reached"
             waits_for = f"the database {why}: {error}"
-        except (StoreBroken, StoreTooNew, AnothersStore) as error:
+        except (StoreBroken, UnsupportedVersion, AnothersStore) as error:
             raise CannotStart(str(error), status_of(error)) from error
         await patience.wait(waits_for, longest_s)
         await patience.see_to(meanwhile)

@@ -100,15 +100,15 @@ class BaseStore(ABC):
 
     @abstractmethod
     def _run(self, run_id: str) -> Run | None:
-        """A run on record."""
+        """Returns a recorded run; None if there is none of this id."""
 
     @abstractmethod
     def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
-        """The ids of the first held runs of a line (initiation queue, slot, queue), or of the last, as recorded."""
+        """Returns the ids of the first, or last, held runs of a line (initiation queue, slot, queue), as recorded."""
 
     @abstractmethod
     def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
-        """Runs whose record holds every value of ``where``, newest first, from behind the run ``before`` if named."""
+        """Returns runs whose record has every value of ``where``, newest first, behind the run ``before`` if named."""
 
     @abstractmethod
     def _ended(self, reservation: int) -> Reservation | None:
@@ -116,4 +116,4 @@ class BaseStore(ABC):
 
     @abstractmethod
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
-        """The first slice of the runs that ended before this or are, by their end, too many; the oldest first."""
+        """Returns the first slice of the runs that ended before this time or are too many; the oldest end first."""

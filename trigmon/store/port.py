@@ -65,8 +65,8 @@ class StoreLost(Exception):
     """Acknowledged data is missing. An operator must decide whether to start without it (``--accept-loss``)."""
 
 
-class StoreTooNew(Exception):
-    """The data was written by a later version of trigmon."""
+class UnsupportedVersion(Exception):
+    """The data was written by another version of trigmon: a later one, or one before the first release."""
 
 
 class Store(Protocol):
@@ -77,7 +77,7 @@ class Store(Protocol):
 
         Definitions and persistent messages are kept; nonpersistent messages are removed. Units of work in flight are
         backed out, and the backout counts of the messages they got are raised. Raises AnothersStore, DirectoryInUse,
-        StoreTooNew.
+        UnsupportedVersion.
         """
 
     def keep_time(self, text: str, *, must: bool = False) -> bool:

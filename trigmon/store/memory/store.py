@@ -231,7 +231,7 @@ class MemoryStore(BaseStore):
         self._write_key(self._ended_ms, change.run_id, change.ended_ms)
 
     def _drop_run(self, change: c.DropRun) -> None:
-        """Nothing can take it back: it is the whole of its call."""
+        """Removes a run at once: the call consists of nothing else, so it is never undone."""
         del self._run_records[change.run_id], self._ended_ms[change.run_id]
 
     def _write_key(self, table: dict[Any, Any], key: object, value: object) -> None:

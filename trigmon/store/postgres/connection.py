@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from trigmon.store.port import MayLose, StoreBroken, Unfit, Unreachable
-from trigmon.store.postgres.schemas import GROUP, OWN, Schema, migrate
+from trigmon.store.postgres.schemas import GROUP, OWN, Schema, create_schema
 
 LOWEST_SERVER = 150000
 LEASE_MS = 5000
@@ -72,9 +72,9 @@ class Place(NamedTuple):
 
 
 def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
-    """Opens a session whose search path is the schema, and creates or migrates the schema.
+    """Opens a session whose search path is the schema, and creates the schema if it is empty.
 
-    Raises Unreachable; Unfit while no standby confirms commits; MayLose; StoreTooNew; StoreBroken for all else.
+    Raises Unreachable; Unfit while no standby confirms commits; MayLose; UnsupportedVersion; StoreBroken for all else.
     """
     try:
         settings = conninfo_to_dict(place.dsn)
@@ -87,7 +87,7 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
         raise translated(error, str(place)) from error
     with closed_when_it_fails(connection, place):
         _prepare(connection, place, "group" if schema is GROUP else "store")
-        migrate(connection, place.schema, schema, str(place))
+        create_schema(connection, place.schema, schema, str(place))
     return connection
 
 

@@ -1,4 +1,4 @@
--- Version 1 of the schema of a queue-sharing group, shared by all members. Messages and members are in the same tables
+-- Version 2 of the schema of a queue-sharing group, shared by all members. Messages and members are in the same tables
 -- as in a queue manager's own schema, those of message.sql and member.sql. The numbers of units of work and handles
 -- begin at the member's number times 2^48, so each shows its member.
 

@@ -10,7 +10,8 @@ from trigmon.store.postgres.pipeline import Row
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import CHUNKS, LARGE_CHUNK, Turn, size
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.select import Look, message_of
+from trigmon.store.sql.picked_messages import message_of
+from trigmon.store.sql.select import Look
 
 
 class QueueHeads:

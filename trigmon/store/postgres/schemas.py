@@ -1,4 +1,4 @@
-"""The two kinds of schemas, a queue manager's and a group's: their files, versions and migrations."""
+"""The two kinds of schemas, a queue manager's and a group's: their files and versions."""
 
 from __future__ import annotations
 
@@ -8,43 +8,36 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
-from trigmon.store.port import StoreBroken, StoreTooNew
+from trigmon.store.port import StoreBroken, UnsupportedVersion
 
 
 class Schema(NamedTuple):
     """A kind of schema: the files that create it, in order, and the key of its version in the table ``meta``.
 
-    ``data``: the tables with data of a queue manager or group. ``migrations`` lead from each version to the next; a new
-    schema begins with the last version.
+    ``version``: the one that the files create; a change of a stored table raises it (docs/contributing/recipes.md).
+    ``data``: the tables with data of a queue manager or group.
     """
 
     what: str
     key: str
+    version: int
     files: tuple[str, ...]
     data: tuple[str, ...]
-    migrations: dict[int, str]
-
-    @property
-    def version(self) -> int:
-        """The version that this trigmon creates."""
-        return 1 + len(self.migrations)
 
 
-_TAKEN_IN_GET_ORDER = """DROP INDEX message_taken_by;
-CREATE INDEX message_taken_by ON message (taken_by, ordinal, queue, priority DESC, id) WHERE taken_by IS NOT NULL;"""
 OWN = Schema(
     "a queue manager",
     "schema_version",
+    2,
     ("schema.sql", "member.sql", "message.sql"),
     ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation"),
-    {1: _TAKEN_IN_GET_ORDER},
 )
 GROUP = Schema(
     "a queue-sharing group",
     "group_version",
+    2,
     ("group.sql", "member.sql", "message.sql"),
     ("message", "queue", "definition", "lock", "role", "deferred", "decided", "joined", "member"),
-    {},
 )
 
 
@@ -60,24 +53,31 @@ def version_of(connection: psycopg.Connection[Any], name: str, schema: Schema) -
     return int(row[0])
 
 
-def migrate(connection: psycopg.Connection[Any], name: str, schema: Schema, where: str) -> None:
-    """Migrates the schema to this version. Processes that start at once do so one after the other.
+def create_schema(connection: psycopg.Connection[Any], name: str, schema: Schema, where: str) -> None:
+    """Creates the schema if it is empty. Processes that start at once do so one after the other.
 
-    ``where`` is the place, for error texts. Raises StoreTooNew, StoreBroken.
+    ``where`` is the place, for error texts. Raises UnsupportedVersion for another version, StoreBroken.
     """
     version = version_of(connection, name, schema)
+    if version == 0:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"trigmon {name}",))
+            version = version_of(connection, name, schema) or _create(connection, name, schema)
     if version > schema.version:
-        raise StoreTooNew(f"{where} has version {version}; this trigmon knows {schema.version}: install a later one")
-    if version == schema.version:
-        return
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"trigmon {name}",))
-        version = version_of(connection, name, schema)
-        if version == 0:
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(name)))
-            for file in schema.files:
-                connection.execute(files("trigmon.store.postgres").joinpath(file).read_text())
-            connection.execute("INSERT INTO meta VALUES (%s, %s)", (schema.key, str(schema.version)))
-        for old in range(version or schema.version, schema.version):
-            connection.execute(schema.migrations[old])
-            connection.execute("UPDATE meta SET value = %s WHERE key = %s", (str(old + 1), schema.key))
+        raise UnsupportedVersion(
+            f"{where} has version {version}; this trigmon knows {schema.version}: install a later one"
+        )
+    if version < schema.version:
+        raise UnsupportedVersion(
+            f"{where} has version {version}, from before the first release; this trigmon knows {schema.version}:"
+            " empty its queues with the trigmon that wrote it, then name an empty schema"
+        )
+
+
+def _create(connection: psycopg.Connection[Any], name: str, schema: Schema) -> int:
+    """Runs the schema's files; returns their version."""
+    connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(name)))
+    for file in schema.files:
+        connection.execute(files("trigmon.store.postgres").joinpath(file).read_text())
+    connection.execute("INSERT INTO meta VALUES (%s, %s)", (schema.key, str(schema.version)))
+    return schema.version

@@ -23,7 +23,8 @@ from trigmon.store.postgres.queue_heads import QueueHeads
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.store import WRITTEN, RowStore
+from trigmon.store.sql.row_writes import WRITE
+from trigmon.store.sql.store import RowStore
 
 MOST_DEFERRED = 1000
 """So many writes, or turns, may wait in memory for a commit."""
@@ -48,7 +49,7 @@ class PostgresStore(RowStore):
         self._who: tuple[str, int] = ("", 0)
         self._ahead = Ahead()
         self._must_sync = False
-        self._must_commit = False
+        self.must_commit = False
         self._is_unsynced = False
         self._deferred = 0
         self._beaten_s = 0.0
@@ -148,7 +149,7 @@ class PostgresStore(RowStore):
         self._deferred += 1
         writes = self._turn.writes
         is_much = max(writes.count, self._deferred) >= MOST_DEFERRED or writes.bytes >= DEFERRED_BYTES
-        if self._turn.is_open or self._must_commit or is_much:
+        if self._turn.is_open or self.must_commit or is_much:
             self._commit()
 
     def idle(self) -> None:
@@ -172,13 +173,14 @@ class PostgresStore(RowStore):
         if turn.writes.count or turn.is_open:
             turn.commit(lasts=self._must_sync)
             self._is_unsynced = not self._must_sync
-        self._must_sync = self._must_commit = False
+        self._must_sync = self.must_commit = False
         self._deferred = 0
 
     def _execute_one(self, statement: str, values: tuple[object, ...] = ()) -> Iterable[Row]:
         return self._turn.execute(statement, values)
 
-    def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+    def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+        """See :class:`RowStore`."""
         for each in values:
             self._execute_one(statement, each)
 
@@ -189,8 +191,8 @@ class PostgresStore(RowStore):
 
     def find(self, selection: Selection) -> Found:
         """See the port. A queue's first messages come from the read-ahead cache."""
-        number = self._numbers.get(selection.q_name)
-        if number is None or self._messages.groups.has_groups(number) or number in self._leftovers.available:
+        number = self.numbers.get(selection.q_name)
+        if number is None or self.messages.groups.has_groups(number) or number in self.leftovers.available:
             return super().find(selection)
         found = self._heads.found(selection, number, partial(self._look, selection, number))
         return super().find(selection) if found is None else found
@@ -201,13 +203,13 @@ class PostgresStore(RowStore):
         """See the port."""
         durability = durability_of(changes)
         self._must_sync = self._must_sync or durability is SYNCED
-        self._must_commit = self._must_commit or durability is not VOLATILE
+        self.must_commit = self.must_commit or durability is not VOLATILE
         if can_be_undone:
             self._turn.save()
         try:
             for change in changes:
-                if type(change) in WRITTEN:
-                    self._write(change)
+                if type(change) in WRITE:
+                    WRITE[type(change)](self, change)
                     self._ahead.follow(change)
                 self.standing.follow(change)
         except StoreBroken:
@@ -221,4 +223,4 @@ class PostgresStore(RowStore):
         self._must_sync = True
         self._turn.save()
         self._block_end = 0
-        self._keep_ids_behind(number)
+        self.keep_ids_behind(number)

@@ -80,9 +80,7 @@ class Leftovers:
 
     def _read_units(self) -> None:
         found = self._rows(sql.GET_META, (KEY,))
-        units = json.loads(found[0][0]) if found else {}
-        # An earlier version wrote the work left as one word.
-        self._know({unit: {left: []} if isinstance(left, str) else left for unit, left in units.items()})
+        self._know(json.loads(found[0][0]) if found else {})
 
     def of_queue(self, number: int) -> None:
         """Records that a queue is deleted: its rows remain for now, its name is free."""

@@ -31,7 +31,7 @@ class Ledger:
         self._scan = scan
 
     def load(self, standing: Standing) -> None:
-        """What stands of it at a start."""
+        """Loads the facts that the ledger's rows hold, at a start."""
         standing.held.update({(q, slot, name): count for q, slot, name, count in self._rows(sql.HELD_LINES)})
         standing.running.update(
             (doing.run_id, doing)
@@ -45,7 +45,7 @@ class Ledger:
                 standing.cancelling[run_id] = run.program.monitor
 
     def run(self, run_id: str) -> Run | None:
-        """A run on record."""
+        """Returns a recorded run; None if there is none of this id."""
         rows = self._rows(sql.RUN, (run_id,))
         return decode_run(rows[0][0]) if rows else None
 
@@ -69,17 +69,17 @@ class Ledger:
         return chosen
 
     def held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
-        """See there."""
+        """See :class:`trigmon.store.base.BaseStore`."""
         return [run_id for (run_id,) in self._rows(sql.HELD[from_last], (*line, limit))]
 
     def outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
-        """See there."""
+        """See :class:`trigmon.store.base.BaseStore`."""
         surplus = self._rows(sql.COUNT_ENDED)[0][0] - keep_count
         oldest = self._rows(sql.OLDEST_ENDED, (SLICE,))
         return [run_id for n, (run_id, ended_ms) in enumerate(oldest) if n < surplus or ended_ms < ended_before_ms]
 
     def write_run(self, change: c.WriteRun) -> None:
-        """A record, and its place in the line where it waits."""
+        """Writes a record, and its place in the line where it waits."""
         run = change.run
         row = (change.run_id, str(run.state), run.trigger.q_name, encode_run(run), change.ended_ms or None)
         self._execute(sql.WRITE_RUN, row)
@@ -88,19 +88,19 @@ class Ledger:
                 self._execute(statement, (*held.line, change.run_id))
 
     def drop_run(self, change: c.DropRun) -> None:
-        """Forgotten."""
+        """Deletes a run's rows."""
         self._execute(sql.DROP_RUN, (change.run_id,))
 
     def serve(self, change: c.Serve) -> None:
-        """What a program is doing."""
+        """Writes what a program is doing."""
         self._execute(sql.SERVE, (change.serving.run_id, msgspec.json.encode(change.serving).decode()))
 
     def unserve(self, change: c.Unserve) -> None:
-        """No more."""
+        """Deletes what a program was doing."""
         self._execute(sql.UNSERVE, (change.run_id,))
 
     def set_cause(self, change: c.SetCause) -> None:
-        """How the last runs ended."""
+        """Writes how the last runs ended."""
         cause = change.cause
         if cause.failed or cause.fruitless:
             self._execute(sql.SET_CAUSE, msgspec.structs.astuple(cause))

@@ -2,7 +2,7 @@
 
 A message's ``header`` is the sum of its columns, each times a weight. An UPDATE of some columns adds the difference, so
 SQLite computes it alone, and earlier damage stays detectable. Rows of the other tables, which are written seldom, have
-the CRC-32 of their values. NULL: the row was written by a version without checksums.
+the CRC-32 of their values. A row without a checksum (NULL) is accepted.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import msgspec
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite.checksums import SUMMED, row_sum
-from trigmon.store.sqlite.connection import connect, is_empty, is_present, migrate
+from trigmon.store.sqlite.connection import connect, create_schema, is_empty
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
 from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
@@ -69,7 +69,7 @@ def _opened(
             _accept(f"{path}: {missing}", tell, accept_loss)
         if last.is_unreadable or (not last.is_there and turn):
             tell(f"the file last_turn is damaged or missing: {_UNKNOWN}")
-        migrate(db)
+        create_schema(db)
         db.execute(SUMMED[sql.SET_META], ("turn", turn))
     except BaseException as error:
         db.close(True)
@@ -81,10 +81,7 @@ def _opened(
 
 
 def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
-    """Returns the number of the last durable turn.
-
-    An early version stored none, and damage may have destroyed it: then the number in the file last_turn.
-    """
+    """Returns the number of the last durable turn; if damage has destroyed it, the number in the file last_turn."""
     rows: list[Any]
     try:
         rows = db.execute("SELECT * FROM meta WHERE key = 'turn'").fetchall()
@@ -92,11 +89,10 @@ def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
         rows = [("turn", None, None)]
     if not rows:
         if last.found.turn:
-            how = "damaged: its row is missing" if is_present(db) else "of a version that did not count"
-            tell(f"the number of the last turn is {how}: {_UNKNOWN}")
+            tell(f"the number of the last turn is damaged: its row is missing: {_UNKNOWN}")
         return last.found.turn
-    _, turn, *checksum = rows[0]
-    if checksum != [row_sum("turn", turn)]:
+    _, turn, checksum = rows[0]
+    if checksum != row_sum("turn", turn):
         tell(f"the number of the last turn is damaged: {_UNKNOWN}")
         return last.found.turn
     return turn if isinstance(turn, int) else last.found.turn

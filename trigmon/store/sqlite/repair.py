@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.select import message_of
+from trigmon.store.sql.picked_messages import message_of
 from trigmon.store.sqlite.checksums import IS_RIGHT
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.salvage import DAMAGE

@@ -15,7 +15,7 @@ import apsw
 
 from trigmon.store.port import StoreLost
 from trigmon.store.sqlite.checksums import ROWS
-from trigmon.store.sqlite.connection import connect, migrate
+from trigmon.store.sqlite.connection import connect, create_schema
 from trigmon.store.sqlite.inspection import Tell, drop_damaged, put_right, settle, short
 from trigmon.store.sqlite.last_turn import make_durable
 
@@ -96,7 +96,7 @@ def _make(path: Path, old: apsw.Connection, tables: list[str], tell: Tell) -> No
     """Copies these tables into a new database and removes its log."""
     new = connect(path)
     try:
-        migrate(new)
+        create_schema(new)
         damaged: set[str] = set()
         with new:
             for table in tables:

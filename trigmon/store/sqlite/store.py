@@ -21,15 +21,18 @@ from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.store import WRITTEN, RowStore
-from trigmon.store.sqlite.checksums import SET_TURN, SUMMED, row_sum
+from trigmon.store.sql.row_writes import WRITE
+from trigmon.store.sql.store import RowStore
+from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import lock_directory, mark_lock, traces_in
-from trigmon.store.sqlite.inspection import Tell, inspect
-from trigmon.store.sqlite.last_turn import LastTurn, log_salt
+from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.last_turn import LastTurn
 from trigmon.store.sqlite.open_database import open_database
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
-from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage, salvage
+from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
+from trigmon.store.sqlite.start_check import whole
+from trigmon.store.sqlite.turn_log import TurnLog
 
 FILE_NAME = "qm.db"
 CHECKPOINT_PAGES = 4096
@@ -45,7 +48,7 @@ class SqliteStore(RowStore):
 
     ``is_short``: the disk is nearly full, so the log is kept short. ``spare`` is the reserve file. ``accept_loss``:
     the store opens although acknowledged data is missing. ``tell`` is called with each report about damage and repair.
-    Raises DirectoryInUse, AnothersStore, StoreTooNew, StoreLost, StoreBroken.
+    Raises DirectoryInUse, AnothersStore, UnsupportedVersion, StoreLost, StoreBroken.
     """
 
     error = apsw.Error
@@ -63,8 +66,9 @@ class SqliteStore(RowStore):
         try:
             self._last = LastTurn(directory, vfs or "")
             traces = traces_in(directory, self._lock)
-            self._db, self._turn = open_database(self._path, vfs, self._last, traces, tell, accept_loss=accept_loss)
-            self._use(self._db)
+            db, turn = open_database(self._path, vfs, self._last, traces, tell, accept_loss=accept_loss)
+            self._log = TurnLog(self._path, vfs, self._last, turn)
+            self._use(db)
             super().__init__(self._execute_sql, str(directory))
             self._make_whole(everything=self._last.is_damaged)
         except BaseException:
@@ -79,7 +83,7 @@ class SqliteStore(RowStore):
         self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
-        self._must_commit = False
+        self.must_commit = False
         self._is_unsynced = False
         self._deferred = 0
         self._in_turn = False
@@ -88,8 +92,7 @@ class SqliteStore(RowStore):
     def _use(self, db: apsw.Connection) -> None:
         self._db = db
         self._cursor = db.cursor()
-        self._wal_pages = self._synced_pages = 0
-        db.set_wal_hook(self._note_wal)
+        self._log.follow(db)
 
     def _execute_sql(self, statement: str, values: tuple[object, ...] = ()) -> apsw.Cursor:
         return self._cursor.execute(SUMMED.get(statement, statement), values)
@@ -109,7 +112,7 @@ class SqliteStore(RowStore):
             except (apsw.Error, *WRONG_VALUES) as again:
                 raise StoreBroken(f"{self._path}: {again!r}") from again
         self._last.set_damaged(False)
-        self._last.begin(self._turn)
+        self._last.begin(self._log.turn)
         if self._vfs is None:
             mark_lock(self._lock, q_mgr_name)
         return first
@@ -129,27 +132,9 @@ class SqliteStore(RowStore):
 
     def _make_whole(self, *, everything: bool) -> None:
         """Checks and repairs the database before the queue manager serves. Raises StoreBroken, StoreLost."""
-        try:
-            inspect(self._db, self._tell, everything=everything)
-        except (*DAMAGE, *WRONG_VALUES) as error:
-            if self._vfs is not None:
-                raise StoreBroken(f"{self._path}: {error}") from error
-            self._salvage()
-        except apsw.Error as error:
-            raise StoreBroken(f"{self._path}: {error}") from error
-
-    def _salvage(self) -> None:
-        self._last.set_damaged(True)
-        # Its log was checked when it was opened.
-        self._last.set_moving(0, 0)
-        self._cursor.close(True)
-        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        self._db.close(True)
-        try:
-            self._use(salvage(self._path, self._tell))
-            self._execute_sql(sql.SET_META, ("turn", self._turn))
-        except (apsw.Error, OSError) as error:
-            raise StoreBroken(f"{self._path} is damaged, and could not be copied: {error}") from error
+        db = whole(self._db, self._path, self._last, self._log.turn, self._tell, self._vfs, everything=everything)
+        if db is not self._db:
+            self._use(db)
 
     def keep_time(self, text: str, *, must: bool = False) -> bool:
         """See the port."""
@@ -191,33 +176,23 @@ class SqliteStore(RowStore):
         """See the port. What a crash undoes anyway waits for a later turn's commit: its pages are written once."""
         self._release()
         self._deferred += 1
-        if self._in_turn and (self._must_commit or self._deferred >= MOST_DEFERRED):
+        if self._in_turn and (self.must_commit or self._deferred >= MOST_DEFERRED):
             self._commit()
-            if self._wal_pages >= (SHORT_PAGES if self.is_short else CHECKPOINT_PAGES):
-                self._checkpoint()
+            if self._log.pages >= (SHORT_PAGES if self.is_short else CHECKPOINT_PAGES):
+                self._log.checkpoint()
 
     def _commit(self) -> None:
         self._in_turn = False
         if self._is_full:
-            self._count_turn()
+            self._log.count(self._run_sql)
         self._run_sql("COMMIT")
         self._is_unsynced = not self._is_full
         if self._is_full:
-            self._stamp()
+            self._log.stamp()
         if self._must_sync and self._is_unsynced:
             self._sync()
-        self._must_sync = self._must_commit = False
+        self._must_sync = self.must_commit = False
         self._deferred = 0
-
-    def _count_turn(self) -> None:
-        turn = self._turn + 1
-        self._run_sql(SET_TURN, (turn, row_sum("turn", turn)))
-        self._turn = turn
-
-    def _stamp(self) -> None:
-        """Records the durable turn: a start that finds fewer turns reports the loss."""
-        self._synced_pages = self._wal_pages
-        self._last.set_turn(self._turn)
 
     def _release(self) -> None:
         """Ends the call: it cannot be undone any more."""
@@ -229,8 +204,8 @@ class SqliteStore(RowStore):
         """See the port. Commits what waits, and moves the WAL into the file."""
         if self._in_turn:
             self._commit()
-        if self._wal_pages:
-            self._checkpoint()
+        if self._log.pages:
+            self._log.checkpoint()
 
     def reusable_bytes(self) -> int:
         """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
@@ -245,7 +220,7 @@ class SqliteStore(RowStore):
         try:
             if self._in_turn:
                 self._commit()
-            self._checkpoint()
+            self._log.checkpoint()
             self._last.sync()
             self.abandon()
         except apsw.Error as error:
@@ -258,30 +233,14 @@ class SqliteStore(RowStore):
         self._last.close()
         os.close(self._lock)
 
-    def _checkpoint(self) -> None:
-        if self._synced_pages:
-            self._last.set_moving(log_salt(self._path, self._vfs or ""), self._synced_pages)
-        try:
-            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.FullError:
-            # All of it is safe in the WAL; a later checkpoint moves it when there is space.
-            return
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
-        self._wal_pages = self._synced_pages = 0
-        self._last.set_moving(0, 0)
-
-    def _note_wal(self, _db: apsw.Connection, _name: str, pages: int) -> int:
-        self._wal_pages = pages
-        return apsw.SQLITE_OK
-
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
-    def _many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+    def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+        """See :class:`RowStore`."""
         self._cursor.executemany(SUMMED.get(statement, statement), values)
 
-    def _mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
+    def mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks reserved messages, one statement for each range of consecutive numbers.
 
         Messages that arrived together are mostly reserved together.
@@ -292,7 +251,7 @@ class SqliteStore(RowStore):
             if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
                 marks.append((reservation, first + begin - numbers[begin], numbers[begin], numbers[at - 1]))
                 begin = at
-        self._many(sql.RESERVE_STRETCH, marks)
+        self.many(sql.RESERVE_STRETCH, marks)
 
     # -- damage -----------------------------------------------------------------------------------------
 
@@ -320,10 +279,10 @@ class SqliteStore(RowStore):
         """
         try:
             found = super().find(selection)
-            if found.damaged and self._leftovers.available:
+            if found.damaged and self.leftovers.available:
                 self._will_write()
                 for each in found.damaged:
-                    self._rewrite(each)
+                    self.rewrite(each)
             if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
                 return found
         except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:
@@ -353,17 +312,14 @@ class SqliteStore(RowStore):
             else:
                 return
 
-    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+    def rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """See :class:`RowStore`; records damage that shows."""
         try:
-            return super()._rows(statement, values)
+            return super().rows(statement, values)
         except StoreBroken as error:
-            self._note_damage(error)
+            if is_damage(error):
+                self._last.set_damaged(True)  # the next start checks everything
             raise
-
-    def _note_damage(self, error: BaseException) -> None:
-        """Records damage, if this error shows any: the next start checks everything."""
-        if is_damage(error):
-            self._last.set_damaged(True)
 
     # -- writing ----------------------------------------------------------------------------------------
 
@@ -376,26 +332,27 @@ class SqliteStore(RowStore):
         durability = durability_of(changes)
         lasts = durability is SYNCED
         self._must_sync = self._must_sync or lasts
-        self._must_commit = self._must_commit or durability is not VOLATILE
+        self.must_commit = self.must_commit or durability is not VOLATILE
         try:
             for change in changes:
-                if type(change) in WRITTEN:
+                if type(change) in WRITE:
                     if not self._in_turn:
                         self._begin_turn(is_full=lasts)
                     if can_be_undone and not self._in_call:
-                        self._execute("SAVEPOINT call")
+                        self.execute("SAVEPOINT call")
                         self._in_call = True
-                    self._write(change)
+                    WRITE[type(change)](self, change)
                     self._deferred += 1
                 self.standing.follow(change)
         except Exception as error:
             if self._in_call and not isinstance(error, apsw.Error):
                 raise  # the writes of this call are undone
-            self._note_damage(error)
+            if is_damage(error):
+                self._last.set_damaged(True)  # the next start checks everything
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
     def _will_write(self) -> None:
-        self._must_commit = True
+        self.must_commit = True
         try:
             if not self._in_turn:
                 self._begin_turn(is_full=False)
@@ -403,14 +360,14 @@ class SqliteStore(RowStore):
             raise StoreBroken(str(error)) from error
 
     def _keep_block(self, number: int) -> None:
-        self._must_sync = self._must_commit = True
+        self._must_sync = self.must_commit = True
         if not self._in_turn:
             self._begin_turn(is_full=True)
         if not self._in_call:
             self._run_sql("SAVEPOINT call")
             self._in_call = True
         self._block_end = 0
-        self._keep_ids_behind(number)
+        self.keep_ids_behind(number)
 
     def _begin_turn(self, *, is_full: bool) -> None:
         """Begins the transaction of this turn, and of later turns as long as no commit is due.
@@ -418,18 +375,18 @@ class SqliteStore(RowStore):
         ``is_full``: its commit is synced.
         """
         if is_full is not self._is_full:
-            self._execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
+            self.execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
             self._is_full = is_full
-        self._execute("BEGIN IMMEDIATE")
+        self.execute("BEGIN IMMEDIATE")
         self._in_turn = True
 
     def _sync(self) -> None:
         """Makes earlier commits without sync durable: the sync of a later commit covers them."""
         try:
             self._begin_turn(is_full=True)
-            self._count_turn()
-            self._execute("COMMIT")
+            self._log.count(self._run_sql)
+            self.execute("COMMIT")
         except apsw.Error as error:
             raise StoreBroken(f"the sync of a turn: {error}") from error
-        self._stamp()
+        self._log.stamp()
         self._in_turn = self._is_unsynced = False

@@ -28,13 +28,13 @@ class PostgresGroup:
         """Returns a membership for this queue manager; it is active once its ``open`` has returned.
 
         ``reached``: what the member's previous process knew to be durable. Raises Unreachable; Unfit for a server that
-        has less, or that no standby confirms commits for; MayLose, StoreBroken, StoreTooNew; AnothersStore for the
-        schema of another group.
+        has less, or that no standby confirms commits for; MayLose, StoreBroken, UnsupportedVersion; AnothersStore
+        for the schema of another group.
         """
         return PostgresMembership(self.place, self.name, member, self._peek_s, reached)
 
     def members(self) -> list[Member]:
-        """Returns every member ever joined, by name. Raises Unreachable, StoreBroken, StoreTooNew, AnothersStore."""
+        """Returns every member ever joined, by name. Raises as :meth:`join` does."""
         with connect(self.place, GROUP) as connection:
             check_name(connection, self.place, self.name)
             return [member_of(row) for row in connection.execute(group_sql.MEMBERS)]

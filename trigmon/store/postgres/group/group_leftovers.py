@@ -33,10 +33,14 @@ class GroupLeftovers(Leftovers):
         self._known = "{}"
         self.units: tuple[int, ...] = ()
 
-    def look(self) -> bool:
-        """Reads the record again if it has changed, or if a change was undone; returns whether it had."""
+    def look(self) -> list[str]:
+        """Reads the record again if it has changed, or if a change was undone.
+
+        Returns the queues whose available messages may be found in another way than before.
+        """
         if self._snapshot.deferred == self._known:
-            return False
+            return []
+        before = self.available
         self._known = self._snapshot.deferred
         parts = json.loads(self._known)
         own = parts.get(self._number, {})
@@ -45,7 +49,8 @@ class GroupLeftovers(Leftovers):
         of_all = {unit: left for part in parts.values() for unit, left in part[UNITS].items()}
         self.units = tuple(map(int, of_all))
         self.available = available_of(of_all)
-        return True
+        concerned = before.keys() | self.available.keys()
+        return [q_name for q_name, number in self._snapshot.numbers.items() if number in concerned]
 
     def of_queue(self, number: int) -> None:
         """Records that a queue is deleted: its rows remain for now, its name is free."""

@@ -40,7 +40,7 @@ class Session:
 
     ``who``: name and epoch. ``notify``: the statement that wakes the other members. ``reached``: the state that the
     server must have at least; ``timeline``: the server's. Raises Unreachable; Unfit for a server with less;
-    StoreBroken, StoreTooNew; AnothersStore for the schema of another group.
+    StoreBroken, UnsupportedVersion; AnothersStore for the schema of another group.
     """
 
     def __init__(self, place: Place, group_name: str, name: str, reached: Reached) -> None:
@@ -76,6 +76,16 @@ class Session:
         """Returns the process that serves the member, as text."""
         return lease.holder(self._connection, self._name)
 
+    @property
+    def lease_s(self) -> float:
+        """The lease in seconds: a member without a heartbeat for so long counts as dead."""
+        return self._place.lease_ms / 1000
+
+    @property
+    def beat_s(self) -> float:
+        """How often a heartbeat is due, in seconds."""
+        return self.lease_s / BEATS
+
     def beat(self) -> None:
         """Sends a heartbeat. Raises Fenced; MayLose if commits on the server are no longer durable."""
         before_s = time.monotonic()
@@ -86,13 +96,13 @@ class Session:
 
     def beat_if_due(self) -> None:
         """Sends a heartbeat, if due, with the next round trip, so that the lease covers the wait for a turn."""
-        if time.monotonic() - self._beaten_s > self._place.lease_ms / 1000 / BEATS:
+        if time.monotonic() - self._beaten_s > self.beat_s:
             self._beaten_s = time.monotonic()
             self._send_beat()
 
     @contextmanager
     def kept_alive(self) -> Iterator[None]:
-        """Sends heartbeats during the block, in a thread with its own session, while this session may be busy."""
+        """Sends heartbeats in the block, by a thread with its own session: the member's own store may open slowly."""
         over = threading.Event()
         thread = threading.Thread(target=self._keep_alive, args=(over,), name="lives", daemon=True)
         thread.start()
@@ -103,18 +113,17 @@ class Session:
             thread.join()
 
     def _keep_alive(self, over: threading.Event) -> None:
-        every_s = self._place.lease_ms / 1000 / BEATS
-        if over.wait(every_s):
+        if over.wait(self.beat_s):
             return  # most blocks end sooner and need no session
         # On failure the member's own session finds the cause.
         with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
             connection.execute("SET synchronous_commit = off")  # a heartbeat waits for no standby
             connection.execute(for_cursor(lease.BEAT), self.who)
-            while not over.wait(every_s):
+            while not over.wait(self.beat_s):
                 connection.execute(for_cursor(lease.BEAT), self.who)
 
     def end_stuck(self) -> None:
-        """Ends, in a session of its own, the sessions of dead members that no longer read an answer."""
+        """Ends sessions of dead members that read no answer and block all turns; uses another session. Thread-safe."""
         # On failure the member's own session finds the cause, or a later call tries again.
         with suppress(psycopg.Error, StoreBroken), connect(self._place, GROUP) as connection:
             connection.execute(lease.END_STUCK)

@@ -9,44 +9,39 @@ session, and the turn is rolled back.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import AnyDefinition, LocalQueue
+from trigmon.mq.attributes import AnyDefinition
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model import group_changes, handle_changes
+from trigmon.rules.model import handle_changes
 from trigmon.rules.model.change import SYNCED
 from trigmon.rules.model.group_members import Member
 from trigmon.rules.model.handles import Decided, HandleFacts
-from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, lies, opened
+from trigmon.rules.model.shared_queue import SharedQueue, opened
 from trigmon.rules.model.shared_view import Moved
-from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
-from trigmon.store.memory.group import OWN_NUMBERS
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
 from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
-from trigmon.store.postgres.group.member_session import BEATS, NOTHING_REACHED, Reached, Session
-from trigmon.store.postgres.group.recovery import Left, recover
-from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected, only
+from trigmon.store.postgres.group.group_writes import WRITE_GROUP, GroupWrites
+from trigmon.store.postgres.group.member_session import NOTHING_REACHED, Reached, Session
+from trigmon.store.postgres.group.recovery import recover
+from trigmon.store.postgres.group.unit_totals import NO_UNIT
 from trigmon.store.postgres.pipeline import Row
 from trigmon.store.postgres.queue_heads import QueueHeads
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Turn
-from trigmon.store.sql import statements as sql
-from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.select import Look
 
 PEEK_S = 0.05
 """A member that looked so recently, without a notification since, begins a turn without looking for changes."""
 MOST_KEPT = 1000
 """After so many recorded decisions on units that need not be durable, the member's own half must be made durable."""
-_ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 
 
 def member_of(row: Row) -> Member:
@@ -58,9 +53,9 @@ def member_of(row: Row) -> Member:
 class PostgresMembership:
     """See :class:`trigmon.qmgr.two_stores.SharedHalf`; also heartbeats and recovery, which a daemon does between turns.
 
-    ``reached``: the state known to be durable, in this process or a previous one; a server with less is refused. One
-    session, used by one thread at a time. Every method may raise StoreBroken, and Fenced if another process took this
-    member's name or another member recovered it: then this process must end and start again.
+    ``session``: the member's, used by one thread at a time. ``reached``: the state known to be durable, in this process
+    or a previous one; a server with less is refused. Every method may raise StoreBroken, and Fenced if another process
+    took this member's name or another member recovered it: then this process must end and start again.
     """
 
     def __init__(
@@ -73,15 +68,10 @@ class PostgresMembership:
         self._is_notified = False
         self._was_busy = False  # the last turn worked in the group: this one probably will
         self._group_name = group_name
-        self._session = Session(place, group_name, name, reached)
-        self._own = self._session.number * OWN_NUMBERS
+        self.session = Session(place, group_name, name, reached)
         self._place = place
         self._snapshot = GroupSnapshot()
         self._ahead = Ahead()
-        self._messages = Messages(self._execute)
-        self._snapshot.with_groups = self._messages.groups.queues
-        self._units: dict[int, Unit] = {}
-        self._settles: dict[str, int] = {}
         self._must_last = False
         # Committed units stay recorded in the group until the member's own half of them is durable, since its next
         # start commits that half by the record. The number of these records; whether those of the turn become durable
@@ -90,9 +80,10 @@ class PostgresMembership:
         self._ends_last = False
         self._is_settled = False
         self.is_full = False
+        self._leftovers: GroupLeftovers
+        self._writes: GroupWrites
         self._heads: QueueHeads
         self._turn: Turn
-        self._leftovers: GroupLeftovers
 
     @property
     def group_name(self) -> str:
@@ -111,11 +102,13 @@ class PostgresMembership:
 
         :meth:`open` calls it and waits for a lease to expire; it raises DirectoryInUse.
         """
-        if not self._session.take():
+        if not self.session.take():
             return False
-        self._turn = self._session.turn
+        self._turn = self.session.turn
+        number = self.session.number
+        self._leftovers = GroupLeftovers(self._turn.execute, self._turn.ask, self._snapshot, number)
+        self._writes = GroupWrites(self._turn, self._snapshot, self._ahead, self._leftovers, self.member, number)
         self._heads = QueueHeads(self._ahead, self._turn)
-        self._leftovers = GroupLeftovers(self._turn.execute, self._turn.ask, self._snapshot, self._session.number)
         return True
 
     @property
@@ -127,23 +120,10 @@ class PostgresMembership:
         is_commit = "COMMIT" in awaited and group_sql.LOCK not in awaited
         return "the commit is not confirmed" if is_commit else "the turn does not come"
 
-    def holder(self) -> str:
-        """Returns the process that serves this member now, as text."""
-        return self._session.holder()
-
-    @property
-    def beat_s(self) -> float:
-        """How often :meth:`beat` is to be called."""
-        return self.lease_s / BEATS
-
     def beat(self) -> None:
         """Sends a heartbeat, by the database's clock. Does nothing within a turn. Raises Fenced."""
         if not self._turn.is_open:
-            self._session.beat()
-
-    def kept_alive(self) -> AbstractContextManager[None]:
-        """Sends heartbeats during the block: the member's own store may open slowly."""
-        return self._session.kept_alive()
+            self.session.beat()
 
     def dead(self) -> list[str]:
         """Returns members that need recovery: their lease has expired, or their session is gone."""
@@ -159,25 +139,13 @@ class PostgresMembership:
         was_dead = bool(self._turn.ask(lease.DISMISS, (name,)))
         if was_dead:
             ((number,),) = self._turn.ask(group_sql.NUMBER, (name,))
-            left = self._recovered(name, number)
+            left = recover(self._turn, self._snapshot, self._writes, name, number)
             for q_name in left.q_names:
                 self._ahead.forget(q_name)
             self._turn.execute(group_sql.NOTE_RECOVERY, (self.member, *left.counts, name))
             self._must_last = True
         self.end()
         return was_dead
-
-    def _recovered(self, name: str, number: int) -> Left:
-        return recover(self._turn, self._snapshot, self._messages.groups, self._leftovers, name, number)
-
-    @property
-    def lease_s(self) -> float:
-        """The lease in seconds: a member without a heartbeat for so long counts as dead."""
-        return self._place.lease_ms / 1000
-
-    def end_stuck(self) -> None:
-        """Ends sessions of dead members that no longer read an answer and block all turns. Thread-safe."""
-        self._session.end_stuck()
 
     def fileno(self) -> int:
         """Returns the session's socket, readable when a notification may have come; for an event loop between turns."""
@@ -192,15 +160,15 @@ class PostgresMembership:
 
     def open(self) -> Sequence[Decided]:
         """Makes the member active; returns its committed units of work whose own half may not be committed yet."""
-        lease.wait_to_take(self.take, self._place, self.holder)
+        lease.wait_to_take(self.take, self._place, self.session.holder)
         try:
             self.enter()
-            self._recovered(self.member, self._session.number)
+            recover(self._turn, self._snapshot, self._writes, self.member, self.session.number)
             decided = [Decided(*row) for row in self._turn.ask(group_sql.DECIDED, (self.member,))]
             self._must_last = True
             self.end()
             self._is_settled = bool(decided)  # before its first turn the member has committed its half
-            self._session.listen()
+            self.session.listen()
         except BaseException:
             self.abandon()
             raise
@@ -209,15 +177,15 @@ class PostgresMembership:
     def close(self) -> None:
         """Recovers the member's work and ends its lease, so that nothing is left for others to recover."""
         self.enter()
-        self._recovered(self.member, self._session.number)
-        self._turn.execute(lease.LEAVE, self._session.who)
+        recover(self._turn, self._snapshot, self._writes, self.member, self.session.number)
+        self._turn.execute(lease.LEAVE, self.session.who)
         self._must_last = True
         self.end()
         self.abandon()
 
     def abandon(self) -> None:
         """Ends the session at once; other members detect that and recover this one."""
-        self._session.close()
+        self.session.close()
 
     # -- a turn -----------------------------------------------------------------------------------------
 
@@ -243,7 +211,7 @@ class PostgresMembership:
         """Enters the group until the end of the turn; other members' turns wait. Raises Fenced."""
         if self._turn.is_open:
             return
-        self._session.beat_if_due()
+        self.session.beat_if_due()
         version = self._snapshot.version
         self._turn.begin()
         if self._is_settled:  # earlier turns have ended in both stores
@@ -251,18 +219,8 @@ class PostgresMembership:
             self._kept, self._is_settled = 0, False
         rows: list[Row] = self._turn.link.ask(group_sql.LOOK, (version, version, version, version))
         self._looked_s = time.monotonic()
-        for q_name in self._snapshot.take(rows):
+        for q_name in (*self._snapshot.take(rows), *self._leftovers.look()):
             self._ahead.forget(q_name)
-        self._look_at_leftovers()
-
-    def _look_at_leftovers(self) -> None:
-        """Reads the record of deferred work; what is cached of the queues with available messages is not all there."""
-        concerned = set(self._leftovers.available)
-        if self._leftovers.look():
-            concerned.update(self._leftovers.available)
-            for q_name, number in self._snapshot.numbers.items():
-                if number in concerned:
-                    self._ahead.forget(q_name)
 
     def mark(self) -> None:
         """Begins a call: :meth:`undo` returns to this point."""
@@ -275,7 +233,7 @@ class PostgresMembership:
         self._turn.undo()
         self._snapshot.undo()
         self._leftovers.look()
-        self._ahead.undo(self._units)
+        self._ahead.undo(self._writes.units)
         self._ends_last = False
 
     def end(self) -> None:
@@ -288,9 +246,9 @@ class PostgresMembership:
         self._was_busy = bool(writes)
         for statement, values in writes:
             self._turn.execute(statement, values)
-        self._turn.commit(lasts=self._must_last, then=self._session.notify if writes else "")
+        self._turn.commit(lasts=self._must_last, then=self.session.notify if writes else "")
         if self._must_last:
-            self.reached = Reached(self._session.timeline, self._snapshot.version)
+            self.reached = Reached(self.session.timeline, self._snapshot.version)
         self._must_last = False
         self.is_full = self._kept >= MOST_KEPT and not self._ends_last
         self._is_settled = self._is_settled or self._ends_last or self.is_full
@@ -306,7 +264,7 @@ class PostgresMembership:
 
     def takes_role(self, role: str, now: int, until_ms: int) -> bool:
         """Returns whether this member holds the role: it did already, or the previous holder ended or let it expire."""
-        self._turn.link.send(lease.FENCE, self._session.who)
+        self._turn.link.send(lease.FENCE, self.session.who)
         return bool(self._turn.link.ask(group_sql.TAKE_ROLE, (role, self.member, until_ms, now)))
 
     def members(self) -> list[Member]:
@@ -324,19 +282,19 @@ class PostgresMembership:
         number = self._snapshot.numbers.get(selection.q_name)
         if number is None:
             return Found()
-        has_own = selection.q_name in self._units.get(selection.unit_id, NO_UNIT).put_to
-        unit_id = self._of_group(selection.unit_id)
-        selection = replace(selection, unit_id=unit_id, handle=self._own + selection.handle)
+        has_own = selection.q_name in self._writes.units.get(selection.unit_id, NO_UNIT).put_to
+        unit_id = self._writes.of_group(selection.unit_id)
+        selection = replace(selection, unit_id=unit_id, handle=self._writes.own + selection.handle)
         look = partial(self._look, selection, number, has_own)
         found = None
-        if not self._messages.groups.has_groups(number) and number not in self._leftovers.available:
+        if not self._writes.groups.has_groups(number) and number not in self._leftovers.available:
             found = self._heads.found(selection, number, look)
         return look(None).found() if found is None else found
 
     def _look(
         self, selection: Selection, number: int, has_own: bool, ahead: Generator[StoredMessage, None, None] | None
     ) -> Look:
-        has_groups = self._messages.groups.has_groups(number)
+        has_groups = self._writes.groups.has_groups(number)
         return Look(
             self._turn.open_rows,
             selection,
@@ -357,9 +315,10 @@ class PostgresMembership:
         if isinstance(change, handle_changes.OpenHandle | handle_changes.CloseHandle):
             assert handle is not None
             by = 1 if isinstance(change, handle_changes.OpenHandle) else -1
-            self._write(opened(self._queue(handle.q_name), self.member, handle, by))
+            queue = self._snapshot.queues[handle.q_name]
+            self._snapshot.write(handle.q_name, opened(queue, self.member, handle, by))
         else:
-            _WRITE[type(change)](self, change)
+            WRITE_GROUP[type(change)](self._writes, change)
 
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
         """Commits or backs out a unit's work on these shared queues; durable at the turn's end.
@@ -368,33 +327,13 @@ class PostgresMembership:
         """
         self._turn.save()
         self._must_last = self._must_last or change.unit.is_durable
-        unit, is_commit = only(change.unit, q_names), change.outcome is UnitOutcome.COMMITTED
-        known = self._units.get(unit.unit_id, NO_UNIT)
-        number, numbers = self._of_group(unit.unit_id), self._snapshot.numbers
-        has_groups = self._messages.groups.has_any_of(number)
-        left = self._leftovers.of_unit(unit, numbers, is_commit=is_commit, has_groups=has_groups)
-        self._settles = expected(unit, known, left, is_commit=is_commit)
-        self._messages.end_unit(unit, number, is_commit=is_commit, left=left)
-        self._settles = {}
-        if left:
-            self._leftovers.leave(unit, number, left, numbers)
-        self._ahead.follow(replace(change, unit=unit))
-        for name in q_names:
-            put, back = available(unit, known, name, is_commit=is_commit)
-            uncommitted = [sum(n for (q_name, _), n in of.items() if q_name == name) for of in (unit.puts, unit.gets)]
-            queue = at_work(self._queue(name), self.member, puts=-uncommitted[0], gets=-uncommitted[1])
-            self._write(came(lies(queue, back), put))
-        self._snapshot.set(self._units, unit.unit_id, None)
-        if is_commit:
-            epoch = self._session.who[1]
+        self._writes.end_unit(change, q_names)
+        if change.outcome is UnitOutcome.COMMITTED:
+            unit = change.unit
+            epoch = self.session.who[1]
             self._turn.execute(group_sql.DECIDE, (self.member, unit.client_id, unit.number, unit.unit_id, epoch))
             self._kept += 1
             self._ends_last = self._ends_last or change.durability is SYNCED
-
-    def _execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:
-        """Runs a statement; it fails unless it changes as many rows as expected, if that is known."""
-        rows = 1 if statement in _ONE_ROW else self._settles.get(statement)
-        return self._turn.execute(statement, values, rows)
 
     @property
     def has_leftovers(self) -> bool:
@@ -406,139 +345,3 @@ class PostgresMembership:
         self.enter()
         if self._leftovers:
             self._leftovers.remove()
-
-    # -- the changes ------------------------------------------------------------------------------------
-
-    def _add(self, change: c.AddMessage) -> None:
-        snapshot = self._snapshot
-        number, snapshot.next_number = snapshot.next_number, snapshot.next_number + 1
-        change = replace(change, number=number)
-        unit_id, name = change.unit_id, change.q_name
-        self._messages.add(change, snapshot.numbers[name], number, self._of_group(unit_id))
-        self._ahead.follow(change)
-        queue = self._queue(name)
-        counts = counts_of([change.priority])
-        if unit_id:
-            unit = self._units.get(unit_id, NO_UNIT)
-            snapshot.set(self._units, unit_id, replace(unit, put_to=unit.put_to | {name}))
-            self._write(at_work(queue, self.member, puts=1))
-        else:
-            self._write(came(queue, counts) if change.trigger is None else lies(queue, counts))
-
-    def _take(self, change: c.TakeMessage) -> None:
-        message = change.message
-        if self._leftovers.available:
-            self._leftovers.rewrite(self._snapshot.numbers[message.q_name], message.number)
-        self._messages.take(message, self._snapshot.numbers[message.q_name], self._of_group(change.unit_id))
-        self._ahead.follow(change)
-        unit = self._units.get(change.unit_id, NO_UNIT)
-        queue = at_work(self._queue(message.q_name), self.member, gets=1)
-        if message.is_own:
-            key = message.q_name, message.priority
-            unit = replace(unit, own_gets={**unit.own_gets, key: unit.own_gets.get(key, 0) + 1})
-        else:
-            queue = _without(queue, message)
-        self._snapshot.set(self._units, change.unit_id, unit)
-        self._write(queue)
-        self._unlock(message.number)
-
-    def _carry_over(self, change: c.CarryOver) -> None:
-        self._messages.carry_over(change.message.number, self._of_group(change.unit_id))
-        self._ahead.follow(change)
-        self._snapshot.set(self._units, change.unit_id, self._units.get(change.unit_id, NO_UNIT))
-
-    def _remove(self, change: c.RemoveMessage) -> None:
-        self._messages.remove(change.message, self._snapshot.numbers[change.message.q_name])
-        self._gone(change)
-
-    def _set_aside(self, change: c.SetAside) -> None:
-        self._messages.set_aside(change.message, self._snapshot.numbers[change.message.q_name])
-        self._gone(change)
-
-    def _gone(self, change: c.RemoveMessage | c.SetAside) -> None:
-        self._ahead.follow(change)
-        self._write(_without(self._queue(change.message.q_name), change.message))
-        self._unlock(change.message.number)
-
-    def _lock(self, change: handle_changes.LockMessage) -> None:
-        handle = self._own + change.handle
-        for number in change.numbers:
-            self._snapshot.lock(number, handle)
-            self._turn.execute(group_sql.SET_LOCK, (number, handle))
-
-    def _unlock_all(self, change: handle_changes.UnlockMessage) -> None:
-        handle = self._own + change.handle
-        for number in [number for number, holder in self._snapshot.locks.items() if holder == handle]:
-            self._unlock(number)
-        self._write(self._queue(change.q_name))  # others' gets may go on
-
-    def _unlock(self, number: int) -> None:
-        if number in self._snapshot.locks:
-            self._snapshot.lock(number, None)
-            self._turn.execute(group_sql.DROP_LOCK, (number,))
-
-    def _define(self, change: c.SetDefinition) -> None:
-        definition = change.definition
-        assert isinstance(definition, LocalQueue)
-        name = definition.name
-        there = self._snapshot.queues.get(name)
-        if name not in self._snapshot.numbers:
-            ((number,),) = self._turn.execute(sql.ADD_QUEUE, (name,))
-            self._snapshot.set(self._snapshot.numbers, name, number)
-        self._write(SharedQueue(definition) if there is None else replace(there, definition=definition))
-
-    def _drop(self, change: c.DropDefinition) -> None:
-        assert change.object_type is ObjectType.QLOCAL
-        name, numbers = change.name, self._snapshot.numbers
-        if self._leftovers or sum(self._snapshot.queues[name].depths) > SLICE:
-            self._leftovers.of_queue(numbers[name])
-            # The next queue of this name has other rows; its deletion is written to its own row.
-            ((number,),) = self._turn.execute(sql.ADD_QUEUE, (name,))
-            self._snapshot.set(numbers, name, number)
-        else:
-            self._turn.execute(sql.CLEAR_QUEUE, (numbers[name],))
-        self._ahead.follow(change)
-        self._snapshot.write(name, None)
-
-    def _define_for_all(self, change: group_changes.SetGroupDefinition) -> None:
-        self._snapshot.define((change.object_type, change.definition.name), change.definition)
-
-    def _drop_for_all(self, change: group_changes.DropGroupDefinition) -> None:
-        self._snapshot.define((change.object_type, change.name), None)
-
-    def _fired(self, change: group_changes.NoteTriggered) -> None:
-        queue = self._queue(change.q_name)
-        fired = has_fired(queue, is_for_group=change.is_for_group, is_disarmed=change.is_disarmed)
-        if fired != queue:
-            self._write(fired)
-
-    # -- helps ------------------------------------------------------------------------------------------
-
-    def _of_group(self, unit_id: int) -> int:
-        return self._own + unit_id if unit_id else 0
-
-    def _queue(self, name: str) -> SharedQueue:
-        return self._snapshot.queues[name]
-
-    def _write(self, queue: SharedQueue) -> None:
-        self._snapshot.write(queue.definition.name, queue)
-
-
-def _without(queue: SharedQueue, message: StoredMessage) -> SharedQueue:
-    return lies(queue, [-count for count in counts_of([message.priority])])
-
-
-_WRITE: Mapping[type[c.AnyChange], Callable[[PostgresMembership, Any], None]] = {
-    c.AddMessage: PostgresMembership._add,
-    c.TakeMessage: PostgresMembership._take,
-    c.CarryOver: PostgresMembership._carry_over,
-    c.RemoveMessage: PostgresMembership._remove,
-    c.SetAside: PostgresMembership._set_aside,
-    handle_changes.LockMessage: PostgresMembership._lock,
-    handle_changes.UnlockMessage: PostgresMembership._unlock_all,
-    c.SetDefinition: PostgresMembership._define,
-    c.DropDefinition: PostgresMembership._drop,
-    group_changes.SetGroupDefinition: PostgresMembership._define_for_all,
-    group_changes.DropGroupDefinition: PostgresMembership._drop_for_all,
-    group_changes.NoteTriggered: PostgresMembership._fired,
-}

@@ -8,11 +8,10 @@ from trigmon.rules.model.group_members import Use
 from trigmon.rules.model.shared_queue import counts_of, left, lies
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql as sql
-from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
+from trigmon.store.postgres.group.group_writes import GroupWrites
 from trigmon.store.postgres.pipeline import Array
 from trigmon.store.postgres.turn import Turn
-from trigmon.store.sql.group_progress import Groups
 
 
 class Left(NamedTuple):
@@ -22,23 +21,21 @@ class Left(NamedTuple):
     counts: tuple[int, int, int, int]
 
 
-def recover(
-    turn: Turn, snapshot: GroupSnapshot, groups: Groups, leftovers: GroupLeftovers, name: str, number: int
-) -> Left:
+def recover(turn: Turn, snapshot: GroupSnapshot, writes: GroupWrites, name: str, number: int) -> Left:
     """Backs out the member's uncommitted work and closes its open handles. A repetition finds nothing.
 
     The work left of its ended units of work goes to the member that recovers it.
     """
-    leftovers.adopt(number)
+    writes.leftovers.adopt(number)
     between = number * OWN_NUMBERS, (number + 1) * OWN_NUMBERS
-    of_units = (*between, Array("int8", leftovers.units))
+    of_units = (*between, Array("int8", writes.leftovers.units))
     with_holes = turn.ask(sql.GROUPS_GOT, of_units)
     puts = turn.ask(sql.DROP_PUTS, of_units)
     gets = turn.ask(sql.GIVE_BACK, of_units)
     locks = turn.ask(sql.DROP_LOCKS, between)
     turn.execute(sql.DROP_ROLES, (name,))
     for group in with_holes:
-        groups.changed(group, has_new_heads=True)
+        writes.groups.changed(group, has_new_heads=True)
     for (message,) in locks:
         snapshot.lock(message, None)
     back: dict[int, list[int]] = {}

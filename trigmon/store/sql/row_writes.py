@@ -1,0 +1,172 @@
+"""Writes of changes to the rows of an SQL store: one function for each change, by the table ``WRITE``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.stored_messages import SLICE
+from trigmon.rules.model.transitions import causes_of, pause_of
+from trigmon.store.base import KEPT_RESERVATIONS
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.run_rows import LEDGER_WRITES, Ledger
+
+if TYPE_CHECKING:
+    from trigmon.store.sql.store import RowStore
+
+
+def _add(store: RowStore, change: c.AddMessage) -> None:
+    store.keep_ids_behind(change.number)
+    store.messages.add(change, store.numbers[change.q_name], change.number, change.unit_id)
+
+
+def _take(store: RowStore, change: c.TakeMessage) -> None:
+    store.rewrite(change.message)
+    store.messages.take(change.message, store.numbers[change.message.q_name], change.unit_id)
+
+
+def _carry_over(store: RowStore, change: c.CarryOver) -> None:
+    store.messages.carry_over(change.message.number, change.unit_id)
+
+
+def _remove(store: RowStore, change: c.RemoveMessage) -> None:
+    store.messages.remove(change.message, store.numbers[change.message.q_name])
+
+
+def _set_aside(store: RowStore, change: c.SetAside) -> None:
+    store.messages.set_aside(change.message, store.numbers[change.message.q_name])
+
+
+def _reserve_messages(store: RowStore, change: c.ReserveMessages) -> None:
+    for message in change.messages:
+        store.rewrite(message)
+    store.mark_reserved(change.reservation, change.first, [message.number for message in change.messages])
+    queue = store.numbers[change.messages[0].q_name]
+    for message in change.messages if store.messages.groups.has_groups(queue) else ():
+        store.messages.groups.took(queue, message, 0)
+
+
+def _set_reservation(store: RowStore, change: c.SetReservation) -> None:
+    if not change.is_stored:
+        return
+    reservation = replace(change.reservation, holder=0, readers=())
+    number, queue = reservation.number, store.numbers[reservation.q_name]
+    store.keep_ids_behind(number)
+    ended_ms = (reservation.ended_ms or 1) if reservation.is_over else None
+    text = msgspec.json.encode(reservation).decode()
+    store.execute(sql.SET_RESERVATION, (number, queue, reservation.consumer, ended_ms, text))
+    if ended_ms is not None:
+        own = queue, reservation.consumer
+        store.execute(sql.FORGET_RESERVATIONS, (*own, *own, KEPT_RESERVATIONS - 1))
+
+
+def _settle_reserved(store: RowStore, change: c.SettleReserved) -> None:
+    store.many(sql.REMOVE_MESSAGE, ((message.number,) for message in change.messages))
+
+
+def _return_reserved(store: RowStore, change: c.ReturnReserved) -> None:
+    store.many(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
+    queue = store.numbers[change.messages[0].q_name]
+    for message in change.messages:
+        store.messages.groups.returned(queue, message.number)
+
+
+def _begin_unit(store: RowStore, change: c.BeginUnit) -> None:
+    store.keep_ids_behind(change.unit_id)
+    # Every ended unit of this connection has a recorded outcome. Before the first unit, or behind a gap, there is
+    # none, and a unit that was cut off could not be recognized without this record.
+    before = store.standing.connections[change.connection].unit_number
+    if not before or before != change.number - 1:
+        store.execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
+        store.must_commit = True
+
+
+def _end_unit(store: RowStore, change: c.EndUnit) -> None:
+    unit = change.unit
+    if not change.is_decided:
+        is_commit = change.outcome is UnitOutcome.COMMITTED
+        has_groups = store.messages.groups.has_any_of(unit.unit_id)
+        left = store.leftovers.of_unit(unit, store.numbers, is_commit=is_commit, has_groups=has_groups)
+        store.messages.end_unit(unit, unit.unit_id, is_commit=is_commit, left=left)
+        if left:
+            store.leftovers.leave(unit, unit.unit_id, left, store.numbers)
+    _record(store, unit.client_id, unit.number, change.outcome, change.now)
+
+
+def _skip_unit(store: RowStore, change: c.SkipUnit) -> None:
+    _record(store, change.client_id, change.number, change.outcome, change.now)
+
+
+def _record(store: RowStore, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
+    store.execute(sql.RECORD_OUTCOME, (client_id, number, int(outcome), now))
+    store.execute(sql.FORGET_OUTCOMES, (client_id, number - 1))
+
+
+def _set_definition(store: RowStore, change: c.SetDefinition) -> None:
+    definition = change.definition
+    text = msgspec.json.encode(definition).decode()
+    store.execute(sql.SET_OBJECT, (change.object_type.name, definition.name, text))
+    if isinstance(definition, LocalQueue) and definition.name not in store.numbers:
+        store.numbers[definition.name] = store.rows(sql.ADD_QUEUE, (definition.name,))[0][0]
+
+
+def _drop_definition(store: RowStore, change: c.DropDefinition) -> None:
+    store.execute(sql.DROP_OBJECT, (change.object_type.name, change.name))
+    store.execute(sql.DROP_PAUSE, pause_of(change))
+    for cause in causes_of(change, store.standing.causes):
+        store.execute(sql.DROP_CAUSE, cause)
+    if change.object_type is ObjectType.QLOCAL:
+        number = store.numbers.pop(change.name)
+        store.execute(sql.DROP_RESERVATIONS, (number,))
+        if store.leftovers or store.standing.queues[change.name].depth > SLICE:
+            store.leftovers.of_queue(number)
+        else:
+            store.execute(sql.CLEAR_QUEUE, (number,))
+            store.execute(sql.DROP_QUEUE, (number,))
+
+
+def _delete_logically(store: RowStore, change: c.DeleteLogically) -> None:
+    """Removes the definition. Rows stay for open handles; a start removes rows without a definition."""
+    store.execute(sql.DROP_OBJECT, (ObjectType.QLOCAL.name, change.q_name))
+
+
+def _set_pause(store: RowStore, change: c.SetPause) -> None:
+    store.execute(sql.SET_PAUSE, msgspec.structs.astuple(change.pause))
+
+
+def _drop_pause(store: RowStore, change: c.DropPause) -> None:
+    store.execute(sql.DROP_PAUSE, (change.what, change.name))
+
+
+def _in_ledger(write: Callable[[Ledger, Any], None], store: RowStore, change: c.AnyChange) -> None:
+    write(store.ledger, change)
+
+
+WRITE: dict[type[c.AnyChange], Any] = {
+    c.AddMessage: _add,
+    c.TakeMessage: _take,
+    c.CarryOver: _carry_over,
+    c.RemoveMessage: _remove,
+    c.SetAside: _set_aside,
+    c.BeginUnit: _begin_unit,
+    c.EndUnit: _end_unit,
+    c.SkipUnit: _skip_unit,
+    c.SetDefinition: _set_definition,
+    c.DropDefinition: _drop_definition,
+    c.DeleteLogically: _delete_logically,
+    c.SetPause: _set_pause,
+    c.DropPause: _drop_pause,
+    c.ReserveMessages: _reserve_messages,
+    c.SetReservation: _set_reservation,
+    c.SettleReserved: _settle_reserved,
+    c.ReturnReserved: _return_reserved,
+}
+WRITE |= {kind: partial(_in_ledger, write) for kind, write in LEDGER_WRITES.items()}
+"""The changes that are written to the database; the others change only facts in memory."""
