@@ -30,8 +30,8 @@ class GroupWrites:
     """The writes of one member, in its turns. ``WRITE_GROUP`` maps each change to the function that writes it.
 
     ``number`` is the member's: its units of work and handles have numbers of their own in the group, from ``own`` on.
-    ``units``: what its units of work in flight did on shared queues. ``groups``: the completeness of message groups. ``leftovers``: the
-    deferred work of the group.
+    ``units``: what its units of work in flight did on shared queues. ``groups``: the completeness of message groups.
+    ``leftovers``: the deferred work of the group.
     """
 
     def __init__(
