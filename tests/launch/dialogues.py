@@ -100,7 +100,7 @@ class Stage:
 
     def unit_ended(self, run: Any) -> None:
         self.events.append(("ended", run.run_id, run.ended()))
-        self.units.let_go(run.run_id)
+        self.units.remove(run.run_id)
 
     def unit_lost(self, run: Any) -> None:
         self.events.append(("lost", run.run_id))

@@ -115,7 +115,7 @@ def test_one_that_waits_for_no_more_than_systemds_answer_rests(silent, kept, tmp
     keeper.units()._connected()
     run = Unit(keeper.units(), "r", tmp_path, 0)
     keeper.units()._ended["r"] = run
-    keeper.units().let_go("r")
+    keeper.units().remove("r")
     thread = serve(keeper)
     assert looks(keeper) < FEW
     assert thread.is_alive()

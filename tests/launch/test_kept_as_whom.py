@@ -138,7 +138,7 @@ class TestAsAnotherUser:
         dropped = ["setpriv", "--bounding-set=-setuid", "--inh-caps=-setuid", sys.executable, "-c", asks]
         arguments = [open_machine.monitors, open_machine.keepers.name, open_machine.run("r")]
         subprocess.run([*dropped, *map(str, arguments)], check=True)
-        assert "must have the right to become that user itself" in open_machine.wait_for("failed", "r")["error"]
+        assert "must itself have the right to become that user" in open_machine.wait_for("failed", "r")["error"]
 
     def test_rights_a_unit_gives_the_monitor_reach_no_program(self, open_machine):
         """AmbientCapabilities=CAP_SETUID passes to whatever a process executes: the keeper's programs get none."""

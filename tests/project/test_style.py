@@ -60,6 +60,7 @@ PLAIN: tuple[str, ...] = (
     "client/",
     "definitions/",
     "demo/",
+    "keeper/",
     "launch/",
     "mq/",
     "mqsc/",

@@ -1,1 +1,1 @@
-"""The process that starts programs for a monitor and sees them end, whatever becomes of the monitor."""
+"""The keeper: a process that starts a monitor's programs and records how they end, even without the monitor."""

@@ -22,7 +22,7 @@ LARGEST = 1 << 20
 
 
 def put(run_directory: Path, secrets: Mapping[str, str], uid: int = -1, gid: int = -1) -> Path:
-    """Copies the files ``secrets`` names, by name, for this user (-1: our own); their directory.
+    """Copies the files ``secrets`` names, by name, for this user (-1: our own), and returns their directory.
 
     Raises OSError; then nothing of them is left.
     """
@@ -61,7 +61,7 @@ def remove(run_directory: Path) -> None:
 
 @contextmanager
 def _opened(directory: Path, how: int = os.O_RDONLY) -> Iterator[int]:
-    """A directory's descriptor: what is done by it is done to no other, whatever takes its name meanwhile.
+    """Yields a directory's descriptor: what is done by it is done to no other, whatever takes its name meanwhile.
 
     A program of our own user may change names in a run's directory, and the right to give files away is ours alone.
     Raises OSError, also for a link.

@@ -1,4 +1,4 @@
-"""D-Bus messages as values: the part of its specification that talking to systemd takes. Pure; no message is sent here.
+"""D-Bus messages, written and read: the part of the specification that systemd's calls need. Pure; nothing is sent.
 
 A value is written by its signature: numbers, texts and booleans as Python's own, an array as a list (of bytes as
 ``bytes``, of entries as a dictionary), a structure as a tuple, a variant as the pair of its signature and its value; a
@@ -26,7 +26,7 @@ _LONGEST = 1 << 27
 
 
 class Message(NamedTuple):
-    """One that was read. ``reply_to`` is the serial number that a return or an error answers."""
+    """A message that was read. ``reply_to`` is the serial number that a return or an error answers."""
 
     kind: int
     body: tuple[Any, ...]
@@ -39,7 +39,7 @@ class Message(NamedTuple):
 
 
 def call(serial: int, path: str, interface: str, member: str, signature: str = "", *body: Any) -> bytes:
-    """A call of systemd's manager or of one of its units, ready to send."""
+    """Returns a call of systemd's manager or of one of its units, ready to send."""
     names = {
         "path": path,
         "interface": interface,
@@ -60,13 +60,13 @@ def call(serial: int, path: str, interface: str, member: str, signature: str = "
 
 
 class Messages:
-    """Bytes as they come become messages as they were sent. Raises ValueError for what is none."""
+    """Reads D-Bus messages from bytes as they are received. Raises ValueError for what is none."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that are complete with these bytes."""
+        """Returns the messages that are complete with these bytes."""
         self._rest += data
         read = []
         while len(self._rest) >= _FIXED:
@@ -79,7 +79,7 @@ class Messages:
 
 
 def parse(raw: bytes) -> Message:
-    """The message that these bytes are. Raises ValueError."""
+    """Returns the message that these bytes are. Raises ValueError."""
     try:
         order = _order(raw)
         reader = _Reader(raw, order)
@@ -102,7 +102,7 @@ def parse(raw: bytes) -> Message:
 
 
 def parts(signature: str) -> list[str]:
-    """A signature's complete types, each for one value."""
+    """Returns a signature's complete types, each for one value."""
     found = []
     while signature:
         end = _end_of_type(signature, 0)

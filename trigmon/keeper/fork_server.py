@@ -1,9 +1,9 @@
-"""A keeper's fork server: a process with everything imported, of which a run is a copy, there in a few milliseconds.
+"""A keeper's fork server: a process with everything imported. A run is a fork of it, made in a few milliseconds.
 
-It is started when a monitor asks for it, says when it is ready, and is used for the runs that ask for it
-(:mod:`trigmon.spark.warm.job_fork_server` is what it does). Runs are forked one after the other; what it makes is this
-process's own child, in a session of its own, and begins only when it is told to: by then the claim names it. So a run
-whose forking went wrong in any way has not begun, and is started plainly instead.
+It is started when a monitor asks for it, reports when it is ready, and is used for the runs that ask for it
+(:mod:`trigmon.spark.warm.job_fork_server` is its program). Runs are forked one after the other. A fork is a child of
+the keeper, in a session of its own, and begins only when the keeper sends it the start byte: by then the claim names
+it. So a run whose fork failed in any way has not begun, and is executed instead.
 
 Standard library only: the keeper imports it.
 """
@@ -34,19 +34,19 @@ _NOT_SOONER_S = 5.0
 
 
 class ForkEvents(Protocol):
-    """Who hears what became of a run that was to be forked."""
+    """Receives what became of the runs that the fork server was to make."""
 
     def forks_are_ready(self, pid: int) -> None:
-        """The server, which is this process, has its imports done."""
+        """Reports that the fork server, which has this process id, has its imports done."""
 
     def fork_starts(self, run: Fork) -> None:
-        """It is about to be started plainly."""
+        """Reports a run that is about to be executed without the fork server."""
 
     def fork_started(self, run: Fork) -> None:
-        """It has a process, which waits for :meth:`Fork.go`."""
+        """Reports a run that has a process, which waits for :meth:`Fork.go`."""
 
     def fork_failed(self, run: Fork, error: Exception) -> None:
-        """Nor could it be started plainly."""
+        """Reports a run that could neither be forked nor executed."""
 
 
 class Fork(ProgramProcess):
@@ -71,14 +71,14 @@ class Fork(ProgramProcess):
         return 0
 
     def hand(self, link: socket.socket) -> None:
-        """Hands it to the fork server. Raises OSError."""
+        """Sends the order and its descriptors to the fork server. Raises OSError."""
         try:
             socket.send_fds(link, [b"j"], self._handed)
         finally:
             self._drop_handed()
 
     def forked(self, pid: int) -> None:
-        """It is this process. Sets its limits from here, before it begins. Raises OSError when it has ended already."""
+        """Records the process and sets its limits before it begins. Raises OSError when it has ended already."""
         os.kill(pid, 0)
         self.pid, self.start_ms = pid, now_ms()
         limits = self.order.get("limits") or {}
@@ -88,15 +88,18 @@ class Fork(ProgramProcess):
             lower(pid, resource.RLIMIT_NOFILE, (files, files))
 
     def go(self) -> None:
-        """Has it begin. One that was to end meanwhile is told so first."""
+        """Lets the process begin. One that was to end meanwhile gets SIGTERM first."""
         if self.why:
             self.signal(signal.SIGTERM)
         with suppress(OSError):
             os.write(self._go, b"g")
         self.abandon()
 
-    def start_plainly(self) -> None:
-        """What its process would have run, started by being executed; as with go. Raises what that raises."""
+    def execute(self) -> None:
+        """Executes the program without the fork server; as :meth:`go` does, SIGTERM follows if it was to end meanwhile.
+
+        Raises as start_process does.
+        """
         self.abandon()
         with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
             self.pid = start_process(self.order, self._null, out, err)
@@ -105,7 +108,7 @@ class Fork(ProgramProcess):
             self.signal(signal.SIGTERM)
 
     def abandon(self) -> None:
-        """Lets go of the pipe: a process that still waits for it ends."""
+        """Closes the pipe: a process that still waits for it ends."""
         self._drop_handed()
         if self._go >= 0:
             os.close(self._go)
@@ -139,11 +142,11 @@ class Forks:
 
     @property
     def due_at(self) -> float:
-        """When time is to be kept next, 0 when it need not be."""
+        """When :meth:`keep_time` is due next, by the monotonic clock; 0 when it is not."""
         return self._answers_by or (self._start_at if self._wanted and self._server is None else 0.0)
 
     def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
-        """There is to be a fork server of these words from now on; one of others goes."""
+        """Starts a fork server with these arguments and keeps one from now on; one with other arguments ends."""
         if self._wanted == (argv, environment):
             return
         if self._server is not None:
@@ -153,7 +156,7 @@ class Forks:
         self.keep_time(time.monotonic())
 
     def start(self, run: Fork) -> None:
-        """A run will have a process, or start plainly, or has failed."""
+        """Asks for a process for a run. The run is forked, or executed instead, or fails: the events report which."""
         self._waiting.append(run)
         if len(self._waiting) == 1:
             self._hand_next()
@@ -169,7 +172,7 @@ class Forks:
                 self._fail(f"no fork server could be started: {error}")
 
     def ended(self, pid: int) -> bool:
-        """Whether this child, which has ended, was the server; it is waited for then."""
+        """Returns whether this child, which has ended, was the server; it is waited for then."""
         if self._server is None or pid != self._server.pid:
             return False
         self._fail(f"the fork server ended with {self._server.wait()}")
@@ -196,33 +199,33 @@ class Forks:
         self._link = link
         self._lines = protocol.Lines()
         self._answers_by = time.monotonic() + _READY_S
-        self._selector.register(link, selectors.EVENT_READ, self._hear)
+        self._selector.register(link, selectors.EVENT_READ, self._receive)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         if self._link is None:
             return  # given up since the selector named it
         try:
             data = self._link.recv(1 << 16)
-            heard = self._lines.feed(data)
+            messages = self._lines.feed(data)
         except (OSError, ValueError):
-            data, heard = b"", []
+            data, messages = b"", []
         if not data:
-            self._fail("the fork server has gone")
-        for said in heard:
-            self._heard(said)
+            self._fail("the fork server has closed its connection")
+        for message in messages:
+            self._handle(message)
 
-    def _heard(self, said: protocol.Message) -> None:
+    def _handle(self, message: protocol.Message) -> None:
         self._answers_by = 0.0
-        if said.get("ready"):
+        if message.get("ready"):
             self.is_ready = True
             self._events.forks_are_ready(self.pid)
         elif self._waiting:
             run = self._waiting.popleft()
-            if said.get("pid"):
-                self._begin(run, int(said["pid"]))
+            if message.get("pid"):
+                self._begin(run, int(message["pid"]))
             else:
-                report(f"not forked: {said.get('error')}")
-                self._start_plainly(run)
+                report(f"not forked: {message.get('error')}")
+                self._execute(run)
         self._hand_next()
 
     def _begin(self, run: Fork, pid: int) -> None:
@@ -230,15 +233,15 @@ class Forks:
             run.forked(pid)
         except (OSError, ValueError):  # its limits could not be set
             report()
-            self._start_plainly(run)
+            self._execute(run)
             return
         self._events.fork_started(run)
         run.go()
 
-    def _start_plainly(self, run: Fork) -> None:
+    def _execute(self, run: Fork) -> None:
         self._events.fork_starts(run)
         try:
-            run.start_plainly()
+            run.execute()
         except (OSError, ValueError) as error:
             self._events.fork_failed(run, error)
             return
@@ -252,10 +255,10 @@ class Forks:
         try:
             self._waiting[0].hand(self._link)
         except OSError as error:
-            self._fail(f"the fork server takes nothing: {error}")
+            self._fail(f"the fork server accepts no order: {error}")
 
     def _fail(self, why: str) -> None:
-        """Without a server, what waited for it starts plainly; another one comes a little later."""
+        """Ends the server and executes the runs that waited for it; another server is started a little later."""
         if why:
             report(why)
         server, self._server = self._server, None
@@ -270,4 +273,4 @@ class Forks:
         self._start_at = time.monotonic() + _NOT_SOONER_S
         waiting, self._waiting = list(self._waiting), deque()
         for run in waiting:
-            self._start_plainly(run)
+            self._execute(run)

@@ -5,11 +5,11 @@ the next keeper. The monitors get the event at once.
 
 One wait for all children instead of a pidfd for each: as their subreaper (prctl(2)) the keeper becomes the parent of
 what its programs leave behind too, and a descriptor a run would bound how many may run. What a program left behind is
-ended when the program has ended (:mod:`trigmon.keeper.orphan_processes`). While the program runs, the processes that it
-makes are its own business.
+ended when the program has ended (:mod:`trigmon.keeper.orphan_processes`). While the program runs, the keeper does
+not touch the processes that it makes.
 
-A unit of systemd's is no child of the keeper (:mod:`trigmon.keeper.systemd_units`): the keeper reports and records what
-systemd says of it.
+A unit of systemd's is no child of the keeper (:mod:`trigmon.keeper.systemd_units`): the keeper reports and records the
+states that systemd sends.
 
 Standard library only, and little of it: it is started while a launch waits.
 """
@@ -55,7 +55,7 @@ class Keeper:
         parent: Parent | None = None,
         known: Known | None = None,
     ) -> None:
-        """``known`` are the runs that its ``parent`` has of an earlier keeper."""
+        """Takes over ``known``, the runs of an earlier keeper that ``parent`` has."""
         self._name = name
         self._listener = listener
         self._linger_s = linger_s
@@ -161,7 +161,7 @@ class Keeper:
         starts = [order for order in orders if order.get("say") == "start"]
         if self._ends:
             for order in starts:
-                self._starts.fail(order, OSError("the keeper was told to end"))
+                self._starts.fail(order, OSError("the keeper is ending: it got SIGTERM"))
         else:
             self._starts.start_all(starts)
         for order in orders:
@@ -265,7 +265,7 @@ class Keeper:
     def _exit_is_written(self, run: Run) -> None:
         self._release(run)
         if self._units is not None:
-            self._units.let_go(run.run_id)
+            self._units.remove(run.run_id)
 
     def _release(self, run: Run) -> None:
         """Waits for the process of a run whose end is written; where it is the parent's child, the parent does."""

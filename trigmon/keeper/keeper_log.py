@@ -1,4 +1,4 @@
-"""What a keeper says of its own troubles: on its standard error, else to syslog. Standard library only."""
+"""The log of a keeper's own errors: its standard error, else syslog. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 def report(what: str = "") -> None:
     """Writes a line, or without one the exception that is being handled. Never raises.
 
-    Its standard error may be a file on a disk that is full: what is not taken there syslog is told.
+    Standard error may be a file on a full disk: what cannot be written there goes to syslog.
     """
     text = what or traceback.format_exc()
     try:

@@ -6,7 +6,7 @@
 while. With the directory RUNS it first adopts the systemd units of an earlier keeper of its name.
 
 The process is two: a parent (:mod:`trigmon.keeper.subreaper`) and the keeper (:mod:`trigmon.keeper.keeper`), which is a
-copy of it. So to kill a keeper loses nothing.
+copy of it. So nothing is lost when a keeper is killed.
 
 Standard library only, and little of it: it is started while a launch waits.
 """
@@ -73,7 +73,7 @@ def _watch(keeper: int, link: socket.socket, known: Known) -> tuple[int, Known]:
 
 
 def _keep(listener: socket.socket, link: socket.socket, known: Known) -> Known | None:
-    """Is the keeper until that is over. Returns what is known of its runs when it is to be the next one's parent."""
+    """Runs the keeper. Returns what is known of its runs when this process is to be the next keeper's parent."""
     with _signals() as signals:
         keeper = Keeper(sys.argv[1], listener, parent=Parent(link), known=known)
         if sys.argv[2:]:
@@ -96,7 +96,7 @@ def _signals() -> Iterator[int]:
 
 
 def _ignore(_number: int, _frame: Any) -> None:
-    """Does nothing: the wake-up descriptor becomes readable."""
+    """Ignores the signal: the wake-up descriptor becomes readable all the same."""
 
 
 if __name__ == "__main__":

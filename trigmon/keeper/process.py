@@ -1,4 +1,4 @@
-"""One program in a keeper's keeping, and which processes belong to it.
+"""One program that a keeper runs as its own process, and which processes belong to it.
 
 Standard library only: the keeper imports it. What most keepers never need is imported where it is needed, for a launch
 waits while a keeper starts.
@@ -41,10 +41,10 @@ class NotExecutedError(OSError):
 
 
 class ProgramProcess(Run):
-    """A program, started by being made: in a session of its own, with its output in its run's directory.
+    """A program as a process in a session of its own, with its output in its run's directory.
 
-    ``order`` is the frame that asked for it, or what :attr:`known` was of one that a killed keeper had. ``is_left``
-    says that this keeper's parent has it, as what that one left.
+    ``order`` is the message that asked for it, or the :attr:`known` of a killed keeper's run. ``is_left``: the process
+    is a child of this keeper's parent, left by a killed keeper.
     """
 
     def __init__(self, order: protocol.Message, *, is_left: bool = False) -> None:
@@ -66,13 +66,13 @@ class ProgramProcess(Run):
 
     @property
     def known(self) -> protocol.Message:
-        """What a later keeper must know of it; no more, for its environment may hold what is nobody's to keep."""
+        """What a later keeper must know of it; no more, for its environment may hold secrets."""
         kept = {name: self.order[name] for name in _KNOWN if name in self.order}
         more = {"pid": self.pid, "start_ms": self.start_ms, "why": self.why}
         return kept | more | {"secrets": bool(self.order.get("secrets"))}
 
     def start(self, null: int) -> None:
-        """Makes a process of it. Raises NotExecutedError, OSError where its files or it cannot be made, ValueError."""
+        """Starts the process. Raises NotExecutedError, OSError where its files or it cannot be made, ValueError."""
         order, user = self.order, self.order.get("user") or {}
         try:
             if order.get("secrets"):
@@ -98,7 +98,7 @@ class ProgramProcess(Run):
                 os.killpg(self.pid, number)
 
     def ended(self, status: int, cpu_s: float) -> run_directory.Fields:
-        """What is to be known of its end. Its secrets go."""
+        """Removes its secrets and returns the fields of its exit."""
         self._forget_secrets()
         return {
             "run": self.run_id,
@@ -111,9 +111,10 @@ class ProgramProcess(Run):
         }
 
     def _why_cpu(self, status: int, used_s: float) -> str:
-        """Whether its limit of processor time ended it: by the kernel's own signal, or by SIGKILL when that is spent.
+        """Returns the limit of processor time as the reason when it ended the program, else "".
 
-        A shell hands its program's signal on as 128 and the number.
+        The signal is SIGXCPU, or SIGKILL once the limit is used up. A shell passes its program's signal on as
+        128 plus the number.
         """
         number = -status if status < 0 else status - 128
         is_it = number == signal.SIGXCPU or (number == signal.SIGKILL and used_s >= self._cpu_limit_s)
@@ -130,13 +131,13 @@ class ProgramProcess(Run):
 
 
 def start_process(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
-    """Makes a process of an order: its id. Raises NotExecutedError, OSError and ValueError."""
+    """Starts the process of an order and returns its id. Raises NotExecutedError, OSError and ValueError."""
     is_plain = not (order.get("user") or order.get("limits"))
-    return (_started if is_plain else _forked)(order, null, out, err)
+    return (_spawned if is_plain else _forked)(order, null, out, err)
 
 
-def _started(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
-    """The ordinary way: no fork, and nothing between the keeper and the program but the mark that it has begun."""
+def _spawned(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+    """Starts it by posix_spawn, the ordinary way: only the mark that it has begun is made before it executes."""
     mark = Path(order["directory"]) / run_directory.BEGUN
     try:
         os.chdir(order["working_directory"])
@@ -163,7 +164,7 @@ def _started(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes])
 
 
 def _forked(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
-    """As another user, or with limits."""
+    """Starts it by a fork, as another user or with limits."""
     from trigmon.keeper import spawn
 
     user = order.get("user") or {}
@@ -183,12 +184,12 @@ def _forked(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) 
             credentials=order["environment"]["CREDENTIALS_DIRECTORY"] if order.get("secrets") else "",
             mark=Path(order["directory"]) / run_directory.BEGUN,
         )
-    except spawn.Refused as error:
+    except spawn.ExecRefusedError as error:
         raise NotExecutedError(error.errno, error.strerror) from error
 
 
 def may_change_users(link: socket.socket) -> bool:
-    """Whether who is at the other end has itself the right to become other users: nobody borrows a keeper's."""
+    """Returns whether the process at the other end may itself change users: the keeper lends nobody its right."""
     pid = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
     try:
         lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
@@ -199,7 +200,7 @@ def may_change_users(link: socket.socket) -> bool:
 
 
 class Named(Protocol):
-    """Anything that says which run it is of."""
+    """Anything that belongs to a run."""
 
     @property
     def run_id(self) -> str:
@@ -207,7 +208,7 @@ class Named(Protocol):
 
 
 def run_behind(pid: int, leaders: Mapping[int, Named]) -> str:
-    """Which run a process belongs to: by its session, else by its environment; "" when neither tells."""
+    """Returns which run a process belongs to: by its session, else by its environment; "" when neither tells."""
     with suppress(OSError):
         leader = leaders.get(os.getsid(pid))
         if leader is not None:

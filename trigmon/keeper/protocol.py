@@ -1,24 +1,25 @@
-"""What a monitor and its keeper say to each other: a JSON object a line, over a Unix socket in the monitors' directory.
+"""The protocol between a monitor and its keeper: JSON lines over a Unix socket in the monitors' directory.
 
-The monitor says
+The monitor sends
 
 ========  ==================================================================================================
 start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``, ``directory`` (the run's,
           to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL); where there is
           any, ``user`` (``name uid gid groups``), ``limits`` (``memory_mib cpu_s open_files``) and
-          ``secrets`` (files by name); ``launcher`` (process, systemd); ``fork`` (the words by which the
+          ``secrets`` (files by name); ``launcher`` (process, systemd); ``fork`` (the arguments by which the
           fork server would run it, where there is one: argv otherwise); of a helper, ``lease_s``
 keep      ``run``, ``lease_s``: a helper is wanted for so long from now on
-warm      ``argv``, ``environment``: there is to be a fork server of these words
-cool      there is to be none any more; what it has made runs on
+warm      ``argv``, ``environment``: a fork server with these arguments is to be kept
+cool      no fork server is to be kept any more; what it has made runs on
 stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
-bye       it goes; a keeper with nothing to keep and nobody else to tell ends at once
+bye       it disconnects; a keeper with nothing to keep and no other monitor ends at once
 ========  ==================================================================================================
 
 and the keeper
 
 ========  ==================================================================================================
-hello     first, and after all that was said to it before: ``pid``, ``runs`` (the ids of those it keeps)
+hello     the first message, sent when all earlier orders are carried out: ``pid``, ``runs`` (the ids of those
+          it keeps)
 started   ``run``, ``pid``, ``start_ms``
 ended     what :mod:`trigmon.keeper.run_directory` writes as the run's exit
 failed    likewise, where no program came to be: ``errno`` (0: not the kernel's refusal to execute it), ``error``
@@ -28,7 +29,7 @@ later     ``run``, ``error``: no program came of it and nothing is left of it, f
 taken     ``run``: another start has claimed it, so nothing was started; or it never came to be
 ========  ==================================================================================================
 
-Each object's ``say`` is its word; what the other end does not know it ignores, for a keeper may be older than its
+Each object's ``say`` is its type; an end ignores the types that it does not know, for a keeper may be older than its
 monitor. Standard library only: the keeper imports it.
 """
 
@@ -43,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 Message = dict[str, Any]
-"""One object of a connection, with its word as ``say``."""
+"""One object of a connection, with its type as ``say``."""
 
 LISTENER = 3
 """The descriptor of its listening socket that a keeper is started with."""
@@ -51,7 +52,7 @@ LISTENER = 3
 TIME_LIMIT = "time limit"
 """Why a run was ended: it took longer than it may."""
 STOPPED = "monitor stopped"
-"""Why a run was ended: its monitor was told to end, and its programs with it."""
+"""Why a run was ended: its monitor was stopped, and its programs with it."""
 CANCELLED = "cancelled"
 """Why a run was ended: an operator asked for it."""
 NOT_OPENED = "not opened"
@@ -68,30 +69,30 @@ PROCESS, SYSTEMD = "process", "systemd"
 
 
 def cpu_limit(seconds: int) -> str:
-    """Why a run was ended: it used more processor time than it may."""
+    """Returns why a run was ended: it used more processor time than it may."""
     return f"its limit of {seconds} s of processor time"
 
 
 def line(say: str, **fields: Any) -> bytes:
-    """One object, ready to send."""
+    """Returns one object as a line of JSON, ready to send."""
     return json.dumps({"say": say, **fields}).encode() + b"\n"
 
 
 class Lines:
-    """Bytes as they come become objects as they were sent. Raises ValueError for what is none."""
+    """Reads JSON lines from bytes as they are received. Raises ValueError for what is no JSON."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Message]:
-        """The objects that are complete with these bytes."""
+        """Returns the objects that are complete with these bytes."""
         *whole, self._rest = (self._rest + data).split(b"\n") if b"\n" in data else [self._rest + data]
         return [json.loads(one) for one in whole]
 
 
 @contextmanager
 def address(directory: Path, name: str) -> Iterator[str]:
-    """A path to a socket that is short enough for a socket's address, whatever the directory is called."""
+    """Yields a path to a socket that is short enough for a socket's address, whatever the directory is called."""
     descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}/{name}"
@@ -100,7 +101,7 @@ def address(directory: Path, name: str) -> Iterator[str]:
 
 
 def listen(directory: Path, name: str) -> socket.socket:
-    """A listening socket of this name, for its owner alone; one that was left there goes."""
+    """Returns a listening socket of this name, for its owner alone; one that was left there goes."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         os.fchmod(listener.fileno(), 0o600)  # before it has a name, so that nobody else ever finds it open
@@ -115,7 +116,7 @@ def listen(directory: Path, name: str) -> socket.socket:
 
 
 def connected(directory: Path, name: str) -> socket.socket | None:
-    """A connection to who listens under this name; None when nobody does."""
+    """Returns a connection to the listening socket of this name; None when there is none."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with address(directory, name) as path:

@@ -1,11 +1,11 @@
-"""What a run's directory says of it, whoever asks and whenever: that it was claimed, what it became, how it ended.
+"""The files of a run's directory, from which any keeper or monitor reads its state: claim, process, exit, output.
 
 =========  =================================================================================================
-the        ``runs/RUN`` itself: whoever makes it has the right to start the run, once and for all. It is
-directory  durable before anything is started, so not even a machine that goes down has a run started twice.
+the        ``runs/RUN`` itself: the process that makes it has the right to start the run, once and for
+directory  all. It is durable before anything is started, so a run is not started twice even after a power cut.
 claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
-           file is made) before the start; ``pid``, ``ticks``, ``start_ms`` and ``argv`` behind it. With boot and
-           ticks a process id is nobody else's. A unit of systemd's that is to end says so in a line more:
+           file is made) before the start; ``pid``, ``ticks``, ``start_ms`` and ``argv`` behind it. Boot and
+           ticks make the process id unique. A unit of systemd's that is to end has one line more:
            ``ends`` (why), ``grace_s``.
 begun      made by the new process itself, the last thing before it executes the program: a claim that says
            ``marks`` and has no such file is of a program that never came to be
@@ -17,7 +17,7 @@ stdout     what the program wrote
 stderr
 creden-    its secrets, as long as it runs (:mod:`trigmon.keeper.credentials`)
 tials
-again-N    a directory like this one, of the Nth process that saw to what a killed one had left elsewhere
+again-N    a directory like this one, of the Nth process that cleaned up what a killed one had left elsewhere
 =========  =================================================================================================
 
 Standard library only: the keeper imports it.
@@ -41,7 +41,7 @@ Fields = dict[str, Any]
 
 
 def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
-    """Claims a run. Raises FileExistsError when somebody has; durable only behind :func:`make_durable`.
+    """Claims a run. Raises FileExistsError when it is claimed; durable only after :func:`make_durable`.
 
     What cannot be written, an OSError, is no claim: nothing of it is left. ``marks``: its process will make BEGUN.
     """
@@ -59,12 +59,12 @@ def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
 
 
 def has_begun(directory: Path) -> bool:
-    """Whether the program of this claim was executed, or is just being."""
+    """Returns whether the program of this claim was executed, or is being executed."""
     return (directory / BEGUN).exists()
 
 
 def withdraw(directory: Path) -> bool:
-    """Takes back a claim of a program that never came to be, so that the run may be claimed anew. False: it came to be.
+    """Takes back the claim of a program that was never executed, so that the run may be claimed anew; False if it was.
 
     The directory gets another name first: its process, if one is just being made, can mark it no more, and so never
     executes the program.
@@ -87,13 +87,13 @@ def withdraw(directory: Path) -> bool:
 
 
 def next_after(directory: Path, base: Path) -> Path:
-    """The directory of the process that follows the one of ``directory`` in a run."""
+    """Returns the directory of the process that follows the one of ``directory`` in a run."""
     number = 0 if directory == base else int(directory.name.rpartition("-")[2])
     return base / f"again-{number + 1}"
 
 
 def all_of(base: Path) -> list[Path]:
-    """The directories of a run's processes, the first one first."""
+    """Returns the directories of a run's processes, the first one first."""
     found = [base]
     while (again := next_after(found[-1], base)).exists():
         found.append(again)
@@ -101,7 +101,7 @@ def all_of(base: Path) -> list[Path]:
 
 
 def make_durable(runs_directory: Path) -> None:
-    """Makes what was made in this directory survive a machine that goes down: one sync for all of it."""
+    """Makes all entries of this directory survive a power cut, by one fsync."""
     descriptor = os.open(runs_directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -110,7 +110,7 @@ def make_durable(runs_directory: Path) -> None:
 
 
 def note_start(directory: Path, pid: int, start_ms: int, argv: list[str]) -> None:
-    """Adds which process the run became."""
+    """Adds the process of the run."""
     _add(directory, {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms, "argv": argv})
 
 
@@ -120,27 +120,27 @@ def note_end(directory: Path, why: str, grace_s: float) -> None:
 
 
 def note_exit(directory: Path, fields: Fields) -> None:
-    """Writes how it ended; whoever reads it sees all or nothing. Raises OSError."""
+    """Writes how it ended; a reader sees all of it or nothing. Raises OSError."""
     beside = directory / f".{EXIT}"
     beside.write_text(json.dumps(fields))
     beside.replace(directory / EXIT)
 
 
 def read(directory: Path) -> Fields | None:
-    """The claim as far as it was written; None when nobody has claimed the run."""
+    """Returns the claim as far as it was written; None when nobody has claimed the run."""
     try:
         lines = (directory / CLAIM).read_text().splitlines()
     except OSError:
         return {} if directory.exists() else None
     known: Fields = {}
     for line in lines:
-        with suppress(ValueError):  # cut short by a machine that went down
+        with suppress(ValueError):  # cut short by a power cut
             known |= json.loads(line)
     return known
 
 
 def read_exit(directory: Path) -> Fields | None:
-    """How it ended, None when that is not written."""
+    """Returns how it ended, None when that is not written."""
     try:
         found = json.loads((directory / EXIT).read_bytes())
     except (OSError, ValueError):
@@ -149,7 +149,7 @@ def read_exit(directory: Path) -> Fields | None:
 
 
 def open_program(claim: Fields, run_id: str) -> tuple[int, int] | None:
-    """Process id and pidfd of the claimed run's program, None when it does not run.
+    """Returns process id and pidfd of the claimed run's program, None when it does not run.
 
     The claim of a keeper that died in the moment of starting names no process; then it is looked for by the variable
     that every program gets.
@@ -160,12 +160,12 @@ def open_program(claim: Fields, run_id: str) -> tuple[int, int] | None:
 
 
 def is_same(claim: Fields, pid: int) -> bool:
-    """Whether the process of this id is the one that was claimed, and no later one."""
+    """Returns whether the process of this id is the one that was claimed, and no later one."""
     return claim.get("boot") == boot_id() and claim.get("ticks") == start_ticks(pid) != 0
 
 
 def is_program_of(pid: int, run_id: str) -> bool:
-    """Whether this process is alive, leads its session, names the run, and may be looked at by us."""
+    """Returns whether this process is alive, leads its session, names the run, and may be read by us."""
     try:
         return run_of(pid) == run_id and os.getsid(pid) == pid
     except OSError:
@@ -173,17 +173,17 @@ def is_program_of(pid: int, run_id: str) -> bool:
 
 
 def find_program_of(run_id: str) -> int:
-    """The process id of the run's program, 0 when it does not run."""
+    """Returns the process id of the run's program, 0 when it does not run."""
     return next((pid for pid in all_processes() if is_program_of(pid, run_id)), 0)
 
 
 def all_processes() -> Iterator[int]:
-    """The process ids of this machine."""
+    """Returns the process ids of this machine."""
     return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
 
 
 def run_of(pid: int) -> str:
-    """Which run a process was started for, as its environment says; "" when it does not, or may not be asked."""
+    """Returns the run that a process's environment names; "" when it names none, or may not be read."""
     try:
         variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -193,7 +193,7 @@ def run_of(pid: int) -> str:
 
 
 def is_of_user(pid: int, uid: int) -> bool:
-    """Whether this user may signal a process by kill(2)'s own rule: it is its real or its saved user."""
+    """Returns whether this user may signal a process by kill(2)'s own rule: it is its real or its saved user."""
     try:
         lines = (_PROC / str(pid) / "status").read_bytes().splitlines()
     except OSError:
@@ -203,7 +203,7 @@ def is_of_user(pid: int, uid: int) -> bool:
 
 
 def start_ticks(pid: int) -> int:
-    """When a process started, in clock ticks since the machine did; 0 when it is none (proc_pid_stat(5), field 22)."""
+    """Returns a process's start in clock ticks since boot; 0 when there is none (proc_pid_stat(5), field 22)."""
     try:
         state, *fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except (OSError, ValueError):
@@ -213,7 +213,7 @@ def start_ticks(pid: int) -> int:
 
 @cache
 def boot_id() -> str:
-    """Which start of the machine it is."""
+    """Returns the id of this boot of the machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -224,7 +224,7 @@ def _opened(pid: int, is_it: Any) -> tuple[int, int] | None:
         descriptor = os.pidfd_open(pid)
     except OSError:
         return None
-    if is_it(pid):  # asked of the process that the descriptor holds on to
+    if is_it(pid):  # checked of the process that the descriptor refers to
         return pid, descriptor
     os.close(descriptor)
     return None
@@ -244,12 +244,12 @@ def _add(directory: Path, fields: Fields) -> None:
 
 
 def _remove(directory: Path) -> None:
-    """A directory and what is in it, as far as that can be removed."""
+    """Removes a directory and what is in it, as far as that can be removed."""
     import shutil  # most keepers never need it
 
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970 by this machine's clock."""
+    """Returns milliseconds since 1970 by this machine's clock."""
     return time.time_ns() // 1_000_000

@@ -1,8 +1,8 @@
-"""Starting a program that is not simply the keeper's own: as another user, or with limits.
+"""A program's start as another user or with limits, by a fork of the keeper.
 
-By a fork of the keeper, which has one thread and is small. The ways around one were measured and not taken: a shell's
-``ulimit``, prlimit(1) and setpriv(1) save half a millisecond, hide why the kernel will not execute the program, and run
-a text without a ``#!`` line as a script; ``Popen(user=)`` enters the working directory while it still has every right.
+The keeper has one thread and is small. The ways without a fork were measured and not taken: a shell's ``ulimit``,
+prlimit(1) and setpriv(1) save half a millisecond, hide why the kernel will not execute the program, and run a text
+without a ``#!`` line as a script; ``Popen(user=)`` enters the working directory while it still has every right.
 
 Standard library only, and imported by the keeper when it is needed.
 """
@@ -25,13 +25,13 @@ MORE_CPU_S = 5
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITIES = 64
-"""So many there can be; dropping one that the kernel does not know fails, and ends the dropping."""
+"""The most that there can be; dropping one that the kernel does not know fails, and ends the dropping."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _NOT_MARKED = "-1"
 
 
-class Refused(OSError):  # noqa: N818 - named for what the kernel said
+class ExecRefusedError(OSError):
     """The kernel refused to execute the program."""
 
 
@@ -46,36 +46,36 @@ def start(
     credentials: str,
     mark: Path,
 ) -> int:
-    """Starts a program in a session of its own, with three descriptors; its process id.
+    """Starts a program in a session of its own, with three descriptors, and returns its process id.
 
     ``user`` is ``{}`` or has ``name uid gid groups``; ``limits`` may have ``memory_mib cpu_s open_files``;
     ``credentials`` is a directory that it has to reach, or ""; ``mark`` a file that it makes itself, for it has begun.
-    Raises Refused, and OSError for all else.
+    Raises ExecRefusedError, and OSError for all else.
     """
     if user and user["uid"] <= 0:
         raise OSError("no program is ever started as user 0")
-    heard, told = os.pipe2(os.O_CLOEXEC)
-    with os.fdopen(heard, "rb") as file:
+    errors, error_pipe = os.pipe2(os.O_CLOEXEC)
+    with os.fdopen(errors, "rb") as file:
         try:
             pid = os.fork()
             if pid == 0:
-                _be(told, argv, environment, working_directory, stdio, user, limits, credentials, mark)
+                _execute(error_pipe, argv, environment, working_directory, stdio, user, limits, credentials, mark)
         finally:
-            os.close(told)
-        said = file.read()  # ends when the program has taken the other end's place, or nobody has
-    if said:
+            os.close(error_pipe)
+        failure = file.read()  # ends when the other end is closed, by the execve or by the end of the process
+    if failure:
         os.waitpid(pid, 0)
-        number, _, text = said.decode(errors="surrogateescape").partition(" ")
+        number, _, text = failure.decode(errors="surrogateescape").partition(" ")
         if number == _NOT_MARKED:
             raise OSError(int(text), os.strerror(int(text)))
         if int(number):
-            raise Refused(int(number), text)
+            raise ExecRefusedError(int(number), text)
         raise OSError(text)
     return pid
 
 
-def _be(
-    told: int,
+def _execute(
+    error_pipe: int,
     argv: Sequence[str],
     environment: Mapping[str, str],
     working_directory: str,
@@ -85,9 +85,9 @@ def _be(
     credentials: str,
     mark: Path,
 ) -> NoReturn:
-    """The new process becomes the program, or says why not and ends."""
+    """Executes the program in the new process, or writes the error to the pipe and ends."""
     try:
-        _make(mark, told)
+        _make(mark, error_pipe)
         _leave_the_keeper(stdio)
         _limit_files(limits.get("open_files", 0))
         whose = user.get("name", "its user")
@@ -101,20 +101,20 @@ def _be(
         try:
             os.execve(words[0], words, variables)  # noqa: S606 - no shell, on purpose
         except OSError as error:
-            os.write(told, f"{error.errno} {error.strerror}".encode())
+            os.write(error_pipe, f"{error.errno} {error.strerror}".encode())
     except BaseException as error:
         with suppress(OSError):
-            os.write(told, f"0 {str(error) or repr(error)}".encode(errors="surrogateescape"))
+            os.write(error_pipe, f"0 {str(error) or repr(error)}".encode(errors="surrogateescape"))
     finally:
         os._exit(127)
 
 
-def _make(mark: Path, told: int) -> None:
-    """Marks that the program has begun, with the keeper's rights; nothing is executed without."""
+def _make(mark: Path, error_pipe: int) -> None:
+    """Marks that the program has begun, with the keeper's rights; without the mark nothing is executed."""
     try:
         os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        os.write(told, f"{_NOT_MARKED} {error.errno}".encode())
+        os.write(error_pipe, f"{_NOT_MARKED} {error.errno}".encode())
         os._exit(127)
 
 
@@ -153,7 +153,7 @@ def _bound() -> None:
 
 
 def _give_up_rights() -> None:
-    """The inheritable rights too, which an execve would leave: another user's program is to have none of ours.
+    """Gives up all capabilities, the inheritable too, which an execve would keep: another user's program gets none.
 
     Raises OSError.
     """
@@ -180,7 +180,7 @@ def _reach(credentials: Path, whose: str) -> None:
 
 
 def _limit_files(most: int) -> None:
-    """First of all, for to raise this limit takes a right that is given up next."""
+    """Sets the limit of open files; first of all, for raising it takes a right that is given up next."""
     if most:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -190,13 +190,13 @@ def _limit_files(most: int) -> None:
 
 
 def _limit(limits: Mapping[str, int]) -> None:
-    """Last of all, since this very process is bound by them."""
+    """Sets the limits of use; last of all, since they bind this process too."""
     for which, wanted in limits_of_use(limits):
         lower(0, which, wanted)
 
 
 def limits_of_use(limits: Mapping[str, int]) -> list[tuple[int, tuple[int, int]]]:
-    """The limits of memory and processor time that are asked for, soft and hard.
+    """Returns the limits of memory and processor time that are asked for, soft and hard.
 
     Memory is what a process may write to alone (RLIMIT_DATA). Its address space (RLIMIT_AS) says nothing of use: a Java
     machine reserves gigabytes that it never touches, and would not start.

@@ -1,4 +1,4 @@
-"""How a keeper starts runs: it claims each, starts its program, and reports what came of that.
+"""How a keeper starts runs: it claims each, starts its program, and reports the result.
 
 A program is a process of the keeper's, a copy of its fork server (:mod:`trigmon.keeper.fork_server`), or a unit of
 systemd's (:mod:`trigmon.keeper.systemd_units`). Standard library only: the keeper imports it.
@@ -86,7 +86,7 @@ class Starts:
         os.close(self._null)
 
     def _guarded(self, act: Callable[[protocol.Message], bool], order: protocol.Message) -> bool:
-        """Returns whether it could be done; what hinders one run hinders no other."""
+        """Returns whether it could be done; an error of one run stops no other."""
         try:
             return act(order)
         except OSError as error:
@@ -98,7 +98,9 @@ class Starts:
 
     def _claim(self, order: protocol.Message) -> bool:
         if order.get("user") and not order["may_change_users"]:
-            raise OSError("who asks for a program of another user must have the right to become that user itself")
+            raise OSError(
+                "a monitor that starts a program as another user must itself have the right to become that user"
+            )
         try:
             run_directory.make(Path(order["directory"]), self._name, marks=order.get("launcher") != protocol.SYSTEMD)
         except FileExistsError:
@@ -138,7 +140,7 @@ class Starts:
     # -- the fork server (see trigmon.keeper.fork_server.ForkEvents) ------------------------------------------
 
     def prepare_forks(self, argv: list[str], environment: dict[str, Any]) -> None:
-        """Has a fork server of these words from now on."""
+        """Keeps a fork server with these arguments from now on."""
         if self.forks is None:
             from trigmon.keeper.fork_server import Forks
 
@@ -146,12 +148,12 @@ class Starts:
         self.forks.warm(argv, environment)
 
     def close_forks(self) -> None:
-        """Has no fork server any more; what it has made runs on."""
+        """Ends the fork server; what it has made runs on."""
         if self.forks is not None:
             self.forks.close()
 
     def forks_are_ready(self, pid: int) -> None:
-        """Reports that the fork server, which is this process, is ready."""
+        """Reports that the fork server, which has this process id, is ready."""
         self._monitors.send(protocol.line("warm", pid=pid))
 
     def fork_starts(self, run: Fork) -> None:

@@ -1,14 +1,13 @@
-"""The parent of a keeper: who kills the keeper has not killed it, so no program's end is lost.
+"""The parent of a keeper: it outlives a killed keeper, so no program's exit status is lost.
 
-It does next to nothing, so there is little that could end it. As a subreaper (prctl(2)) it becomes the parent of a
-killed keeper's programs, and makes the next keeper, a copy of itself, which takes up what :class:`Known` says. A
-program that ends then is seen here, told to that keeper, and waited for when the keeper has written its end down.
-A keeper whose parent was killed becomes the parent of the next keeper in turn. Only where both are killed at once may
-an end stay unknown.
+It does next to nothing, so little could end it. As a subreaper (prctl(2)) it becomes the parent of a killed keeper's
+programs, and forks the next keeper, which takes over the runs in ``Known``. When one of those programs ends, it reports
+that to the keeper, and waits for the process (waitpid) when the keeper has written the exit. A keeper whose parent was
+killed becomes the parent of the next keeper in turn. Only where both are killed at once may an exit stay unknown.
 
-The keeper says, in the words of :mod:`trigmon.keeper.protocol`: ``starts`` (a run, before its process is made),
+The keeper sends, in the format of :mod:`trigmon.keeper.protocol`: ``starts`` (a run, before its process is made),
 ``known`` (what a later keeper must know of a run with a process), ``failed`` (it has none), ``why`` (what ends it) and
-``reap`` (its end is written). It is told ``ended`` (``pid``, ``status``, ``cpu_s``). Standard library only.
+``reap`` (its exit is written). It receives ``ended`` (``pid``, ``status``, ``cpu_s``). Standard library only.
 """
 
 from __future__ import annotations
@@ -66,20 +65,20 @@ class Subreaper:
         self._link = link
         self._lines = protocol.Lines()
         self._starts: dict[str, Any] | None = None
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         link.settimeout(_SENT_S)
 
     def watch(self, signals: int) -> int:
-        """Returns how its keeper ended, as waitstatus_to_exitcode says. ``signals`` is readable when one has come."""
+        """Waits for the keeper's end; returns its waitstatus_to_exitcode. ``signals`` is readable when one has come."""
         while (status := self._look()) is None:
             ready, _, _ = select.select([signals, self._link.fileno()], [], [])
             if signals in ready and signal.SIGTERM in os.read(signals, 4096):
                 os.kill(self._keeper, signal.SIGTERM)
-            if self._link.fileno() in ready and not self._hear():
+            if self._link.fileno() in ready and not self._receive():
                 _, ended = os.waitpid(self._keeper, 0)  # it closes its end by ending
                 status = os.waitstatus_to_exitcode(ended)
                 break
-        while self._hear():
+        while self._receive():
             pass
         self._settle()
         there = set(children())
@@ -87,7 +86,7 @@ class Subreaper:
         return status
 
     def _look(self) -> int | None:
-        """Tells of programs that have ended. Returns the keeper's status when it has."""
+        """Reports programs that have ended. Returns the keeper's exit status when it has ended."""
         there = list(children())  # before the keeper is looked at: what it leaves is not in this list
         if self._has_ended(self._keeper):
             _, status = os.waitpid(self._keeper, 0)
@@ -97,11 +96,11 @@ class Subreaper:
                 continue
             if pid not in self.known:
                 os.waitpid(pid, os.WNOHANG)
-            elif pid not in self._told:
-                self._told.add(pid)
-                said = protocol.line("ended", pid=pid, status=status_of(found), cpu_s=used_s(pid))
+            elif pid not in self._reported:
+                self._reported.add(pid)
+                message = protocol.line("ended", pid=pid, status=status_of(found), cpu_s=used_s(pid))
                 with suppress(OSError):
-                    self._link.sendall(said, socket.MSG_NOSIGNAL)
+                    self._link.sendall(message, socket.MSG_NOSIGNAL)
         return None
 
     def _has_ended(self, pid: int) -> Any:
@@ -109,30 +108,30 @@ class Subreaper:
             return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return None
 
-    def _hear(self) -> bool:
+    def _receive(self) -> bool:
         try:
             data = self._link.recv(1 << 16)
         except OSError:
             data = b""
-        for said in self._lines.feed(data) if data else ():
-            self._heard(said)
+        for message in self._lines.feed(data) if data else ():
+            self._handle(message)
         return bool(data)
 
-    def _heard(self, said: protocol.Message) -> None:
-        if said["say"] == "starts":
-            self._starts = said
-        elif said["say"] == "known":
-            self.known[said["pid"]] = said
+    def _handle(self, message: protocol.Message) -> None:
+        if message["say"] == "starts":
+            self._starts = message
+        elif message["say"] == "known":
+            self.known[message["pid"]] = message
             self._starts = None
-        elif said["say"] == "failed":
+        elif message["say"] == "failed":
             self._starts = None
-        elif said["say"] == "why" and said["pid"] in self.known:
-            self.known[said["pid"]] |= said
-        elif said["say"] == "reap":
-            self.known.pop(said["pid"], None)
-            self._told.discard(said["pid"])
-            if self._has_ended(said["pid"]):
-                os.waitpid(said["pid"], os.WNOHANG)
+        elif message["say"] == "why" and message["pid"] in self.known:
+            self.known[message["pid"]] |= message
+        elif message["say"] == "reap":
+            self.known.pop(message["pid"], None)
+            self._reported.discard(message["pid"])
+            if self._has_ended(message["pid"]):
+                os.waitpid(message["pid"], os.WNOHANG)
 
     def _settle(self) -> None:
         """Finds the process of the run that the keeper was starting when it was killed."""
@@ -140,22 +139,22 @@ class Subreaper:
         if starts is None:
             return
         own = _cmdline(os.getpid())
-        while time.monotonic() < until and any(_cmdline(pid) == own for pid in self._strangers()):
+        while time.monotonic() < until and any(_cmdline(pid) == own for pid in self._unknown_children()):
             time.sleep(0.001)  # made, and about to execute the program
         if not run_directory.has_begun(Path(starts["directory"])):
             return
-        alive = (pid for pid in self._strangers() if run_directory.is_program_of(pid, starts["run"]))
-        ended = (pid for pid in self._strangers() if _leads(pid) and self._has_ended(pid))
+        alive = (pid for pid in self._unknown_children() if run_directory.is_program_of(pid, starts["run"]))
+        ended = (pid for pid in self._unknown_children() if _leads(pid) and self._has_ended(pid))
         pid = next(alive, 0) or next(ended, 0)
         if pid:
             self.known[pid] = {**starts, "pid": pid, "start_ms": run_directory.now_ms()}
 
-    def _strangers(self) -> list[int]:
+    def _unknown_children(self) -> list[int]:
         return [pid for pid in children() if pid not in self.known]
 
 
 def children(of: int = 0) -> Iterator[int]:
-    """The process ids of a process's children (0: this one's), those it was left with among them."""
+    """Yields the process ids of a process's children (0: this one's), those it was left with among them."""
     pid = of or os.getpid()
     try:
         yield from [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()]
@@ -164,17 +163,17 @@ def children(of: int = 0) -> Iterator[int]:
 
 
 def status_of(found: Any) -> int:
-    """A child's status as subprocess gives it, of what waitid says."""
+    """Returns the exit status of a waitid result as subprocess gives it: minus the signal when one ended it."""
     return int(found.si_status if found.si_code == os.CLD_EXITED else -found.si_status)
 
 
 def used_s(pid: int) -> float:
-    """The processor time that a process which has ended used, and those it waited for."""
+    """Returns the processor time that a process which has ended used, and those it waited for, in seconds."""
     return sum(int(word) for word in _stat(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def _stat(pid: int) -> list[bytes]:
-    """proc_pid_stat(5) from its third field on; [] where there is no such process."""
+    """Returns the fields of proc_pid_stat(5) from the third on; [] where there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -182,14 +181,14 @@ def _stat(pid: int) -> list[bytes]:
 
 
 def parent_of(pid: int) -> int:
-    """The process id of a process's parent, 0 when there is no such process."""
+    """Returns the process id of a process's parent, 0 when there is no such process."""
     stat = _stat(pid)
     return int(stat[1]) if stat else 0
 
 
 @contextmanager
 def open_process(pid: int) -> Iterator[int]:
-    """A pidfd. Raises OSError when there is no such process."""
+    """Yields a pidfd of a process. Raises OSError when there is no such process."""
     descriptor = os.pidfd_open(pid)
     try:
         yield descriptor

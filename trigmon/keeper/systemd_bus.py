@@ -1,8 +1,8 @@
 """The connection to the systemd that starts units for this user: the machine's for root, the user's own for others.
 
-The socket is the manager's own, the one that systemctl and systemd-run speak to: no bus daemon need run, and only root
+The socket is the manager's own, which systemctl and systemd-run use too: no bus daemon need run, and only root
 and the manager's own user get in. The machine's manager is not asked on behalf of others, though polkit could allow it:
-polkit is not told a transient unit's properties, so who may start one there may do all that root may.
+polkit does not get a transient unit's properties, so a user who may start one there may do all that root may.
 
 Standard library only: the keeper imports it.
 """
@@ -28,7 +28,7 @@ _CAP_SYS_ADMIN = 1 << 21
 
 
 def socket_path() -> Path:
-    """Where the manager listens that starts units for this user."""
+    """Returns the socket of the manager that starts units for this user."""
     uid = os.geteuid()
     if uid == 0:
         return Path("/run/systemd/private")
@@ -36,12 +36,12 @@ def socket_path() -> Path:
 
 
 def is_the_users_own() -> bool:
-    """Whether it is a user's manager, which can start programs as that user only."""
+    """Returns whether it is a user's manager, which can start programs as that user only."""
     return os.geteuid() != 0
 
 
 def gives_more_than_we_have() -> bool:
-    """Whether a program that the manager starts as our user would have rights that were taken from us: root's own."""
+    """Returns whether a program that the manager starts as root would have rights that this process lacks."""
     if os.geteuid() != 0:
         return False
     lines = Path("/proc/self/status").read_bytes().splitlines()
@@ -50,22 +50,22 @@ def gives_more_than_we_have() -> bool:
 
 
 def why_not() -> str:
-    """Why no unit can be started from here, with the remedy; "" when one can."""
+    """Returns why no unit can be started from here, with the remedy; "" when one can."""
     try:
         Manager().close()
     except OSError as error:
         uid = os.geteuid()
-        who = (
+        manager = (
             f"of user {uid} (loginctl enable-linger {uid} starts it, now and at each boot)"
             if uid
             else "of this machine"
         )
-        return f"no systemd {who} answers at {socket_path()}: {error.strerror or error}"
+        return f"no systemd {manager} answers at {socket_path()}: {error.strerror or error}"
     return ""
 
 
 class Manager:
-    """A connection. Raises OSError when there is none to be had, here and in all that speaks."""
+    """A connection to systemd. Its making, and each method that uses it, raises OSError when there is none."""
 
     def __init__(self) -> None:
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -84,15 +84,15 @@ class Manager:
             raise
 
     def fileno(self) -> int:
-        """For polling."""
+        """Returns the descriptor, for polling."""
         return self._link.fileno()
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the connection."""
         self._link.close()
 
     def call(self, then: Callable[[dbus.Message], None], member: str, signature: str = "", *body: Any) -> None:
-        """Calls the manager; ``then`` gets the answer, a return or an error, from :meth:`hear`."""
+        """Calls the manager; ``then`` gets the answer, a return or an error, from :meth:`receive`."""
         self._send(then, ROOT, MANAGER, member, signature, *body)
 
     def call_for_all(self, then: Callable[[dbus.Message], None], path: str) -> None:
@@ -100,21 +100,21 @@ class Manager:
         self._send(then, path, PROPERTIES, "GetAll", "s", "")
 
     def ask(self, member: str, signature: str = "", *body: Any) -> tuple[Any, ...]:
-        """Calls the manager and waits for the answer. Raises OSError when it is refused."""
+        """Calls the manager and returns the body of its answer. Raises OSError when it is refused."""
         answers: list[dbus.Message] = []
         self.call(answers.append, member, signature, *body)
         return self._wait(answers)
 
     def ask_for_all(self, path: str) -> dict[str, Any]:
-        """All properties of the object at a path. Raises OSError when it is refused."""
+        """Returns all properties of the object at a path. Raises OSError when it is refused."""
         answers: list[dbus.Message] = []
         self.call_for_all(answers.append, path)
         return dict(self._wait(answers)[0])
 
-    def hear(self) -> list[dbus.Message]:
-        """The signals that have come, after the answers have gone where they belong.
+    def receive(self) -> list[dbus.Message]:
+        """Returns the signals that have come, and passes answers to their callbacks first.
 
-        Where the connection has ended, what was said before is heard first.
+        Where the connection has ended, what was sent before is returned first.
         """
         try:
             while True:
@@ -159,23 +159,23 @@ class Manager:
         self._link.sendall(message, socket.MSG_NOSIGNAL)
 
     def _authenticate(self) -> None:
-        """EXTERNAL of D-Bus: who we are, the socket tells.
+        """Authenticates by D-Bus's EXTERNAL: systemd takes the user from the socket.
 
-        All in one, as systemd's own clients do it: of a call that reaches systemd together with BEGIN it takes note
-        only when something more comes (252).
+        AUTH and BEGIN are sent at once, as systemd's own clients do, and no call with them: systemd 252 handles a call
+        that arrives together with BEGIN only when something more comes.
         """
         uid = str(os.geteuid()).encode().hex()
         self._link.sendall(b"\0AUTH EXTERNAL " + uid.encode() + b"\r\nBEGIN\r\n", socket.MSG_NOSIGNAL)
-        said = b""
-        while not said.endswith(b"\r\n"):
+        reply = b""
+        while not reply.endswith(b"\r\n"):
             more = self._link.recv(256)
             if not more:
                 raise ConnectionResetError("systemd has closed the connection")
-            said += more
-        if not said.startswith(b"OK "):
-            raise PermissionError(f"systemd says {said.decode(errors='replace').strip()}")
+            reply += more
+        if not reply.startswith(b"OK "):
+            raise PermissionError(f"systemd refuses the connection: {reply.decode(errors='replace').strip()}")
 
 
 def refusal(answer: dbus.Message) -> str:
-    """What an error of D-Bus says."""
+    """Returns the text of a D-Bus error."""
     return str(answer.body[0]) if answer.body else answer.error

@@ -1,4 +1,4 @@
-"""A run as a transient unit of systemd: what it is called, what it is made of, what its state says. Pure.
+"""A run as a transient unit of systemd: its name, its properties, and what its state means. Pure.
 
 =====================================  ======================================================================
 the run                                the unit
@@ -66,33 +66,33 @@ _COULD_NOT = {
 
 
 def name_of(run_id: str) -> str:
-    """The unit of a run."""
+    """Returns the unit name of a run."""
     return f"trigmon-run-{run_id}.service"
 
 
 def run_of(unit: str) -> str:
-    """The run of a unit; "" when it is none of ours."""
+    """Returns the run of a unit; "" when it is none of ours."""
     found = re.fullmatch(r"trigmon-run-([0-9A-Za-z]+)\.service", unit)
     return found[1] if found else ""
 
 
 def object_path(unit: str) -> str:
-    """Where a unit is found on the bus: every byte but letters and digits is escaped."""
+    """Returns a unit's D-Bus object path: every byte but letters and digits is escaped."""
     escaped = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):02x}" for c in unit)
     return f"/org/freedesktop/systemd1/unit/{escaped}"
 
 
 def properties(order: protocol.Message) -> list[tuple[str, tuple[str, Any]]]:
-    """What StartTransientUnit is told of a run: names with D-Bus variants. ``order`` is a start of the keeper's words.
+    """Returns the properties that StartTransientUnit gets for a ``start`` order: names with D-Bus variants.
 
-    Raises ValueError for what systemd could not be told.
+    Raises ValueError for a text that D-Bus cannot carry.
     """
     run_id, directory = str(order["run"]), str(order["directory"])
     argv = [_text(word, "an argument") for word in order["argv"]]
     environment = order["environment"]
     queue, process = environment.get("TRIGMON_QNAME", ""), environment.get("TRIGMON_PROCESS", "")
     fields = {"TRIGMON_RUN": run_id, "TRIGMON_QUEUE": queue, "TRIGMON_PROCESS": process}
-    said: list[tuple[str, tuple[str, Any]]] = [
+    found: list[tuple[str, tuple[str, Any]]] = [
         ("Description", ("s", f"trigmon run {run_id}: {process or argv[0]} for {queue or 'no queue'}")),
         ("Type", ("s", "exec")),
         ("ExecStartEx", ("a(sasas)", [(argv[0], argv, ["no-env-expand"])])),
@@ -112,29 +112,29 @@ def properties(order: protocol.Message) -> list[tuple[str, tuple[str, Any]]]:
         ("CollectMode", ("s", "inactive")),
     ]
     if order["time_limit_s"]:
-        said.append(("RuntimeMaxUSec", ("t", _usec(order["time_limit_s"]))))
-    return said + _limits(order)
+        found.append(("RuntimeMaxUSec", ("t", _usec(order["time_limit_s"]))))
+    return found + _limits(order)
 
 
 def _limits(order: protocol.Message) -> list[tuple[str, tuple[str, Any]]]:
-    said: list[tuple[str, tuple[str, Any]]] = []
+    found: list[tuple[str, tuple[str, Any]]] = []
     limits = order.get("limits") or {}
     if memory := limits.get("memory_mib"):
-        said += [("MemoryMax", ("t", int(memory) * _MIB)), ("MemorySwapMax", ("t", 0))]
+        found += [("MemoryMax", ("t", int(memory) * _MIB)), ("MemorySwapMax", ("t", 0))]
     if cpu := limits.get("cpu_s"):
-        # SIGXCPU at the limit, as without systemd, and what does not heed it is killed a little later.
-        said += [("LimitCPU", ("t", int(cpu) + _MORE_CPU_S)), ("LimitCPUSoft", ("t", int(cpu)))]
+        # SIGXCPU at the limit, as without systemd, and a program that ignores it is killed a little later.
+        found += [("LimitCPU", ("t", int(cpu) + _MORE_CPU_S)), ("LimitCPUSoft", ("t", int(cpu)))]
     if files := limits.get("open_files"):
-        said += [("LimitNOFILE", ("t", int(files))), ("LimitNOFILESoft", ("t", int(files)))]
+        found += [("LimitNOFILE", ("t", int(files))), ("LimitNOFILESoft", ("t", int(files)))]
     if user := order.get("user"):
-        said.append(("User", ("s", _text(user["name"], "the user"))))
+        found.append(("User", ("s", _text(user["name"], "the user"))))
     if secrets := order.get("secrets"):
-        said.append(("LoadCredential", ("a(ss)", [(name, str(path)) for name, path in secrets.items()])))
-    return said
+        found.append(("LoadCredential", ("a(ss)", [(name, str(path)) for name, path in secrets.items()])))
+    return found
 
 
 def environment_file(environment: Mapping[str, str]) -> bytes:
-    """The variables as systemd.exec(5) reads them from an EnvironmentFile.
+    """Returns the variables as systemd.exec(5) reads them from an EnvironmentFile.
 
     What is no variable of a shell (an exported function of bash) or no UTF-8 is left out: systemd would refuse all.
     """
@@ -150,7 +150,7 @@ def environment_file(environment: Mapping[str, str]) -> bytes:
 
 
 def why_not_executed(state: State) -> str:
-    """Why a unit whose start failed has no program; "" when it had one, which ended while systemd was looking.
+    """Returns why a unit whose start failed has no program; "" when it had one, which ended while systemd was looking.
 
     Only a status can tell, so a program that ends at once with one of systemd's own, 200 to 243, counts as none.
     """
@@ -163,7 +163,7 @@ def why_not_executed(state: State) -> str:
 
 
 def exit_fields(state: State) -> dict[str, Any]:
-    """Returns how it ended, as :mod:`trigmon.keeper.run_directory` words it: all but ``run``, ``why`` if systemd knows.
+    """Returns the exit in the fields of :mod:`trigmon.keeper.run_directory`: all but ``run``, ``why`` if systemd knows.
 
     ``end_ms`` is 0 when it is not known.
     """
@@ -187,23 +187,23 @@ def exit_fields(state: State) -> dict[str, Any]:
 
 
 def has_ended(state: State) -> bool:
-    """Whether systemd knows how its program ended."""
+    """Returns whether systemd knows how its program ended."""
     return state.get("SubState") in ENDED and bool(state.get("ExecMainCode"))
 
 
 def start_ms(state: State) -> int:
-    """When its program was started, milliseconds since 1970."""
+    """Returns when its program was started, milliseconds since 1970."""
     return int(state.get("ExecMainStartTimestamp", 0)) // 1000
 
 
 def argv(state: State) -> list[str]:
-    """The words it was started with; none when they are not known."""
+    """Returns the arguments it was started with; none when they are not known."""
     commands = state.get("ExecStartEx")
     return list(commands[0][1]) if commands else []
 
 
 def grace_s(state: State) -> float:
-    """What it has between SIGTERM and SIGKILL."""
+    """Returns the seconds between SIGTERM and SIGKILL."""
     return int(state.get("TimeoutStopUSec", 0)) / _SECOND
 
 
@@ -215,5 +215,5 @@ def _text(value: str, what: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{what} is not UTF-8, which systemd wants: {value!r}") from None
+        raise ValueError(f"{what} is not UTF-8, which systemd requires: {value!r}") from None
     return value

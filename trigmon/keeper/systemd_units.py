@@ -1,7 +1,7 @@
-"""The runs that a keeper has systemd keep: started as transient units, followed by their signals, found again.
+"""The runs of a keeper that are systemd's transient units: their start, their state by D-Bus signals, their removal.
 
-A unit stays until its exit is written in the run's directory: whichever keeper is there then writes it and lets the
-unit go. What runs in a unit needs no keeper; one that dies is started again and finds its runs with systemd.
+A unit stays until its exit is written in the run's directory: the keeper that is there then writes it and removes the
+unit. What runs in a unit needs no keeper; the keeper that follows one that died finds its runs with systemd.
 
 Standard library only: the keeper imports it.
 """
@@ -29,23 +29,23 @@ _NEVER_SIGNALLED = ("RuntimeMaxUSec", "LimitCPUSoft")
 
 
 class UnitEvents(Protocol):
-    """Who hears what became of a unit's run."""
+    """Receives what became of the runs that are units."""
 
     def unit_started(self, run: Unit) -> None:
-        """Its program runs, or has already ended."""
+        """Reports a run whose program runs, or has already ended."""
 
     def unit_failed(self, run: Unit, why: str) -> None:
-        """No program came of it."""
+        """Reports a run whose program could not be started, with the reason."""
 
     def unit_ended(self, run: Unit) -> None:
-        """Its program has ended."""
+        """Reports a run whose program has ended."""
 
     def unit_lost(self, run: Unit) -> None:
-        """It is not known to systemd any more, and nobody saw how it ended."""
+        """Reports a run that systemd does not know any more: its exit is unknown."""
 
 
 class Unit(Run):
-    """A run that systemd keeps. ``state`` are the properties of its unit as last heard."""
+    """A run that systemd keeps. ``state`` are the properties of its unit as last received."""
 
     def __init__(self, units: Units, run_id: str, directory: Path, grace_s: float) -> None:
         super().__init__(run_id, directory, grace_s=grace_s)  # the time limit is systemd's to keep
@@ -57,25 +57,25 @@ class Unit(Run):
         self._units = units
 
     def signal(self, number: signal.Signals) -> None:
-        """To all of its control group."""
-        self._units.tell("KillUnit", "ssi", self.name, "all", int(number))
+        """Sends a signal to all processes of its control group."""
+        self._units.send("KillUnit", "ssi", self.name, "all", int(number))
 
     def end(self, why: str, grace_s: float) -> None:
-        """Likewise, and the next keeper is to know."""
+        """Ends it, and records that in the claim for the next keeper."""
         if not self.why:
             with suppress(OSError):
                 run_directory.note_end(self.directory, why, grace_s)
         super().end(why, grace_s)
 
     def ended(self) -> run_directory.Fields:
-        """What is to be known of its end."""
+        """Returns the fields of its exit."""
         fields = systemd_unit.exit_fields(self.state)
         fields["end_ms"] = fields["end_ms"] or now_ms()
         return {"run": self.run_id} | fields | {"why": self.why or fields["why"]}
 
 
 class Units:
-    """Those of one keeper, and its connection to systemd, made when it is needed and again when it is lost."""
+    """The units of one keeper, and its connection to systemd, made when it is needed and again when it is lost."""
 
     def __init__(self, events: UnitEvents, selector: selectors.BaseSelector) -> None:
         self._events = events
@@ -83,14 +83,14 @@ class Units:
         self._manager: systemd_bus.Manager | None = None
         self._runs: dict[str, Unit] = {}
         self._ended: dict[str, Unit] = {}
-        # Those that are to go, until they have; and until when systemd's answer to that is waited for.
-        self._let_go: dict[str, Unit] = {}
+        # Units that are being removed; and until when systemd's answer to that is waited for.
+        self._removing: dict[str, Unit] = {}
         self._unanswered: dict[str, float] = {}
         self.try_again_at = 0.0
         """When the lost connection is tried again; 0 when none is needed."""
 
     def start(self, order: protocol.Message) -> Unit:
-        """Has a program started; the rest is told. Raises OSError when there is no systemd, ValueError for the order.
+        """Asks systemd to start a unit; the events report the rest. Raises OSError without systemd, ValueError.
 
         The run is not begun when this raises.
         """
@@ -98,8 +98,10 @@ class Units:
         if user and systemd_bus.is_the_users_own():
             raise ValueError(f"RUNAS({user['name']}): a user's own systemd starts programs as that user only")
         if not user and systemd_bus.gives_more_than_we_have():
-            raise ValueError("a program without RUNAS would be root with all rights, which this monitor has not itself")
-        said = systemd_unit.properties(order)
+            raise ValueError(
+                "a program without RUNAS would be root with all rights, which this monitor does not have itself"
+            )
+        properties = systemd_unit.properties(order)
         directory = Path(order["directory"])
         for name in (STDOUT, STDERR):
             (directory / name).touch(mode=0o600, exist_ok=False)  # ours, though systemd may open them as root
@@ -111,18 +113,18 @@ class Units:
         variables.write_bytes(systemd_unit.environment_file(order["environment"]))
         run = Unit(self, str(order["run"]), directory, float(order["grace_s"]))
         run.argv = order["argv"]
-        run.state = {name: value for name, (_, value) in said if name in _NEVER_SIGNALLED}
+        run.state = {name: value for name, (_, value) in properties if name in _NEVER_SIGNALLED}
 
         def answered(answer: dbus.Message) -> None:
             if answer.kind == dbus.ERROR:
                 self._fail(run, f"systemd: {systemd_bus.refusal(answer)}")
 
-        self._connected().call(answered, "StartTransientUnit", "ssa(sv)a(sa(sv))", run.name, "fail", said, [])
+        self._connected().call(answered, "StartTransientUnit", "ssa(sv)a(sa(sv))", run.name, "fail", properties, [])
         self._runs[run.path] = run
         return run
 
     def adopt(self, runs_directory: Path, keeper: str) -> list[Unit]:
-        """The runs of the keeper of this name that systemd has, with what they were told. Raises OSError."""
+        """Returns the runs of the keeper of this name that systemd has, with their recorded ends. Raises OSError."""
         manager = self._connected()
         (listed,) = manager.ask("ListUnitsByPatterns", "asas", [], [systemd_unit.PATTERN])
         adopted = []
@@ -144,33 +146,33 @@ class Units:
         return adopted
 
     def look_at_all(self) -> None:
-        """Tells of what has happened to those that were adopted."""
+        """Reports what has happened to the runs that were adopted."""
         for run in list(self._runs.values()):
             self._look(run)
 
-    def let_go(self, run_id: str) -> None:
-        """Its exit is written: the unit goes, and what the program left behind is ended."""
+    def remove(self, run_id: str) -> None:
+        """Removes the unit of a run whose exit is written, and ends what the program left behind."""
         run = self._ended.pop(run_id, None)
         if run is None:
             return
         with suppress(OSError):
             (run.directory / systemd_unit.ENVIRONMENT).unlink(missing_ok=True)
-        self._let_go[run.path] = run
+        self._removing[run.path] = run
         self._stop(run)
 
     @property
     def unheard_until(self) -> float:
-        """Until when to wait for systemd to take note of units that are to go, 0 when it has, or does not answer.
+        """Until when to wait for systemd to answer for units that are being removed; 0 when it has, or does not answer.
 
-        What it has not read from a connection that ends it may never read.
+        What systemd has not read from a connection that ends, it may never read.
         """
         until = max(self._unanswered.values(), default=0.0)
         return until if until > time.monotonic() else 0.0
 
-    def tell(
+    def send(
         self, member: str, signature: str, *body: Any, then: Callable[[dbus.Message], None] = lambda _: None
     ) -> None:
-        """Calls systemd where the answer matters to nobody: what it has no more unit for is done."""
+        """Calls systemd without regard to errors: a unit that is gone needs no call."""
         if self._manager is not None:
             try:
                 self._manager.call(then, member, signature, *body)
@@ -181,18 +183,18 @@ class Units:
         def answered(answer: dbus.Message) -> None:
             self._unanswered.pop(run.path, None)
             if answer.kind == dbus.ERROR:  # it is gone
-                self._let_go.pop(run.path, None)
+                self._removing.pop(run.path, None)
 
         if self._manager is not None:
             self._unanswered[run.path] = time.monotonic() + systemd_bus.PATIENCE_S
         if run.state.get("ActiveState") == "failed":
-            self.tell("ResetFailedUnit", "s", run.name, then=answered)
+            self.send("ResetFailedUnit", "s", run.name, then=answered)
         else:
-            self.tell("StopUnit", "ss", run.name, "replace", then=answered)
+            self.send("StopUnit", "ss", run.name, "replace", then=answered)
 
     def keep_up(self, now: float) -> None:
-        """Connects again when that is due; who has nothing there waits for the next start."""
-        if not (self._runs or self._ended or self._let_go):
+        """Connects again when that is due; without units, the next start connects."""
+        if not (self._runs or self._ended or self._removing):
             self.try_again_at = 0.0
         elif self._manager is None and now >= self.try_again_at:
             try:
@@ -201,34 +203,34 @@ class Units:
                 report()
                 self._lose()
 
-    # -- what systemd says ----------------------------------------------------------------------------------
+    # -- what systemd sends ---------------------------------------------------------------------------------
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         assert self._manager is not None
         try:
-            for said in self._manager.hear():
-                self._heard(said)
+            for message in self._manager.receive():
+                self._handle(message)
         except OSError:
             report()
             self._lose()
 
-    def _heard(self, said: dbus.Message) -> None:
-        if said.member == "PropertiesChanged":
-            self._changed(said.path, *said.body[:2])
-        elif said.member == "JobRemoved":
-            run = self._runs.get(systemd_unit.object_path(said.body[2]))
+    def _handle(self, message: dbus.Message) -> None:
+        if message.member == "PropertiesChanged":
+            self._changed(message.path, *message.body[:2])
+        elif message.member == "JobRemoved":
+            run = self._runs.get(systemd_unit.object_path(message.body[2]))
             if run is not None and not run.is_started:
                 self._start_is_over(run)
-        elif said.member == "UnitRemoved":
-            self._let_go.pop(said.body[1], None)
-            self._unanswered.pop(said.body[1], None)
-            if (run := self._runs.get(said.body[1])) is not None:
+        elif message.member == "UnitRemoved":
+            self._removing.pop(message.body[1], None)
+            self._unanswered.pop(message.body[1], None)
+            if (run := self._runs.get(message.body[1])) is not None:
                 self._ask_for(run)  # a reload of systemd's removes all units and has them again
 
     def _changed(self, path: str, interface: str, properties: systemd_unit.State) -> None:
-        if path in self._let_go and properties.get("ActiveState") == "failed":  # what it left behind had to be killed
-            self._let_go[path].state |= properties
-            self._stop(self._let_go[path])
+        if path in self._removing and properties.get("ActiveState") == "failed":  # what it left behind had to be killed
+            self._removing[path].state |= properties
+            self._stop(self._removing[path])
         elif run := self._runs.get(path):
             run.state |= properties
             if interface == _UNIT and run.is_started:  # the last of the signals that belong together
@@ -267,7 +269,7 @@ class Units:
                 run.state |= answer.body[0]
                 self._look(run)
 
-        if self._manager is not None:  # lost by what was heard just before: all are looked at when it is back
+        if self._manager is not None:  # lost just before: all are looked at when it is back
             self._manager.call_for_all(answered, run.path)
 
     def _gone(self, run: Unit) -> None:
@@ -277,7 +279,7 @@ class Units:
     def _fail(self, run: Unit, why: str) -> None:
         del self._runs[run.path]
         self._ended[run.run_id] = run
-        self.let_go(run.run_id)
+        self.remove(run.run_id)
         self._events.unit_failed(run, why)
 
     # -- the connection -------------------------------------------------------------------------------------
@@ -285,12 +287,12 @@ class Units:
     def _connected(self) -> systemd_bus.Manager:
         if self._manager is None:
             self._manager = systemd_bus.Manager()
-            self._selector.register(self._manager, selectors.EVENT_READ, self._hear)
+            self._selector.register(self._manager, selectors.EVENT_READ, self._receive)
             self.try_again_at = 0.0
         return self._manager
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection to systemd."""
         self._lose()
 
     def _lose(self) -> None:
@@ -301,10 +303,10 @@ class Units:
         self.try_again_at = time.monotonic() + _TRY_AGAIN_S
 
     def _look_again(self) -> None:
-        """What happened while nobody listened."""
+        """Connects again and reports what happened meanwhile."""
         manager = self._connected()
         for run in list(self._runs.values()):
             run.state = manager.ask_for_all(run.path)
             self._look(run)
-        for run in list(self._let_go.values()):
+        for run in list(self._removing.values()):
             self._stop(run)

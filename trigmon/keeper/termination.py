@@ -1,4 +1,4 @@
-"""How a run in a keeper's hands is ended, whatever started it: SIGTERM, a grace, SIGKILL, to all that belongs to it.
+"""How a keeper ends a run, whatever started it: SIGTERM, a grace, SIGKILL, to all that belongs to it.
 
 Standard library only: the keeper imports it.
 """
@@ -14,7 +14,7 @@ from trigmon.keeper import protocol
 
 
 class Run(ABC):
-    """Which run it is, and how long it may last; ``due_at`` is when time is to be kept next, 0 when it need not be."""
+    """A run and how long it may last; ``due_at``: when :meth:`keep_time` is due (monotonic clock), else 0."""
 
     def __init__(self, run_id: str, directory: Path, *, grace_s: float, time_limit_s: float = 0.0) -> None:
         self.run_id = run_id
@@ -30,7 +30,7 @@ class Run(ABC):
         """Sends a signal to all that belongs to it; nothing happens when it has ended."""
 
     def end(self, why: str, grace_s: float) -> None:
-        """SIGTERM now (which one that is stopped gets too), SIGKILL when the grace is over."""
+        """Sends SIGTERM, with SIGCONT for a stopped process; SIGKILL follows when the grace is over."""
         if self.why:
             return
         self.why = why
