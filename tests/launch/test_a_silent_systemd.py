@@ -122,7 +122,7 @@ def test_one_that_waits_for_no_more_than_systemds_answer_rests(silent, kept, tmp
 
 
 def test_what_systemd_sent_last_is_read_to_its_end(silent, kept, tmp_path, capfd):
-    """One unit has ended, which is let go by a call that fails, and behind that another is removed."""
+    """One unit has ended, which is removed by a call that fails, and behind that another is removed."""
     make, _ = kept
     keeper = make(0)
     theirs = keeper.units()
@@ -148,6 +148,6 @@ def test_what_systemd_sent_last_is_read_to_its_end(silent, kept, tmp_path, capfd
     ]
     manager._signals += wanted
     silent[0].close()
-    theirs._hear()
+    theirs._receive()
     assert theirs._manager is None
     assert set(keeper._runs.by_id) == {"there"}

@@ -302,8 +302,8 @@ class Keeper:
         # Where 0 means that nothing is due.
         due += [self._starts.forks.due_at or None] if self._starts.forks else []
         due += [self._units.try_again_at or None] if self._units else []
-        if unheard_until := self._unheard_until():
-            due.append(unheard_until)
+        if until := self._waits_for_systemd_until():
+            due.append(until)
         elif self._is_idle() and not self._runs.by_id:
             due.append(self._idle_since() + self._linger_s)
         soonest = min((each for each in due if each is not None), default=None)
@@ -312,14 +312,14 @@ class Keeper:
     def _idle_since(self) -> float:
         return max(self._made_at, self._monitors.closed_at, self._runs.removed_at)
 
-    def _unheard_until(self) -> float:
-        return self._units.unheard_until if self._units is not None else 0.0
+    def _waits_for_systemd_until(self) -> float:
+        return self._units.waits_for_answers_until if self._units is not None else 0.0
 
     def _is_idle(self) -> bool:
         return not (self._runs.has_programs or self._monitors or self._orphans or self._exits.exits)
 
     def _is_over(self) -> bool:
-        if self._unheard_until():
+        if self._waits_for_systemd_until():
             return False
         if self._ends:
             return not (self._runs.processes() or self._orphans or self._exits.exits)

@@ -60,7 +60,7 @@ NOT_OPENED = "not opened"
 SERVER_LOST = "server lost"
 """Why a run was ended: the Spark Connect server that it worked in has ended."""
 KEEPER_ENDED = "keeper ended"
-"""Why a run was ended: somebody sent its keeper SIGTERM."""
+"""Why a run was ended: its keeper got SIGTERM."""
 OUT_OF_MEMORY = "the kernel, for want of memory"
 """Why a run was ended: it, or the machine, had used up its memory. Only systemd tells."""
 
@@ -104,7 +104,7 @@ def listen(directory: Path, name: str) -> socket.socket:
     """Returns a listening socket of this name, for its owner alone; one that was left there goes."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        os.fchmod(listener.fileno(), 0o600)  # before it has a name, so that nobody else ever finds it open
+        os.fchmod(listener.fileno(), 0o600)  # before it has a name, so that no other user ever finds it open
         (directory / name).unlink(missing_ok=True)
         with address(directory, name) as path:
             listener.bind(path)

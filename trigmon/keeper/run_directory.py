@@ -127,7 +127,7 @@ def note_exit(directory: Path, fields: Fields) -> None:
 
 
 def read(directory: Path) -> Fields | None:
-    """Returns the claim as far as it was written; None when nobody has claimed the run."""
+    """Returns the claim as far as it was written; None when the run is not claimed."""
     try:
         lines = (directory / CLAIM).read_text().splitlines()
     except OSError:

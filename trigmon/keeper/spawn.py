@@ -90,12 +90,12 @@ def _execute(
         _make(mark, error_pipe)
         _leave_the_keeper(stdio)
         _limit_files(limits.get("open_files", 0))
-        whose = user.get("name", "its user")
+        user_name = user.get("name", "its user")
         if user:
             _become(user)
-        _enter(working_directory, whose)
+        _enter(working_directory, user_name)
         if credentials:
-            _reach(Path(credentials), whose)
+            _reach(Path(credentials), user_name)
         words, variables = [os.fsencode(word) for word in argv], {**environment}
         _limit(limits)
         try:
@@ -163,19 +163,19 @@ def _give_up_rights() -> None:
         raise OSError(f"it could not give up the monitor's rights: {os.strerror(ctypes.get_errno())}")
 
 
-def _enter(directory: str, whose: str) -> None:
+def _enter(directory: str, user_name: str) -> None:
     try:
         os.chdir(directory)
     except OSError as error:
-        raise OSError(f"{whose} cannot enter the working directory {directory}: {error.strerror}") from None
+        raise OSError(f"{user_name} cannot enter the working directory {directory}: {error.strerror}") from None
 
 
-def _reach(credentials: Path, whose: str) -> None:
+def _reach(credentials: Path, user_name: str) -> None:
     for passed in reversed(credentials.parents):
         if not os.access(passed, os.X_OK):
             raise OSError(
-                f"{whose} may not pass through {passed}, below which its secrets lie "
-                f"(chmod o+x {passed}, or setfacl -m u:{whose}:x {passed})"
+                f"{user_name} may not pass through {passed}, below which its secrets lie "
+                f"(chmod o+x {passed}, or setfacl -m u:{user_name}:x {passed})"
             )
 
 

@@ -3,7 +3,7 @@
 =====================================  ======================================================================
 the run                                the unit
 =====================================  ======================================================================
-the program, its words                 ``ExecStartEx``, its words as they are (no ``$`` is expanded)
+the program, its arguments             ``ExecStartEx``, its arguments as they are (no ``$`` is expanded)
 that the program could be executed     ``Type=exec``: the start's job is done when it could
 its environment                        ``EnvironmentFile``, for its owner alone: what ``Environment`` holds,
                                        every user of the machine may read
@@ -15,9 +15,9 @@ its time limit, its grace              ``RuntimeMaxSec``, ``TimeoutStopSec``
 all that it made                       ``KillMode=control-group``: no process leaves the run
 memory                                 ``MemoryMax``, with ``MemorySwapMax=0``: of all its processes together
 processor time, open files             ``LimitCPU``, ``LimitNOFILE``: of each process, as without systemd
-as whom                                ``User``
+the user it runs as                    ``User``
 secrets                                ``LoadCredential``
-what it says to the journal itself     ``LogExtraFields``: ``journalctl TRIGMON_RUN=...``; what systemd says of
+what it writes to the journal          ``LogExtraFields``: ``journalctl TRIGMON_RUN=...``; what systemd logs about
                                        it, ``journalctl -u trigmon-run-RUN``
 limits of all runs together            ``Slice=trigmon.slice``, for ``systemctl edit``
 =====================================  ======================================================================

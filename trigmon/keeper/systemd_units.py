@@ -161,7 +161,7 @@ class Units:
         self._stop(run)
 
     @property
-    def unheard_until(self) -> float:
+    def waits_for_answers_until(self) -> float:
         """Until when to wait for systemd to answer for units that are being removed; 0 when it has, or does not answer.
 
         What systemd has not read from a connection that ends, it may never read.
