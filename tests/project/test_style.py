@@ -61,6 +61,7 @@ PLAIN: tuple[str, ...] = (
     "definitions/",
     "demo/",
     "launch/",
+    "monitor/",
     "mq/",
     "mqsc/",
     "qmgr/",
