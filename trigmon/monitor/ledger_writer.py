@@ -61,7 +61,7 @@ class LedgerWriter:
         return max(0.0, in_s, self._link.pause_s)
 
     def write(self, *, all_of_it: bool = False) -> bool:
-        """Writes what is pending, unless it may wait. False: the queue manager is away, and some of it still is."""
+        """Writes what is pending, unless it may wait. Returns False when the queue manager is away."""
         if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
             return True
         while some := self._taken():

@@ -60,8 +60,8 @@ def run(
     Programs run on when the monitor ends, and the next monitor finds them; with ``stop_runs`` they are ended, unless
     the monitor ends because the process that started it has died. ``launcher`` is what programs are started as;
     ``class_archives`` is whether Spark jobs may have archives of classes made, ``connect_settings`` holds the settings
-    of its Spark Connect servers. Raises MQError when the initiation queue cannot be served, and OSError when there is no systemd to start
-    programs.
+    of its Spark Connect servers. Raises MQError when the initiation queue cannot be served, and OSError when there is
+    no systemd to start programs.
     """
     if launcher == protocol.SYSTEMD and (why := systemd_bus.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
@@ -141,7 +141,7 @@ def _absolute(address: str) -> str:
 
 
 def _q_mgr_name(link: Link, stop: threading.Event) -> str | None:
-    """Returns the queue manager's name, as it says itself, waiting until it is there; None when stopped before."""
+    """Waits for the queue manager and returns its name as it reports it; None when stopped before."""
     while not stop.is_set():
         try:
             return link.connection().q_mgr_name

@@ -55,7 +55,7 @@ _MAY_WAIT_S = 0.02
 _SAY_AGAIN_S = 60.0
 # How far an application is may be written together with something else.
 _SEEN_MAY_WAIT_S = 0.2
-# How many processes more a run may have for what a killed one left elsewhere.
+# How many more processes a run may have to supervise what a killed one left elsewhere.
 _MOST_AGAIN = 3
 
 
@@ -395,7 +395,7 @@ class Programs:
             protocol.STOPPED: "its monitor's stop",
             protocol.SERVER_LOST: f"the loss of its Spark Connect server{lost and f': {lost}'}",
             protocol.KEEPER_ENDED: "its keeper's stop",
-            protocol.CANCELLED: "",  # the ledger says by whom
+            protocol.CANCELLED: "",  # the ledger holds the user that cancelled it
         }.get(by, by)
         was_stopped = by in (protocol.STOPPED, protocol.KEEPER_ENDED, protocol.CANCELLED)
         reported, unknown, _ = self._launcher_fields(child)
@@ -470,7 +470,7 @@ class Programs:
         self.warm.ended(child.run_id)
 
     def _errors_of(self, trigger: TriggerMessage) -> tuple[str, ...]:
-        """Returns which output files tell why such a program failed."""
+        """Returns the output files that show why such a program failed."""
         launcher = self.launchers.get(trigger.appl_type)
         return launcher.errors if launcher else (STDERR,)
 
@@ -570,7 +570,7 @@ class Programs:
         return has_opened
 
     def _end(self, child: Child, why: str, now: float) -> None:
-        """Sends SIGTERM to its group, SIGKILL after the grace; without a keeper its open pidfd holds its process id."""
+        """Sends SIGTERM to its group, SIGKILL after the grace; without a keeper its pidfd shows that it exists."""
         is_first, is_due = not child.kill_at, 0 < child.kill_at <= now
         if (child.keeper is None and child.pidfd < 0) or child.ended_as is not None:
             return  # it is being looked for, or being ended

@@ -67,7 +67,7 @@ class Link:
         return self._connection
 
     def call(self, call: Call) -> Reply:
-        """Returns one call.
+        """Sends one call and returns its reply.
 
         Raises LinkDown when the link is down or goes down (whether it was done is then not known).
         """

@@ -114,7 +114,7 @@ class Starter:
         )
 
     def planned(self, run: Run, letter: Letter) -> tuple[Order, LaunchPlan] | None:
-        """Returns what a run's record has executed; None where it cannot start.
+        """Returns the order and the launch plan of a run; None where it cannot start.
 
         Then its dead letter is put, or it is held again where it may start later. A process that was deleted meanwhile
         may have set the user and the limits of its program, so without it nothing is started in its name.
@@ -133,7 +133,7 @@ class Starter:
             self.begin_write_off(order, str(error), letter)
         except OSError as error:  # no room, no right, too many files: nothing that the job has caused
             log.error("a run cannot be planned now", run=order.run_id, error=str(error))
-            self.put_back(order, f"what it needs could not be looked at: {error}")
+            self.put_back(order, f"what it needs could not be checked: {error}")
         return None
 
     # -- never ----------------------------------------------------------------------------------------------

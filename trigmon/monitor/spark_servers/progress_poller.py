@@ -88,7 +88,7 @@ class ProgressPoller:
         return found
 
     def stop(self) -> None:
-        """Follows nothing any more; a question that is under way is not waited for."""
+        """Ends the thread; a request that is under way is not waited for."""
         with self._changed:
             self._is_over = True
             self._changed.notify()
@@ -109,7 +109,7 @@ class ProgressPoller:
                     self._put(followed, followed.pause_s)
 
     def _next(self) -> _Followed | None:
-        """Returns the one whose time has come, waiting for that; None when all is over."""
+        """Waits for the next run that is due and returns it; None when the poller has stopped."""
         with self._changed:
             while not self._is_over:
                 while self._due and self._due[0][2].is_over:
@@ -121,7 +121,7 @@ class ProgressPoller:
             return None
 
     def _look(self, followed: _Followed) -> bool:
-        """Looks once; whether it is to be looked again, after its pause."""
+        """Polls a run once; returns whether it is to be polled again, after its pause."""
         began = time.monotonic()
         is_there = False
         try:
@@ -137,7 +137,7 @@ class ProgressPoller:
         return True
 
     def _find(self, followed: _Followed) -> bool:
-        """Looks where its driver is; False when there is nothing to follow."""
+        """Finds the driver of a run; returns False when there is nothing to follow."""
         lead = followed.lead()
         if lead is None:
             return False
@@ -152,7 +152,7 @@ class ProgressPoller:
         return True
 
     def _see(self, followed: _Followed, tally: driver_status.Tally) -> bool:
-        """Asks the driver how far it is."""
+        """Asks the driver for its progress; returns True."""
         seen = tally.look(_DEADLINE_S)
         progress = {name: value for name, value in msgspec.structs.asdict(seen).items() if name != "first_rows_ms"}
         self._note(followed, {"progress": progress if seen.jobs else None, "first_rows_ms": seen.first_rows_ms})

@@ -64,11 +64,10 @@ class KeptServer:
         self.why = ""
 
     def signal(self, number: signal.Signals) -> None:
-        """Signals the process group of its session, which exists while its pidfd is open."""
+        """Signals the process group of its session, unless its pid is another user's."""
         with suppress(OSError):
-            if run_directory.is_of_user(
-                self.pid, os.geteuid()
-            ):  # its claim names it, and a program of this user may write one
+            # Its claim names the pid, and a program of this user may write a claim.
+            if run_directory.is_of_user(self.pid, os.geteuid()):
                 os.killpg(self.pid, number)
 
 
@@ -199,7 +198,7 @@ class Servers:
             self._ask_keeper(lambda keeper: keeper.warm(argv, self._environment({})))
 
     def _find(self) -> None:
-        """Takes up the servers of an earlier monitor of this name; those that have ended are cleared away."""
+        """Takes over the servers of an earlier monitor of this name; those that have ended are removed."""
         for server in self._shelf.all_servers():
             if server.monitor != self._warm.monitor:
                 continue
@@ -233,7 +232,7 @@ class Servers:
         if kept.is_there and now >= kept.check_at:
             self._check(kept, uses, now)
         if not uses and (now >= kept.used_at + _UNWANTED_S or (kept.is_old and self._has_successor(kept, wanted))):
-            self._end(kept, kept.why or "nobody needs it", now)
+            self._end(kept, kept.why or "no run needs it", now)
 
     def _look_for(self, kept: KeptServer, now: float) -> None:
         found = connect_server.process_of(kept.directory)

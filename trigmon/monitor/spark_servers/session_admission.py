@@ -92,11 +92,11 @@ class SessionAdmission:
         return connect_server.completed(plan, connect_server.remote_of(url, given.user_id, given.session_id))
 
     def knows(self, run_id: str) -> bool:
-        """Returns whether it waits here."""
+        """Returns whether a run waits here."""
         return run_id in self._waiting
 
     def ready(self) -> list[Waiting]:
-        """Returns those that may start now, in the order they came; they wait no more."""
+        """Removes the runs that may start now, and returns them in the order they came."""
         with self._lock:
             room = self.settings.runs - len(self._active)
             found = [each for each in self._waiting.values() if not self._why_server_waits(each.plan)][: max(0, room)]
@@ -106,12 +106,12 @@ class SessionAdmission:
             return found
 
     def drop(self, run_ids: Iterable[str]) -> list[Waiting]:
-        """Returns those of these that waited, and do no more."""
+        """Removes the waiting runs among these, and returns them."""
         with self._lock:
             return [self._waiting.pop(run_id) for run_id in run_ids if run_id in self._waiting]
 
     def drop_all(self) -> list[Waiting]:
-        """Returns all that waited."""
+        """Removes all waiting runs, and returns them."""
         return self.drop(list(self._waiting))
 
     def reasons(self) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ class SessionAdmission:
             return {it.master for it in sessions if it is not None and not it.remote} | self._expected
 
     def wanted_elsewhere(self) -> dict[str, int]:
-        """Returns the addresses of servers elsewhere that are needed, and how many runs work in each."""
+        """Returns the addresses of external servers that are needed, and how many runs work in each."""
         with self._lock:
             sessions = [each.plan.session for each in self._waiting.values()]
             waited_for = [it.remote for it in sessions if it is not None and it.remote]
@@ -248,7 +248,7 @@ class SessionAdmission:
     def to_release(self, now: float) -> tuple[list[Release], float]:
         """Returns the sessions to be released now, and when the next is (0: none waits).
 
-        Those on a server elsewhere that is away wait for it, until they are given up.
+        Those on an external server that is away wait for it, until they are given up.
         """
         with self._lock:
             due = [each for each in self._releases if each.at <= now and not self._is_away(each)]
