@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.reconnection import LinkDown
 from trigmon.mq.errors import QMgrNotAvailable
 
@@ -23,7 +23,7 @@ class Ledger:
 
 def test_what_is_noted_while_the_same_run_is_written_is_written_too():
     link = Ledger()
-    books = Books(link, "INITQ", "M")
+    books = LedgerWriter(link, "INITQ", "M")
     link.meanwhile.append(lambda: books.note("1", {"state": "held"}))
     books.note("1", {"pid": 7})
     assert books.write(all_of_it=True)
@@ -33,7 +33,7 @@ def test_what_is_noted_while_the_same_run_is_written_is_written_too():
 
 def test_what_could_not_be_written_comes_before_what_was_noted_meanwhile():
     link = Ledger()
-    books = Books(link, "INITQ", "M")
+    books = LedgerWriter(link, "INITQ", "M")
 
     def fall():
         books.note("2", {"state": "held"})

@@ -11,7 +11,7 @@ import pytest
 
 from tests.waiting import until
 from trigmon.launch.launch_plan import Lead
-from trigmon.monitor.spark_servers.progress_poller import Follower
+from trigmon.monitor.spark_servers.progress_poller import ProgressPoller
 
 APP = "app-20261121195658-0000"
 
@@ -69,7 +69,7 @@ class Seen:
 
     def __init__(self):
         self.woken = 0
-        self.follower = Follower(self.wake)
+        self.follower = ProgressPoller(self.wake)
         self.notes = []
 
     def wake(self):

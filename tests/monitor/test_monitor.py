@@ -18,10 +18,10 @@ from trigmon.launch.launchers import launchers
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf
 from trigmon.monitor import monitor, run_changes
 from trigmon.monitor.child_process import Limits
-from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.reconnection import Link, LinkDown
-from trigmon.monitor.spark_servers.session_admission import Warm
+from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 from trigmon.mq.calls import Alter, ChangeRun, Put, RecordRun, Runs
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
 from trigmon.mq.enums import ApplType
@@ -362,8 +362,8 @@ def test_gets_that_are_inhibited_for_a_while_only_delay_the_start(stage):
     stage.wait_for(q_name=q_name, process_name=f"{q_name}.P", state="exited")
 
 
-class LinkThatDrops(Books):
-    """Books whose link goes down in the middle of the first dead letter."""
+class LinkThatDrops(LedgerWriter):
+    """A ledger writer whose link goes down in the middle of the first dead letter."""
 
     dropped = False
 
@@ -381,7 +381,7 @@ def test_a_held_run_whose_dead_letter_the_link_cut_short_is_written_off_for_its_
     books = LinkThatDrops(Link(stage.daemon.connect), stage.initq, "m")
     (stage.data / "monitors").mkdir(parents=True)
     keepers = Keepers(stage.data / "monitors", "m")
-    warm = Warm(Shelf(stage.data), "m", Serving(), "QM1")
+    warm = SessionAdmission(Shelf(stage.data), "m", Serving(), "QM1")
     programs = Programs(books, launchers(stage.data), stage.data / "runs", keepers, Limits(), warm, q_mgr_name="QM1")
     message = TriggerMessage(q_name="DROPPED", appl_type=6, appl_id=str(job))
     record = run_changes.recorded("dropped", message, state="held", monitor="m", now_ms=1, initiation_q=stage.initq)

@@ -19,7 +19,7 @@ from trigmon.launch.spark.warm import attendant
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf
 from trigmon.monitor.spark_servers import external_servers, server_manager
 from trigmon.monitor.spark_servers.server_manager import Servers
-from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
+from trigmon.monitor.spark_servers.session_admission import SessionAdmission, Waiting
 
 ROOT = Path(__file__).parents[2]
 ENDS_WELL = "#!/bin/sh\nexec sleep 600\n"
@@ -37,7 +37,7 @@ class Monitor:
     def come(self, *, forks=False, **settings):
         """Another monitor of the same name, with other settings."""
         self.settings = replace(self.settings, **settings)
-        self.warm = Warm(Shelf(self.directory), "me", self.settings, "QM1")
+        self.warm = SessionAdmission(Shelf(self.directory), "me", self.settings, "QM1")
         self.servers = Servers(self.warm, self.directory, "QM1", self.keeper, self.environment, forks=forks)
 
     def keeper(self, what):
@@ -131,7 +131,7 @@ def test_one_that_ends_is_replaced_and_its_runs_are_to_end(monitor):
     machine.warm.expect([""])
     first = machine.begin("1")
     os.kill(machine.pid(first), signal.SIGKILL)
-    until(lambda: machine.warm.doomed("1"))
+    until(lambda: machine.warm.server_loss("1"))
     machine.warm.ended("1")
     assert machine.begin("2") != first
     until(lambda: machine.warm.shelf.session("1") is None)
@@ -144,7 +144,7 @@ def test_one_that_does_not_answer_in_time_is_killed_and_replaced(monitor):
     first = machine.begin("1")
     pid = machine.pid(first)
     (machine.directory / "silent").write_text("check")
-    until(lambda: machine.warm.doomed("1"))
+    until(lambda: machine.warm.server_loss("1"))
     until(lambda: is_gone(pid))
     (machine.directory / "silent").unlink()
     machine.warm.ended("1")
@@ -258,7 +258,7 @@ def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
 
 class TestElsewhere:
     def test_it_is_asked_at_once_and_then_more_often_where_runs_are_at_work_or_it_was_silent(self):
-        other = external_servers._Other("sc://far", 50.0)
+        other = external_servers._ExternalServer("sc://far", 50.0)
         assert other.due_at(0) == 0.0
         other.answered_at = 100.0
         assert (other.due_at(0), other.due_at(1)) == (110.0, 102.0)
@@ -296,7 +296,7 @@ class TestElsewhere:
         machine = monitor(deadline_s=1.0)
         until(lambda: machine.run("1", self.FAR))
         (machine.directory / how).write_text("check release")
-        why = until(lambda: machine.warm.doomed("1"))
+        why = until(lambda: machine.warm.server_loss("1"))
         assert why.startswith("sc://far does not answer: ")
         machine.warm.ended("1")
         assert not machine.run("2", self.FAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trigmon.launch.launch_plan import LaunchError
 from trigmon.monitor import run_changes
 from trigmon.monitor.child_process import Limits
-from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.undeliverable import AS_WRITTEN
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
@@ -27,7 +27,7 @@ class Hindered:
 
 def planned(error):
     """The starter and its books, behind a run that could not be planned."""
-    books = Books(None, "I", "m")
+    books = LedgerWriter(None, "I", "m")
     starter = Starter(books, {int(ApplType.UNIX): Hindered(error)}, Limits(), "QM1", "")
     record = run_changes.recorded("1", TRIGGER, state=RunState.DUE, monitor="m", now_ms=5)
     assert starter.planned(record, (AS_WRITTEN, pack_tm(TRIGGER))) is None

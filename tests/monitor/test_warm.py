@@ -9,12 +9,12 @@ import pytest
 from tests.launch.conftest import make_order
 from trigmon.launch.launch_plan import LaunchPlan, Session
 from trigmon.launch.spark.warm.connect_server import Server, Serving, Shelf
-from trigmon.monitor.spark_servers.session_admission import Waiting, Warm
+from trigmon.monitor.spark_servers.session_admission import SessionAdmission, Waiting
 
 
 @pytest.fixture
 def warm(tmp_path):
-    return Warm(Shelf(tmp_path), "me", Serving(runs=2), "QM1")
+    return SessionAdmission(Shelf(tmp_path), "me", Serving(runs=2), "QM1")
 
 
 def waiting(run_id, master="local", remote=""):
@@ -73,9 +73,9 @@ class TestElsewhere:
         warm.is_there("sc://far")
         warm.admit(waiting("1", remote="sc://far"))
         warm.is_away("sc://far", "refused", is_lost=False)
-        assert not warm.doomed("1")
+        assert not warm.server_loss("1")
         warm.is_away("sc://far", "refused", is_lost=True)
-        assert warm.doomed("1") == "sc://far does not answer: refused"
+        assert warm.server_loss("1") == "sc://far does not answer: refused"
 
     def test_what_is_to_be_released_there_waits_for_it_and_is_tried_when_it_answers(self, warm):
         warm.is_there("sc://far")
@@ -115,7 +115,7 @@ def test_what_an_earlier_monitor_had_counts(warm, tmp_path):
     warm.is_warm(server())
     for run_id in ("1", "2"):
         warm.admit(waiting(run_id))
-    after = Warm(Shelf(tmp_path), "me", Serving(runs=2), "QM1")
+    after = SessionAdmission(Shelf(tmp_path), "me", Serving(runs=2), "QM1")
     after.take_up("1")
     after.take_up("2")
     after.is_warm(server())
@@ -153,7 +153,7 @@ def test_sessions_of_runs_in_nobodys_hands_are_released(warm, tmp_path):
     warm.is_warm(server())
     warm.admit(waiting("1"))
     warm.admit(waiting("2"))
-    after = Warm(Shelf(tmp_path), "me", Serving(), "QM1")
+    after = SessionAdmission(Shelf(tmp_path), "me", Serving(), "QM1")
     after.take_up("2")
     after.sweep("me")
     after.sweep("another")
@@ -166,13 +166,13 @@ def test_the_end_of_a_server_dooms_its_runs_and_drops_its_sessions(warm):
     warm.admit(waiting("2"))
     warm.ended("2")
     warm.is_over(server(), "it died")
-    assert warm.doomed("1")
-    assert not warm.doomed("2")
+    assert warm.server_loss("1")
+    assert not warm.server_loss("2")
     assert [each.run_id for each in warm.shelf.all_sessions()] == ["1"]
     assert warm.admit(waiting("3")) is None
     assert warm.reasons() == [("3", "its Spark Connect server does not answer yet; the last one: it died")]
     warm.ended("1")
-    assert not warm.doomed("1")
+    assert not warm.server_loss("1")
 
 
 def test_the_end_of_an_old_server_leaves_its_successor_alone(warm):

@@ -62,6 +62,7 @@ PLAIN: tuple[str, ...] = (
     "demo/",
     "keeper/",
     "launch/",
+    "monitor/",
     "mq/",
     "mqsc/",
     "qmgr/",

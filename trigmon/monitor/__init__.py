@@ -1,1 +1,1 @@
-"""The watcher: gets trigger messages from an initiation queue and starts what they ask for."""
+"""The trigger monitor: gets trigger messages from an initiation queue and starts the programs that they name."""

@@ -1,6 +1,6 @@
-"""Taking up what the ledger says is this monitor's: after its own restart, or after the queue manager was away.
+"""Resumes the runs that the ledger holds for this monitor: after its restart, or after the queue manager was away.
 
-Held runs belong to no monitor: whoever serves their initiation queue is given the next of them.
+Held runs belong to no monitor: any monitor that serves their initiation queue is given the next of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trigmon.mq.run import WITH_PROGRAM, Run, RunFields, read_run
 
 
 def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> None:
-    """Goes through the runs of ``monitor`` that have or may have programs, but for those ``programs`` has in hand.
+    """Goes through the runs of ``monitor`` that have or may have programs, but for those that ``programs`` knows.
 
     What became of each is found out then. ``of`` names another monitor, which is gone: its runs become this one's.
     Raises LinkDown.
@@ -34,7 +34,7 @@ def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> Non
 
 
 def _recorded(call: Callable[[Call], Reply], where: RunFields) -> Iterator[Run]:
-    """Every run with these values, newest first. Raises what ``call`` raises."""
+    """Yields every run with these values, newest first. Raises what ``call`` raises."""
     before, more = "", True
     while more:
         reply = call(Runs(where={**where}, before=before))

@@ -1,4 +1,4 @@
-"""A run that is a program, or is about to be, and how it is found again when nobody tells what became of it."""
+"""A run's program, running or about to start, and how it is found again when no keeper reports on it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Letter = tuple[MessageDescriptor, bytes]
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What holds for processes whose definitions say nothing: how many at once, how long (0: any time).
+    """Limits of processes whose definitions set none: how many at once, how long in seconds (0: any time).
 
-    ``grace_s`` is what every program has between SIGTERM and SIGKILL, ``runs`` how many programs a monitor has at a
-    time (0: any).
+    ``grace_s`` is the time in seconds between SIGTERM and SIGKILL, ``runs`` how many programs a monitor has at a time
+    (0: any).
     """
 
     instances: int = 4
@@ -32,17 +32,17 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Child(msgspec.Struct, kw_only=True, eq=False):
-    """A run in a monitor's hands.
+    """A run that this monitor supervises.
 
-    ``keeper`` is who keeps it, None while that is not known and where its keeper has died: then ``pidfd`` is the
-    program's, or -1 when it has ended. ``kept_by`` names the keeper to ask first. ``pid`` is 0 until it is told.
+    ``keeper`` is its keeper, None while that is not known and where its keeper has died: then ``pidfd`` is the
+    program's, or -1 when it has ended. ``kept_by`` names the keeper to ask first. ``pid`` is 0 until it is known.
     ``order``, ``plan`` and ``letter`` are what it was started with; of a run that an earlier monitor had there is only
     the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it was
-    told to end, ``opens_by`` is until when it is to open its queue (0: whenever it likes), and ``ends_by`` until when a
-    program without a keeper is to end (0: whenever it likes), all by time.monotonic(). ``base`` is the run's directory;
+    asked to end, ``opens_by`` is until when it is to open its queue (0: no limit), and ``ends_by`` until when a
+    program without a keeper is to end (0: no limit), all by time.monotonic(). ``base`` is the run's directory;
     ``directory`` is that of its process, another one below where a process was started for what the first had left
     elsewhere. ``ended_as`` is how the run ended, where all that is done yet is to end that.
-    ``is_anothers``: its claim names a process that is not the user's as whom it runs.
+    ``is_of_another_user``: its claim names a process of another user than the one that it runs as.
     """
 
     order: Order
@@ -59,34 +59,34 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     kill_at: float = 0.0
     opens_by: float = 0.0
     ends_by: float = 0.0
-    is_anothers: bool = False
+    is_of_another_user: bool = False
 
     @property
     def run_id(self) -> str:
-        """Which run it is."""
+        """The run's id."""
         return self.order.run_id
 
     @property
     def trigger(self) -> TriggerMessage:
-        """What it was started by."""
+        """The trigger message that started it."""
         return self.order.trigger
 
 
 class WriteOff(msgspec.Struct, frozen=True):
-    """A run that can never start, until its trigger message lies where it should."""
+    """A run that can never start, until its trigger message is on the dead-letter queue."""
 
     verdict: DeadLetter
     letter: Letter
 
 
 class Exited(msgspec.Struct, frozen=True):
-    """It has ended, or failed to start: ``said`` is its exit (:mod:`trigmon.keeper.run_directory`)."""
+    """The program has ended, or failed to start: ``exit_fields`` is its exit (:mod:`trigmon.keeper.run_directory`)."""
 
-    said: dict[str, Any]
+    exit_fields: dict[str, Any]
 
 
 class KeptBy(msgspec.Struct, frozen=True):
-    """A keeper has it, and will tell; ``pid`` and ``start_ms`` are 0 where that is all that is known."""
+    """A keeper has the program and will report its end; ``pid`` and ``start_ms`` are 0 where not known."""
 
     keeper: Keeper
     pid: int
@@ -95,11 +95,11 @@ class KeptBy(msgspec.Struct, frozen=True):
 
 
 class NotStarted(msgspec.Struct, frozen=True):
-    """Nobody has claimed it, or what was claimed never came to be and is claimed no more."""
+    """No keeper has claimed the run, or its program never started and the claim was withdrawn."""
 
 
-class Stray(msgspec.Struct, frozen=True):
-    """It runs, and its keeper has died: its end can be seen, and not how it ends."""
+class Unowned(msgspec.Struct, frozen=True):
+    """An unowned process: it runs and its keeper has died, so its end can be seen, but not its exit status."""
 
     pid: int
     pidfd: int
@@ -108,27 +108,27 @@ class Stray(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """It has ended, and nobody saw how."""
+    """The program has ended, and no keeper saw how."""
 
     why: str
 
 
-Found = Exited | KeptBy | NotStarted | Stray | Lost
+Found = Exited | KeptBy | NotStarted | Unowned | Lost
 
 
 def find(child: Child, there: Callable[[str], Keeper | None]) -> Found:
-    """What became of a run; ``there`` gives the keeper of a name where it runs.
+    """Returns what became of a run; ``there`` returns the running keeper of a name, or None.
 
-    The keeper is asked first: by then it has done all that anybody had told it. What it no longer keeps has its exit
-    written, so that is looked at last.
+    The keeper is asked first: its answer comes after everything that it was asked before. It has written the exit of a
+    run that it no longer has, so the exit is read last.
     """
     keeper = there(child.kept_by)
     claim = run_directory.read(child.directory)
     if claim and (keeper is None or child.run_id not in keeper.runs):
         keeper = there(str(claim.get("keeper", "")))
-    said = run_directory.read_exit(child.directory)
-    if said is not None:
-        return Exited(said)
+    exit_fields = run_directory.read_exit(child.directory)
+    if exit_fields is not None:
+        return Exited(exit_fields)
     if keeper is not None and child.run_id in keeper.runs:
         known = claim or {}
         return KeptBy(keeper, known.get("pid", 0), known.get("start_ms", 0), known.get("argv", []))
@@ -136,7 +136,7 @@ def find(child: Child, there: Callable[[str], Keeper | None]) -> Found:
         return NotStarted() if child.may_be_unstarted else Lost("its directory is gone")
     process = run_directory.open_program(claim, child.run_id)
     if process is not None:
-        return Stray(*process, claim.get("start_ms", 0), claim.get("argv", []))
+        return Unowned(*process, claim.get("start_ms", 0), claim.get("argv", []))
     if run_directory.withdraw(child.directory):
         return NotStarted()
     has_run = child.pid or claim.get("pid")

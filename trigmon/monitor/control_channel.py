@@ -1,4 +1,4 @@
-"""What a monitor is told: which of its runs are to be ended, and that something has changed that held runs wait for."""
+"""Controls of a monitor: which of its runs are to be cancelled, and whether held runs are to be looked at again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trigmon.mq.replies import Reply, Values
 _LOOK_S: Final = 0.5
 
 
-class News:
-    """Asks the queue manager, twice a second and whenever it rings, what operators want of this monitor."""
+class ControlChannel:
+    """Asks the queue manager for controls, twice a second and whenever a get ended without a message."""
 
     def __init__(self, call: Callable[[Call], Reply], monitor: str) -> None:
         self._call = call
@@ -21,12 +21,15 @@ class News:
         self._number: int | None = None
         self._again_at = 0.0
 
-    def rang(self) -> None:
-        """A wait ended with nothing: there may be news."""
+    def ask_now(self) -> None:
+        """Asks with the next poll: a waiting get ended without a message, so controls may have changed."""
         self._again_at = 0.0
 
-    def come(self) -> list[str] | None:
-        """The runs to end where there are any or anything has changed, else None. Raises what ``call`` raises."""
+    def poll(self) -> list[str] | None:
+        """Returns the runs to end where there are any or anything has changed, else None.
+
+        Raises what ``call`` raises.
+        """
         if time.monotonic() < self._again_at:
             return None
         reply = self._call(Controls(monitor=self._monitor))

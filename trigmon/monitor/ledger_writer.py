@@ -1,4 +1,4 @@
-"""What the reaper writes into the run ledger, kept until the queue manager has taken it.
+"""Writes changes of run records into the ledger, and keeps them until the queue manager has accepted them.
 
 Every change only overwrites fields of one record, so a change whose reply was lost is simply written again.
 """
@@ -25,14 +25,14 @@ log = logger()
 _AT_ONCE: Final = 64
 
 
-class Books:
-    """Changes of run records on their way to the queue manager, in the order they came up."""
+class LedgerWriter:
+    """Changes of run records that wait for the queue manager, in their order."""
 
     def __init__(self, link: Link, initiation_q: str, monitor: str) -> None:
         self._link = link
         self._monitor = monitor
         self._initiation_q = initiation_q
-        # The monitor's own thread notes too, while the reaper's writes.
+        # The monitor's own thread adds changes too, while the reaper thread writes.
         self._lock = threading.Lock()
         self._pending: dict[str, RunFields] = {}
         self._write_at: float | None = None
@@ -44,11 +44,11 @@ class Books:
 
     @property
     def pause_s(self) -> float:
-        """Seconds until trying makes sense."""
+        """Seconds until the next attempt is due."""
         return self._link.pause_s
 
     def note(self, run_id: str, fields: RunFields, within_s: float = 0.0) -> None:
-        """Will be written within this time; changes of one run that wait together become one."""
+        """Queues a change to be written within ``within_s`` seconds; waiting changes of one run become one."""
         at = time.monotonic() + within_s
         with self._lock:
             self._pending[run_id] = self._pending.get(run_id, {}) | fields
@@ -56,12 +56,12 @@ class Books:
 
     @property
     def writes_in_s(self) -> float:
-        """Seconds until what is pending is to be written and there may be somebody to take it."""
+        """Seconds until what is pending is to be written and the queue manager may be there."""
         in_s = 0.0 if self._write_at is None else self._write_at - time.monotonic()
         return max(0.0, in_s, self._link.pause_s)
 
     def write(self, *, all_of_it: bool = False) -> bool:
-        """Writes what is pending, unless it may wait. False: the queue manager is away, and some of it still is."""
+        """Writes what is pending, unless it may wait. Returns False when the queue manager is away."""
         if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
             return True
         while some := self._taken():
@@ -73,7 +73,7 @@ class Books:
         return True
 
     def _taken(self) -> dict[str, RunFields]:
-        """The next that are to be written; what is noted of them from now on is another change."""
+        """Returns the next changes to write; a later change of the same run is another one."""
         with self._lock:
             some = dict(islice(self._pending.items(), _AT_ONCE))
             for run_id in some:
@@ -90,12 +90,12 @@ class Books:
     def _change(self, some: dict[str, RunFields]) -> None:
         try:
             self._link.pipeline([ChangeRun(run_id=run_id, fields={**fields}) for run_id, fields in some.items()])
-        except MQError:  # one was refused, and which of the others were done is not told: each again
+        except MQError:  # one was refused, and which of the others were done is not known: each again
             for run_id, fields in some.items():
                 self._change_one(run_id, fields)
 
     def _change_one(self, run_id: str, fields: RunFields) -> None:
-        """A refusal is logged: the program matters more than its record."""
+        """Writes one change; a refusal is logged, since the program matters more than its record."""
         try:
             self._link.call(ChangeRun(run_id=run_id, fields={**fields}))
         except MQError as error:
@@ -108,12 +108,12 @@ class Books:
         return reply
 
     def has_opened(self, run_id: str) -> bool:
-        """Whether a run's program has opened its queue. Raises LinkDown."""
+        """Returns whether a run's program has opened its queue. Raises LinkDown."""
         reply = self._link.call(Runs(where={"run_id": run_id}, limit=1))
         return isinstance(reply, Listing) and any(read_run(row).work.first_open_ms for row in reply.rows)
 
     def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
-        """A run that can never start: its trigger message goes to the dead-letter queue. Raises LinkDown."""
+        """Puts the trigger message of a run that can never start on the dead-letter queue. Raises LinkDown."""
         now_ms = time.time_ns() // 1_000_000
         where = put_dead_letter(
             self._link.call,
@@ -129,7 +129,7 @@ class Books:
         self.note(run_id, run_changes.failed(f"{verdict.why}; {where}", now_ms))
 
     def close(self) -> None:
-        """Ends the connection; says what could not be written."""
+        """Ends the connection; logs what could not be written."""
         if self._pending:
             log.error("run records not written", runs=list(self._pending))
         self._link.close()

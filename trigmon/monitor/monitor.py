@@ -1,4 +1,4 @@
-"""The trigger monitor as a process: its name, its connections, its signals, its end."""
+"""Runs the trigger monitor as a process: its registration, connections, signals and end."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from trigmon.launch.permissions import Grants
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf
 from trigmon.log import logger, say_always
 from trigmon.monitor.child_process import Limits
-from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.output_cleanup import Sweeper
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.reconnection import Link, LinkDown
-from trigmon.monitor.registration import Post
+from trigmon.monitor.registration import Registration
 from trigmon.monitor.spark_servers.server_manager import Servers
-from trigmon.monitor.spark_servers.session_admission import Warm
+from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 from trigmon.monitor.watcher import Watcher
 from trigmon.notify import ServiceManager
 
@@ -54,14 +54,14 @@ def run(
 ) -> None:
     """Runs a trigger monitor until SIGTERM or SIGINT, or until ``stop`` is set (then signals are left alone).
 
-    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``grants``
-    is what processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
+    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``grants`` is what
+    processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
     is called once the initiation queue is open.
-    Its end leaves programs running, and the next monitor finds them; with ``stop_runs`` it ends them, unless it ends
-    because the process that started it has died. ``launcher`` is what programs are started as; ``class_archives`` says
-    whether Spark jobs may have archives of classes made, ``connect_settings`` of what kind its Spark Connect servers
-    are. Raises MQError when the initiation queue cannot be served, and OSError when there is no systemd to start
-    programs.
+    Programs run on when the monitor ends, and the next monitor finds them; with ``stop_runs`` they are ended, unless
+    the monitor ends because the process that started it has died. ``launcher`` is what programs are started as;
+    ``class_archives`` is whether Spark jobs may have archives of classes made, ``connect_settings`` holds the settings
+    of its Spark Connect servers. Raises MQError when the initiation queue cannot be served, and OSError when there is
+    no systemd to start programs.
     """
     if launcher == protocol.SYSTEMD and (why := systemd_bus.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
@@ -87,13 +87,13 @@ def run(
             return
         say_always(qmgr=name)
         directory = paths.data_directory(name, data)
-        with Post(directory / "monitors", initiation_q) as post:
-            books = Books(Link(connected), initiation_q, post.name)
-            keepers = Keepers(directory / "monitors", post.keeper, launcher)
+        with Registration(directory / "monitors", initiation_q) as registration:
+            ledger = LedgerWriter(Link(connected), initiation_q, registration.name)
+            keepers = Keepers(directory / "monitors", registration.keeper, launcher)
             serving = connect_settings or Serving()
-            warm = Warm(Shelf(directory), post.name, serving, name)
+            warm = SessionAdmission(Shelf(directory), registration.name, serving, name)
             programs = Programs(
-                books,
+                ledger,
                 launchers(directory, grants, serving, class_archives=class_archives),
                 directory / "runs",
                 keepers,
@@ -112,7 +112,7 @@ def run(
                 link,
                 programs,
                 initiation_q=initiation_q,
-                post=post,
+                registration=registration,
                 ready=opened,
                 alive=service.beat,
             )
@@ -125,7 +125,8 @@ def run(
                 service.stopping()
                 link.close()
                 sweeper.stop()
-                # A daemon that started us and died has a successor, whose monitor wants our number and our runs now.
+                # A daemon that started this monitor and died has a successor: its monitor needs this number and these
+                # runs now.
                 in_time = os.getppid() == parent
                 _stop(programs, stop_runs=stop_runs, in_time=in_time)
                 servers.stop(_RELEASED_S if in_time else 0.0)
@@ -133,14 +134,14 @@ def run(
 
 
 def _absolute(address: str) -> str:
-    """The address as a program in another directory may use it."""
+    """Returns the address as a program in another directory may use it."""
     if not address.startswith("unix:"):
         return address
     return f"unix:{Path(address.removeprefix('unix:').removeprefix('//')).absolute()}"
 
 
 def _q_mgr_name(link: Link, stop: threading.Event) -> str | None:
-    """The queue manager's name, as it says itself, waiting until it is there; None when stopped before."""
+    """Waits for the queue manager and returns its name as it reports it; None when stopped before."""
     while not stop.is_set():
         try:
             return link.connection().q_mgr_name
@@ -160,7 +161,7 @@ def _stop(programs: Programs, *, stop_runs: bool, in_time: bool) -> None:
 
 @contextmanager
 def _stopping(stop: threading.Event | None) -> Iterator[threading.Event]:
-    """The event that ends the monitor: the given one, else one that SIGTERM and SIGINT set."""
+    """Yields the event that ends the monitor: the given one, else one that SIGTERM and SIGINT set."""
     if stop is not None:
         yield stop
         return

@@ -1,8 +1,8 @@
-"""The output of runs that the ledger has forgotten is removed from the monitor's host.
+"""Removes the output of runs that are no longer in the ledger from the monitor's host.
 
-A run is in the ledger before its directory is made, so a directory without a run is one whose run is forgotten. The
-oldest are looked at first, for those go first; one more slice each time goes round all the others, since a run that
-went on for long leaves the ledger late.
+A run is in the ledger before its directory is made, so a directory without a run is one whose run was deleted. The
+oldest directories are looked at first, since their runs are deleted first; each time one more slice of the others is
+looked at in turn, since the record of a long run is deleted late.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RUN_ID = re.compile("[0-9a-f]{16}")
 
 
 class Sweep:
-    """One directory of runs, and how far the slices have come that go round it."""
+    """Cleans one directory of runs, slice by slice."""
 
     def __init__(self, runs_directory: Path) -> None:
         self._directory = runs_directory
@@ -58,7 +58,7 @@ class Sweep:
 
 
 class Sweeper:
-    """Sweeps now and then, in a thread with a connection of its own, from now on until :meth:`stop`."""
+    """Cleans a directory of runs periodically, in a thread with its own connection, until :meth:`stop`."""
 
     def __init__(self, connect: Callable[[], Connection], runs_directory: Path, period_s: float = PERIOD_S) -> None:
         self._connect = connect
@@ -69,7 +69,7 @@ class Sweeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it; a sweep that is under way ends with its slice."""
+        """Ends the thread; a cleanup that is under way ends with its slice."""
         self._over.set()
         self._thread.join()
 
@@ -79,7 +79,7 @@ class Sweeper:
                 with self._connect() as connection:
                     removed = self._sweep.go(connection.call, self._over)
             except (MQError, OSError) as error:
-                log.debug("old output not looked for", error=str(error))
+                log.debug("output of forgotten runs not removed", error=str(error))
                 continue
             if removed:
                 log.info("output of forgotten runs removed", runs=removed)

@@ -1,4 +1,4 @@
-"""A connection to the queue manager that is made anew after it was lost, with growing pauses in between."""
+"""A connection to the queue manager that reconnects with growing pauses (exponential backoff)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GONE: Final = frozenset(
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 
 
-class LinkDown(Exception):  # noqa: N818 - a state of the link, passed on until somebody may wait
+class LinkDown(Exception):  # noqa: N818 - a state of the link, raised to a caller that may wait
     """The queue manager cannot be reached now; :attr:`Link.pause_s` says when to try again, ``error`` why."""
 
     def __init__(self, error: MQError) -> None:
@@ -35,12 +35,12 @@ class LinkDown(Exception):  # noqa: N818 - a state of the link, passed on until 
 
     @property
     def may_pass(self) -> bool:
-        """Whether it is the queue manager that went or is not yet there, rather than something said wrong."""
+        """Whether the queue manager is away or not yet there, rather than the call being wrong."""
         return self.error.reason in _GONE
 
 
 class Link:
-    """Calls to a queue manager that may come and go. One thread uses it, as it is with a connection."""
+    """Calls to a queue manager that may be away at times. Only one thread may use it, as with a connection."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
@@ -55,7 +55,7 @@ class Link:
         return 0.0 if self._connection else max(0.0, self._retry_at - time.monotonic())
 
     def connection(self) -> Connection:
-        """The connection, made now if there is none and an attempt is due. Raises LinkDown."""
+        """Returns the connection, made now if there is none and an attempt is due. Raises LinkDown."""
         if self._connection is None:
             if self.pause_s:
                 raise LinkDown(self._error)
@@ -67,7 +67,10 @@ class Link:
         return self._connection
 
     def call(self, call: Call) -> Reply:
-        """One call. Raises LinkDown when the link is down or goes down (whether it was done is then not known)."""
+        """Sends one call and returns its reply.
+
+        Raises LinkDown when the link is down or goes down (whether it was done is then not known).
+        """
         connection = self.connection()
         try:
             return connection.call(call)
@@ -77,9 +80,10 @@ class Link:
             raise self._down(error) from None
 
     def pipeline(self, calls: Sequence[Call]) -> list[Reply]:
-        """Several calls on their way at once, none of which waits or ends a unit of work; raises as :meth:`call`.
+        """Sends several calls at once and returns their replies in order; raises as :meth:`call`.
 
-        What arrives together is one turn of the queue manager's, and one sync.
+        None of them may wait or end a unit of work. Calls that arrive together are one turn of the queue manager and
+        one sync.
         """
         connection = self.connection()
         try:
@@ -90,13 +94,13 @@ class Link:
             raise self._down(error) from None
 
     def drop(self) -> None:
-        """Ends the connection without a word: what was got and not committed is backed out."""
+        """Drops the connection without a disconnect: what was got and not committed is backed out."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.drop()
 
     def close(self) -> None:
-        """Disconnects in order, if there is somebody to disconnect from."""
+        """Disconnects, if there is a connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -105,7 +109,7 @@ class Link:
                 connection.drop()
 
     def _down(self, error: MQError) -> LinkDown:
-        """Gives the connection up, and sets when the next attempt is due."""
+        """Drops the connection, and sets when the next attempt is due."""
         if self._connection is not None:
             self._connection.drop()
             self._connection = None

@@ -1,8 +1,8 @@
-"""A monitor's post: its number among the monitors of one initiation queue, and what became of the others.
+"""Registration of a monitor: its number among the monitors of one initiation queue, and which others have ended.
 
-Whoever holds the lock of a numbered file is that monitor, so a monitor is gone when its lock is free, however it ended.
-The file names its process while it has, or may have, runs in the ledger; who takes them over empties it. Posts belong
-to the data directory, which has an id of its own: runs are found again whatever this host is called by then.
+The process that holds the lock of a numbered file is that monitor, so a monitor has ended when its lock is free.
+The file names its process while it has, or may have, runs in the ledger; the monitor that takes them over empties it.
+The files belong to the data directory, which has its own id: runs are found again after the host was renamed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from trigmon import paths
 _NUMBERED = re.compile(r"(.+)\.([0-9]+)")
 
 
-class Post:
-    """The lowest free number of a monitor of this queue, ours until the end of the block.
+class Registration:
+    """The lowest free number of a monitor of this queue, locked until the end of the block.
 
-    ``name`` tells it from all others in the ledger: the directory's id, the initiation queue, the number. ``keeper``
+    ``name`` is its unique name in the ledger: the directory's id, the initiation queue, the number. ``keeper``
     is the name of its keeper's socket in the directory: the next monitor of the same number finds the same keeper.
     """
 
@@ -41,7 +41,7 @@ class Post:
         self.keeper = keeper_of(self.name)
         _write(self._file, f"{os.getpid()}\n{self.name}\n")
 
-    def __enter__(self) -> Post:
+    def __enter__(self) -> Registration:
         return self
 
     def __exit__(
@@ -50,11 +50,11 @@ class Post:
         self._file.close()
 
     def gone(self) -> Iterator[str]:
-        """The names of monitors, of this initiation queue or another, that ended and whose runs nobody has taken over.
+        """Yields the names of monitors, of any initiation queue, that ended and whose runs no other has taken over.
 
-        The programs of one whose queue nobody serves any more would count as running for ever.
-        Nobody else can take a name up while the caller has it; going on to the next says that its runs were taken
-        over, and an exception that they were not.
+        The programs of one whose queue no monitor serves any more would count as running for ever.
+        No other monitor can take over a name while the caller has it. Asking for the next one confirms that its runs
+        were taken over; an exception means that they were not.
         """
         for entry in sorted(self._directory.iterdir()):
             found = _NUMBERED.fullmatch(entry.name)
@@ -65,10 +65,10 @@ class Post:
                 continue
             with file:
                 file.seek(0)
-                said = file.read().splitlines()
-                # An earlier version wrote no name: then only one of this queue can be told.
-                name = said[1] if len(said) > 1 else self._name_of(int(found[2])) if found[1] == self._stem else ""
-                if said and name:
+                lines = file.read().splitlines()
+                # An earlier version wrote no name: then only the name of a monitor of this queue is known.
+                name = lines[1] if len(lines) > 1 else self._name_of(int(found[2])) if found[1] == self._stem else ""
+                if lines and name:
                     yield name
                     _write(file, "")
 
@@ -84,13 +84,13 @@ class Post:
 
 
 def keeper_of(monitor: str) -> str:
-    """The name of a monitor's keeper."""
+    """Returns the name of a monitor's keeper."""
     _, initiation_q, number = monitor.rsplit(":", 2)
     return f"{paths.file_name(initiation_q)}.{number}.keeper"
 
 
 def own_id(directory: Path) -> str:
-    """The id of a directory, 12 hexadecimal digits, made at the first question."""
+    """Returns the id of a directory, 12 hexadecimal digits, made at the first call."""
     path = directory / "id"
     if not path.exists():
         made = directory / f".id.{os.getpid()}"
@@ -102,7 +102,7 @@ def own_id(directory: Path) -> str:
 
 
 def _locked(path: Path) -> TextIO | None:
-    """The file, open and locked; None when another process has its lock."""
+    """Returns the file, open and locked; None when another process has its lock."""
     file = path.open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
-"""What a monitor writes into a run's record: the record of a new run, and what changes in one.
+"""Fields that a monitor writes into a run's record: those of a new run, and each change.
 
-:mod:`trigmon.mq.run` tells what a record holds. Pure but for :func:`new_run_id` and the name of the host.
+What a record holds: :mod:`trigmon.mq.run`. Pure but for :func:`new_run_id` and the name of the host.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trigmon.mq.run import Run, RunFields, RunState, new_run
 
 
 def new_run_id(now_ms: int, after: str = "0") -> str:
-    """An id that sorts by time and that two monitors will not both make: 11 digits of time, 5 of chance.
+    """Returns an id that sorts by time and that two monitors will not both make: 11 digits of time, 5 random ones.
 
     It sorts behind ``after``, the one made before.
     """
@@ -24,7 +24,7 @@ def new_run_id(now_ms: int, after: str = "0") -> str:
 
 
 def recorded(run_id: str, trigger: TriggerMessage, /, *, now_ms: int, **known: Unpack[RunFields]) -> Run:
-    """A new run with its whole record; ``known`` overrides what is not known yet of each."""
+    """Returns a new run with its whole record; ``known`` overrides what is not known yet of each."""
     fields: RunFields = {
         "run_id": run_id,
         "state": RunState.DUE,
@@ -57,25 +57,28 @@ def recorded(run_id: str, trigger: TriggerMessage, /, *, now_ms: int, **known: U
 
 
 def held_again(why: str) -> RunFields:
-    """It could not be started now."""
+    """Returns the change of a run that could not be started now."""
     return {"state": RunState.HELD, "why": why}
 
 
 def started(pid: int, start_ms: int, /, **more: Unpack[RunFields]) -> RunFields:
-    """It runs."""
+    """Returns the change of a run whose program has started."""
     begun: RunFields = {"state": RunState.STARTED, "pid": pid, "start_ms": start_ms, "why": ""}
     return begun | more
 
 
 def failed(why: str, now_ms: int) -> RunFields:
-    """It never became a process."""
+    """Returns the change of a run that never became a process."""
     return {"state": RunState.FAILED, "end_ms": now_ms, "why": why}
 
 
 def exited(
     return_code: int, stderr_tail: str, end_ms: int, ended_by: str = "", *, was_stopped: bool = False
 ) -> RunFields:
-    """It ended; ``return_code`` is subprocess's: negative for a signal. ``ended_by``: what ended it, if not itself."""
+    """Returns the change of a run that ended.
+
+    ``return_code`` is that of subprocess: negative for a signal. ``ended_by`` is what ended it, if not itself.
+    """
     by_signal = return_code < 0
     how = how_it_ended(return_code)
     return {
@@ -90,12 +93,12 @@ def exited(
 
 
 def unknown(why: str, stderr_tail: str, end_ms: int = 0) -> RunFields:
-    """It ended, and nobody saw how; ``end_ms`` is 0 when nobody saw when either."""
+    """Returns the change of a run that ended without a known exit status; ``end_ms`` is 0 when not known either."""
     return {"state": RunState.UNKNOWN, "end_ms": end_ms, "stderr_tail": stderr_tail, "why": why}
 
 
 def how_it_ended(return_code: int) -> str:
-    """For a person: "ended with status 1", "killed by SIGKILL"."""
+    """Returns a text for people: "ended with status 1", "killed by SIGKILL"."""
     if return_code >= 0:
         return f"ended with status {return_code}"
     try:

@@ -1,6 +1,6 @@
-"""From a run that may start to what is executed, or to the dead letter of one that never can.
+"""Plans the start of runs: what is executed, or the dead letter of a run that can never start.
 
-Which held run may start is the ledger's to say; it is asked when a program has ended, when there is news, when a pause
+The ledger decides which held run may start; it is asked when a program has ended, when a control came, when a pause
 is over, and once a second while runs wait, since other monitors' programs end too.
 """
 
@@ -14,7 +14,7 @@ from trigmon.launch.launch_plan import Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import logger
 from trigmon.monitor import run_changes
 from trigmon.monitor.child_process import Letter, Limits, WriteOff
-from trigmon.monitor.ledger_writer import Books
+from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.reconnection import LinkDown
 from trigmon.monitor.trigger_plan import DeadLetter, process_for, startable
 from trigmon.monitor.undeliverable import AS_WRITTEN
@@ -29,14 +29,14 @@ _LOOK_AGAIN_S = 1.0
 
 
 class Starter:
-    """One monitor's. ``address`` is what started programs connect to ("": the queue manager's name)."""
+    """Plans the runs of one monitor. ``address`` is what started programs connect to ("": the queue manager's name)."""
 
     def __init__(
-        self, books: Books, launchers: Mapping[int, Launcher], limits: Limits, q_mgr_name: str, address: str
+        self, ledger: LedgerWriter, launchers: Mapping[int, Launcher], limits: Limits, q_mgr_name: str, address: str
     ) -> None:
         self.caps = Caps(limits.instances, limits.runs)
         self.waiting = 0
-        self._books = books
+        self._ledger = ledger
         self._launchers = launchers
         self._q_mgr_name = q_mgr_name
         self._address = address
@@ -47,28 +47,28 @@ class Starter:
     # -- which ----------------------------------------------------------------------------------------------
 
     def look_again(self) -> None:
-        """Something has changed that a held run may wait for."""
+        """Asks the ledger at the next turn: something has changed that a held run may wait for."""
         self._ask_at = 0.0
 
     def held(self, count: int) -> None:
-        """So many runs wait now besides."""
+        """Counts so many more held runs."""
         self.waiting += count
         if self._ask_at is None:
             self._ask_at = time.monotonic() + _LOOK_AGAIN_S
 
     def asks_at(self) -> list[float]:
-        """When the ledger is to be asked again by time.monotonic(), if at all."""
+        """Returns when the ledger is to be asked again by time.monotonic(), if at all."""
         at = self._ask_at
         return [] if at is None else [at]
 
     def due(self) -> Iterator[tuple[Order, LaunchPlan, Letter]]:
-        """What is to be started now, due in the ledger from here on; nothing while the queue manager is away."""
+        """Yields what is to be started now, due in the ledger from here on; nothing while the queue manager is away."""
         now = time.monotonic()
         if not any(at <= now for at in self.asks_at()):
             return
         self._ask_at = None
         try:
-            reply = self._books.start_runs(self.caps)
+            reply = self._ledger.start_runs(self.caps)
         except LinkDown:
             self._ask_at = now
             return
@@ -84,26 +84,26 @@ class Starter:
                 yield *planned, letter
 
     def put_back(self, order: Order, why: str) -> None:
-        """A due run that cannot be started now is held again."""
-        self._books.note(order.run_id, run_changes.held_again(why))
+        """Holds a due run again that cannot be started now."""
+        self._ledger.note(order.run_id, run_changes.held_again(why))
         self.waiting += 1
         self._ask_at = time.monotonic() + _LOOK_AGAIN_S
 
     # -- what -----------------------------------------------------------------------------------------------
 
     def can_read(self, run: Run) -> bool:
-        """Whether a run could be started from its record; one from which it could not has failed."""
+        """Returns whether a run could be started from its record; one from which it could not has failed."""
         try:
             is_whole = whole_trigger(run.json) is not None and bool(pack_tm(run.trigger))
         except (TypeError, ValueError, MQError):
             is_whole = False
         if not is_whole:  # an administrator may have written it
             why = "its record does not hold what it was to be started by"
-            self._books.note(run.run_id, run_changes.failed(why, time.time_ns() // 1_000_000))
+            self._ledger.note(run.run_id, run_changes.failed(why, time.time_ns() // 1_000_000))
         return is_whole
 
     def order_of(self, run: Run) -> Order:
-        """What a run's record says is to be started."""
+        """Returns what a run's record says is to be started."""
         return Order(
             run_id=run.run_id,
             q_mgr_name=self._q_mgr_name,
@@ -114,12 +114,10 @@ class Starter:
         )
 
     def planned(self, run: Run, letter: Letter) -> tuple[Order, LaunchPlan] | None:
-        """What a run's record says is to be executed; None where nothing can, and the run begins to be written off.
+        """Returns the order and the launch plan of a run; None where it cannot start.
 
-        It is held again where that is only so now.
-
-        A process that was deleted meanwhile may have said as whom and within what its program runs, so without it
-        nothing is started in its name.
+        Then its dead letter is put, or it is held again where it may start later. A process that was deleted meanwhile
+        may have set the user and the limits of its program, so without it nothing is started in its name.
         """
         order = self.order_of(run)
         never = startable(order.trigger, self._launchers)
@@ -133,9 +131,9 @@ class Starter:
             return order, self._launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
             self.begin_write_off(order, str(error), letter)
-        except OSError as error:  # no room, no right, too many files: nothing that the job could help
+        except OSError as error:  # no room, no right, too many files: nothing that the job has caused
             log.error("a run cannot be planned now", run=order.run_id, error=str(error))
-            self.put_back(order, f"what it needs could not be looked at: {error}")
+            self.put_back(order, f"what it needs could not be checked: {error}")
         return None
 
     # -- never ----------------------------------------------------------------------------------------------
@@ -146,11 +144,11 @@ class Starter:
         return bool(self._write_offs)
 
     def writes_off(self, run_id: str) -> bool:
-        """Whether a run's dead letter is still to be put."""
+        """Returns whether a run's dead letter is still to be put."""
         return run_id in self._write_offs
 
     def begin_write_off(self, order: Order, why: str, letter: Letter | None) -> None:
-        """A run that can never start; its trigger message goes to the dead-letter queue."""
+        """Notes a run that can never start; its trigger message goes to the dead-letter queue."""
         verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)
         self._begin(order, verdict, letter or (AS_WRITTEN, pack_tm(order.trigger)))
 
@@ -159,14 +157,14 @@ class Starter:
             self._write_offs[order.run_id] = WriteOff(verdict, letter)
 
     def write_off(self) -> None:
-        """Puts the dead letters of runs that never became programs, as far as the queue manager is there."""
-        while self._write_offs and not self._books.behind:
+        """Puts the dead letters of runs that never became programs, while the queue manager is there."""
+        while self._write_offs and not self._ledger.behind:
             run_id, it = next(iter(self._write_offs.items()))
             try:
-                self._books.dead_letter(run_id, it.verdict, *it.letter)
+                self._ledger.dead_letter(run_id, it.verdict, *it.letter)
             except LinkDown:
                 return
-            self._books.write(all_of_it=True)
+            self._ledger.write(all_of_it=True)
             with self._lock:
                 del self._write_offs[run_id]
             self.look_again()

@@ -1,10 +1,10 @@
-"""What becomes of a trigger message: a run, or a dead letter with IBM's feedback code. Pure.
+"""Decides what becomes of a trigger message: a run, or a dead letter with IBM's feedback code. Pure.
 
-A trigger message that the queue manager wrote says what to start, in the values that were in force when it was
-written; the process definition of today adds only what it has no field for (how many, which directory, Spark's
-settings). Anybody else who puts a trigger message names a queue and the process of that queue, and no more: what runs
-is what an administrator defined. The queue manager holds the ledger to the same
-(:mod:`trigmon.rules.model.run_program`). Whether a run may start now is the ledger's to say.
+A trigger message from the queue manager holds what to start, in the values of the time when it was written; the current
+process definition adds only what it has no field for (how many, which directory, Spark's settings). A trigger message
+from any other user names a queue and the process of that queue, and no more: what runs is what an administrator
+defined. The queue manager checks run records by the same rule (:mod:`trigmon.rules.model.run_program`). The ledger
+decides whether a run may start now.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.rules.model.run_program import is_the_queue_managers
 from trigmon.rules.runs.check_spark import is_warm
 
-# What only a definition can say: all that Process has of our own.
+# What only a definition can hold: the attributes of Process that IBM MQ does not have.
 _OF_WARMTH = ("appl_type", "spark_start", "spark_isolation", "spark_master")
 _ADDED = tuple(name for name, attribute in ATTRIBUTES[ObjectType.PROCESS].items() if attribute.ours)
 
@@ -37,10 +37,10 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 
 def read_trigger(descriptor: MessageDescriptor, data: bytes) -> TriggerMessage | DeadLetter:
-    """The trigger message in a message from the initiation queue, or 266: it is none."""
+    """Returns the trigger message in a message from the initiation queue, or 266: it is none."""
     if descriptor.format != FORMAT_TRIGGER:
-        said = descriptor.format or "blank"
-        return DeadLetter(Feedback.TM_ERROR, f"not a trigger message: its format is {said}, not {FORMAT_TRIGGER}")
+        shown = descriptor.format or "blank"
+        return DeadLetter(Feedback.TM_ERROR, f"not a trigger message: its format is {shown}, not {FORMAT_TRIGGER}")
     try:
         trigger = unpack_tm(data)
     except TmError as error:
@@ -55,7 +55,7 @@ def believed(
     definition: dict[str, Any] | None,
     queue: dict[str, Any] | None,
 ) -> TriggerMessage | DeadLetter:
-    """The trigger message as far as its writer may be believed.
+    """Returns the trigger message with what its writer may not set taken from the definitions.
 
     ``definition`` and ``queue`` are the rows of its process and its local queue as they are defined now, None where
     they are not. Of one that the queue manager did not write, what is to be run is the definition's; where the process
@@ -63,7 +63,7 @@ def believed(
     """
     if is_the_queue_managers(descriptor):
         return trigger
-    by = f"put by {descriptor.user_identifier or 'a stranger'}, not by the queue manager"
+    by = f"put by {descriptor.user_identifier or 'an unknown user'}, not by the queue manager"
     if definition is None:
         named = f"process {trigger.process_name} is not defined here" if trigger.process_name else "it names no process"
         return DeadLetter(Feedback.TM_ERROR, f"{by}, and {named}")
@@ -82,12 +82,13 @@ def believed(
 
 
 def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> Process:
-    """The process to start. ``definition`` is what the ledger keeps of it with the run, None where there is none.
+    """Returns the process to start.
 
-    What cannot be read in it, since another version wrote it, is left out.
+    ``definition`` is the part of it that the ledger keeps with the run, None where there is none. A definition that
+    cannot be read, since another version wrote it, is left out.
     """
     added = {name: value for name, value in (definition or {}).items() if name in _ADDED}
-    said: dict[str, Any] = {
+    triggered: dict[str, Any] = {
         "name": trigger.process_name,
         "appl_type": trigger.appl_type,
         "appl_id": trigger.appl_id,
@@ -95,25 +96,25 @@ def process_for(trigger: TriggerMessage, definition: dict[str, Any] | None) -> P
         "user_data": trigger.user_data,
     }
     try:
-        return msgspec.convert({**added, **said}, Process)
+        return msgspec.convert({**added, **triggered}, Process)
     except msgspec.ValidationError:
-        return Process(**said)
+        return Process(**triggered)
 
 
 def warm_masters(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The masters ("": the ordinary one) of the Spark Connect servers that processes need, by process name."""
+    """Returns the masters ("": the ordinary one) of the Spark Connect servers that processes need, by process name."""
     attributes = ATTRIBUTES[ObjectType.PROCESS]
     masters = {}
     for row in rows:
-        said = {name: attributes[name].read(row[name], row["name"]) for name in _OF_WARMTH if name in row}
-        process = Process(name=row["name"], **said)
+        values = {name: attributes[name].read(row[name], row["name"]) for name in _OF_WARMTH if name in row}
+        process = Process(name=row["name"], **values)
         if process.appl_type == ApplType.SPARK and is_warm(process):
             masters[process.name] = process.spark_master
     return masters
 
 
 def startable(trigger: TriggerMessage, appl_types: Collection[int]) -> DeadLetter | None:
-    """None, or 267: the application type is none of those that this monitor can start."""
+    """Returns None, or 267 where the application type is none of those that this monitor can start."""
     if trigger.appl_type in appl_types:
         return None
     known = ", ".join(f"{ApplType(n).name} ({int(n)})" for n in sorted(appl_types))

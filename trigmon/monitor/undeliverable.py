@@ -1,4 +1,4 @@
-"""A trigger message that cannot be served goes to the dead-letter queue, with an MQDLH that says why."""
+"""Puts a trigger message that cannot be served on the dead-letter queue, with an MQDLH that holds the reason."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def put_dead_letter(
     Returns a sentence for the run record: where the trigger message lies now, or why it lies nowhere. A queue
     that refuses it is such a reason, not an error: the monitor goes on. One about the dead-letter queue itself is
     dropped: it would trigger that queue again, for ever. With ``sets_context``, which needs an administrator, the
-    dead letter says who put the message (UserIdentifier), else who the monitor is. Raises
-    only what ``call`` raises besides MQError.
+    UserIdentifier of the dead letter is that of the message, else that of the monitor. Raises only what ``call``
+    raises besides MQError.
     """
     try:
         name = dead_letter_queue(call)
@@ -68,13 +68,13 @@ def put_dead_letter(
 
 
 def dead_letter_queue(call: Callable[[Call], Reply]) -> str:
-    """The queue manager's DEADQ as it is now, "" for none."""
+    """Returns the queue manager's DEADQ as it is now, "" for none."""
     reply = call(Display(object_type=ObjectType.QMGR.name))
     return str(reply.rows[0]["dead_letter_q_name"]) if isinstance(reply, Listing) and reply.rows else ""
 
 
 def _triggered_queue(data: bytes) -> str:
-    """The queue that a trigger message is about, "" when the data is none."""
+    """Returns the queue that a trigger message is about, "" when the data is none."""
     try:
         return unpack_tm(data).q_name
     except TmError:
@@ -82,7 +82,7 @@ def _triggered_queue(data: bytes) -> str:
 
 
 def _base_queue(call: Callable[[Call], Reply], name: str) -> str:
-    """The queue behind an alias of this name, "" when it is none."""
+    """Returns the queue behind an alias of this name, "" when it is none."""
     reply = call(Display(object_type=ObjectType.QALIAS.name, name=name))
     return str(reply.rows[0]["base_q_name"]) if isinstance(reply, Listing) and reply.rows else ""
 

@@ -1,7 +1,7 @@
-"""What a trigger monitor does: an application that has an initiation queue open and starts what its messages ask for.
+"""The loop of a trigger monitor: gets trigger messages from an initiation queue and has their programs started.
 
 Trigger messages are got under syncpoint, and the runs they become are recorded in the same turn that commits the gets:
-so a launch is written down before it happens, and a monitor that dies loses none. It never waits for a program.
+so a launch is recorded before it happens, and a monitor that dies loses none. The loop never waits for a program.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Final
 from trigmon.log import Seldom, logger
 from trigmon.monitor import run_changes
 from trigmon.monitor.adoption import resume
-from trigmon.monitor.control_channel import News
+from trigmon.monitor.control_channel import ControlChannel
 from trigmon.monitor.programs import Programs, now_ms
 from trigmon.monitor.reconnection import Link, LinkDown
-from trigmon.monitor.registration import Post
+from trigmon.monitor.registration import Registration
 from trigmon.monitor.trigger_plan import (
     DeadLetter,
     believed,
@@ -49,16 +49,16 @@ MOST_HELD: Final = 100_000
 _GET: Final = int(GetOption.WAIT | GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
 _OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
 _PAUSE_S: Final = 1.0
-# How often it is looked whether another monitor is gone, and how often one trouble is told.
+# How often other monitors are checked for their end, and how often one failure is logged.
 _LOOK_ROUND_S: Final = 2.0
 _EXPECT_S: Final = 30.0
 _SAY_AGAIN_S: Final = 60.0
 
 
 class Watcher:
-    """One monitor's eye on one initiation queue.
+    """Serves one initiation queue for one monitor.
 
-    ``post`` tells it from others in the ledger, ``ready`` is called whenever the initiation queue has been opened,
+    ``registration`` holds its name in the ledger, ``ready`` is called whenever the initiation queue has been opened,
     ``alive`` in each turn of its loop.
     """
 
@@ -68,15 +68,15 @@ class Watcher:
         programs: Programs,
         *,
         initiation_q: str,
-        post: Post,
+        registration: Registration,
         ready: Callable[[], None] = lambda: None,
         alive: Callable[[], None] = lambda: None,
     ) -> None:
         self._link = link
         self._programs = programs
         self._initiation_q = initiation_q
-        self._post = post
-        self._name = post.name
+        self._registration = registration
+        self._name = registration.name
         self._look_round_at = 0.0
         self._expect_at = 0.0
         self._last_id = "0"
@@ -101,19 +101,19 @@ class Watcher:
 
     def _serve_connection(self, stop: threading.Event) -> None:
         if not self._link.connection().monitor:
-            raise NotAuthorized("this user may not keep the ledger of runs: name it in server.monitors")
+            raise NotAuthorized("this user may not write the ledger of runs: name it in server.monitors")
         opened = self._link.call(Open(object_name=self._initiation_q, options=_OPEN))
         assert isinstance(opened, Opened)
         resume(self._link, self._programs, self._name)
         log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
         self._ready()
-        news = News(self._link.call, self._name)
+        controls = ControlChannel(self._link.call, self._name)
         while not stop.is_set():
             self._programs.check()
             self._alive()
             self._look_round()
-            if (cancel := news.come()) is not None:
-                self._programs.heed(cancel)
+            if (cancel := controls.poll()) is not None:
+                self._programs.apply_controls(cancel)
             if self._programs.waiting >= MOST_HELD:
                 self._seldom.warning("trigger messages stay on the initiation queue", runs_held=self._programs.waiting)
                 stop.wait(_WAIT_MS / 1000)
@@ -125,17 +125,17 @@ class Watcher:
                 assert isinstance(got, WereGot)
                 self._take(got.messages, unit)
             except NoMsgAvailable:
-                news.rang()
+                controls.ask_now()
             except MQError as error:
                 if not self._may_go_on(error, unit):
                     raise
                 stop.wait(_PAUSE_S)
 
     def _look_round(self) -> None:
-        """Once in a while: the runs of monitors that are gone become this one's."""
+        """Takes over the runs of monitors that have ended, every few seconds."""
         if time.monotonic() < self._look_round_at:
             return
-        for gone in self._post.gone():
+        for gone in self._registration.gone():
             log.info("another monitor is gone, and its runs are taken over", monitor=gone)
             resume(self._link, self._programs, self._name, of=gone)
         self._look_round_at = time.monotonic() + _LOOK_ROUND_S
@@ -144,7 +144,7 @@ class Watcher:
             self._expect_at = time.monotonic() + _EXPECT_S
 
     def _expect(self) -> None:
-        """Which Spark Connect servers the queues served here will need: they take their time to become warm."""
+        """Announces the Spark Connect servers that the queues served here will need: they take long to become warm."""
         masters = warm_masters(self._rows(ObjectType.PROCESS.name))
         if masters:
             queues = self._rows(ObjectType.QLOCAL.name)
@@ -156,7 +156,7 @@ class Watcher:
         return all_rows(self._link.call, Display(object_type=object_type))
 
     def _may_go_on(self, error: MQError, unit: int) -> bool:
-        """Whether a refused call is no reason to end: the messages are put back, and tried again after a pause."""
+        """Returns whether the loop goes on after a refused call: its messages are backed out and tried again later."""
         if error.reason in (Reason.Q_DELETED, Reason.OBJECT_CHANGED, Reason.HOBJ_ERROR):
             return False
         self._seldom.warning("no trigger message can be taken", error=str(error))
@@ -167,7 +167,7 @@ class Watcher:
     # -- trigger messages -----------------------------------------------------------------------------------
 
     def _take(self, messages: list[WasGot], unit: int) -> None:
-        """Writes down what the messages become, with the commit of their gets, then has started what may start."""
+        """Records what the messages become, with the commit of their gets, then has started what may start."""
         runs = [self._record(got, unit) for got in messages]
         reply = self._link.call(RecordRuns(records=[run.json for run in runs], unit=unit, caps=self._programs.caps))
         assert isinstance(reply, WereRecorded)
@@ -182,21 +182,21 @@ class Watcher:
             self._programs.held(held)
 
     def _record(self, got: WasGot, unit: int) -> Run:
-        """The run that a trigger message becomes: one that is to start, or a failed one, dead-lettered in the unit."""
+        """Returns the run of a trigger message: one that is to start, or a failed one, dead-lettered in the unit."""
         run_id = self._last_id = run_changes.new_run_id(now_ms(), self._last_id)
         trigger = read_trigger(got.descriptor, got.data)
         if isinstance(trigger, DeadLetter):
             return self._refused(got, unit, run_id, TriggerMessage(q_name=""), trigger)
-        told: TriggerMessage | DeadLetter = trigger
+        plan: TriggerMessage | DeadLetter = trigger
         if not is_the_queue_managers(got.descriptor):
             process = self._defined(ObjectType.PROCESS, trigger.process_name)
             queue = self._defined(ObjectType.QLOCAL, trigger.q_name)
-            told = believed(got.descriptor, trigger, process, queue)
-        verdict = told if isinstance(told, DeadLetter) else startable(told, self._programs.launchers)
-        if isinstance(told, DeadLetter) or verdict is not None:
+            plan = believed(got.descriptor, trigger, process, queue)
+        verdict = plan if isinstance(plan, DeadLetter) else startable(plan, self._programs.launchers)
+        if isinstance(plan, DeadLetter) or verdict is not None:
             assert verdict is not None
             return self._refused(got, unit, run_id, trigger, verdict)
-        return self._recorded(got, run_id, told, {"state": RunState.DUE})
+        return self._recorded(got, run_id, plan, {"state": RunState.DUE})
 
     def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, known: RunFields) -> Run:
         known |= {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}
@@ -218,7 +218,7 @@ class Watcher:
         return self._recorded(got, run_id, trigger, run_changes.failed(f"{verdict.why}; {where}", now_ms()))
 
     def _defined(self, object_type: ObjectType, name: str) -> dict[str, Any] | None:
-        """An object's row as it is defined now, None when it is not."""
+        """Returns an object's row as it is defined now, None when it is not."""
         if not is_object_name(name):
             return None
         reply = self._link.call(Display(object_type=object_type.name, name=name))
@@ -226,6 +226,6 @@ class Watcher:
 
 
 def _occasion(got: WasGot) -> str:
-    """Which row of the law fired: our queue managers say it in ApplOriginData, four characters IBM leaves blank."""
+    """Returns the trigger condition that held: trigmon writes it into ApplOriginData, which IBM MQ leaves blank."""
     descriptor = got.descriptor
     return descriptor.appl_origin_data.strip() if is_the_queue_managers(descriptor) else ""

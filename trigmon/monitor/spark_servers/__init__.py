@@ -1,1 +1,1 @@
-"""Spark Connect servers of a monitor: which run in which session, and how far each is."""
+"""Spark Connect servers of a monitor: admission of runs to sessions, and the progress of runs."""

@@ -1,8 +1,8 @@
-"""The Spark Connect servers of others, which a monitor only asks how they are.
+"""Health checks of external Spark Connect servers, which trigmon does not start or end.
 
-One is asked before the first run goes there, and again and again as long as runs or definitions name it. When it does
-not answer, no run goes there; when it has not for ``connect.deadline_s``, those that work there are to end: a client
-of Spark's would wait for ten minutes. Used by the servers' thread alone.
+A server is checked before the first run is sent there, and periodically while runs or definitions name it. When it does
+not answer, no run is sent there; when it has not for ``connect.deadline_s``, its runs are to end: a Spark client would
+wait for ten minutes. Used by the servers' thread alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trigmon.keeper.protocol import Message
 from trigmon.launch.spark.warm import connect_server
 from trigmon.launch.spark.warm.attendant import GONE, Attendant
 from trigmon.log import logger
-from trigmon.monitor.spark_servers.session_admission import Warm
+from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 
 log = logger()
 USER: Final = "trigmon-attendant"
@@ -24,11 +24,12 @@ _UNWANTED_S = 60.0
 _RELEASE_S = 10.0
 
 
-class _Other:
-    """One of them, with times by time.monotonic().
+class _ExternalServer:
+    """One external server, with times by time.monotonic().
 
-    ``asked_at`` is when the question was asked that is under way, ``answered_at`` when the last one had its answer or
-    had none, 0.0 where there is none; ``silent_since`` is when it was first asked in vain, 0.0 where it has answered.
+    ``asked_at`` is when the check began that is under way, ``answered_at`` when the last one ended, with or without an
+    answer, 0.0 where there is none; ``silent_since`` is when the first check without an answer began,
+    0.0 where it answers.
     """
 
     def __init__(self, url: str, now: float) -> None:
@@ -42,31 +43,31 @@ class _Other:
         self.silent_since = 0.0
 
     def due_at(self, uses: int) -> float:
-        """When it is to be asked again, with so many runs at work there."""
+        """Returns when the next check is due, with so many runs at work there."""
         if not self.answered_at:
             return 0.0
         return self.answered_at + (_CHECK_S if uses or self.silent_since else _CHECK_S_WHEN_IDLE)
 
     def begin_session(self) -> None:
-        """A session in which it is asked: another one each time, since a server may have ended the last."""
+        """Begins a session for the check: a new one each time, since a server may have ended the last."""
         self.session_id = str(uuid.uuid4())
         self.remote = connect_server.remote_of(self.url, USER, self.session_id)
 
 
-class Elsewhere:
-    """One monitor's."""
+class ExternalServers:
+    """The external Spark Connect servers of one monitor."""
 
-    def __init__(self, warm: Warm, attendant: Attendant) -> None:
+    def __init__(self, warm: SessionAdmission, attendant: Attendant) -> None:
         self._warm = warm
         self._attendant = attendant
-        self._others: dict[str, _Other] = {}
+        self._others: dict[str, _ExternalServer] = {}
         self._leaving = 0
 
     def look(self, now: float) -> bool:
-        """Asks those whose time has come, and leaves those that nobody needs any more; whether any are left."""
+        """Checks the servers that are due, and drops those not needed any more; returns whether any are left."""
         wanted = self._warm.wanted_elsewhere()
         for url in wanted:
-            self._others.setdefault(url, _Other(url, now)).wanted_at = now
+            self._others.setdefault(url, _ExternalServer(url, now)).wanted_at = now
         for other in list(self._others.values()):
             if not other.asked_at and now >= other.due_at(wanted.get(other.url, 0)):
                 self._check(other, now)
@@ -76,15 +77,15 @@ class Elsewhere:
 
     @property
     def is_left(self) -> bool:
-        """Whether no session of ours is there any more."""
+        """Whether no session of this monitor is there any more."""
         return not (self._others or self._leaving)
 
     def stop(self) -> None:
-        """Leaves no session there."""
+        """Releases the sessions on all of them."""
         for other in list(self._others.values()):
             self._leave(other)
 
-    def _check(self, other: _Other, now: float) -> None:
+    def _check(self, other: _ExternalServer, now: float) -> None:
         if not other.remote:
             other.begin_session()
         other.asked_at = now
@@ -102,13 +103,13 @@ class Elsewhere:
         deadline_s = self._warm.settings.deadline_s
         self._attendant.ask("check", answered, deadline_s, url=other.url, remote=other.remote)
 
-    def _is_there(self, other: _Other) -> None:
+    def _is_there(self, other: _ExternalServer) -> None:
         if other.silent_since or not other.answered_at:
             log.info("Spark Connect server elsewhere answers", server=other.name)
         other.answered_at, other.silent_since = time.monotonic(), 0.0
         self._warm.is_there(other.url)
 
-    def _is_silent(self, other: _Other, asked_at: float, error: str) -> None:
+    def _is_silent(self, other: _ExternalServer, asked_at: float, error: str) -> None:
         if not other.silent_since:
             log.warning("Spark Connect server elsewhere does not answer", server=other.name, error=error)
         other.answered_at, other.silent_since = time.monotonic(), other.silent_since or asked_at
@@ -117,8 +118,8 @@ class Elsewhere:
         self._attendant.ask("forget", lambda _: None, _RELEASE_S, url=other.url, remote=other.remote)
         other.remote = ""
 
-    def _leave(self, other: _Other) -> None:
-        """Nobody needs it: its session there is released."""
+    def _leave(self, other: _ExternalServer) -> None:
+        """Drops a server that is not needed any more: its session there is released."""
         del self._others[other.url]
         self._warm.is_unknown(other.url)
         if not other.remote or other.silent_since:

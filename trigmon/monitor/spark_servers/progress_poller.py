@@ -1,8 +1,8 @@
-"""The thread that looks how far running Spark applications are, and what it notes of them.
+"""Polls the progress of running Spark applications in a thread.
 
-It is no part of a launch: what it sees is handed over as notes, which the reaper writes when it writes anyway. One
-application is asked at a time, with a deadline; who does not answer is asked less and less often, and who needs long
-for an answer is left alone for long.
+It is no part of a launch: its results are notes, which the reaper writes with its other changes. One application is
+asked at a time, with a deadline; one that does not answer is asked less and less often, and one that needs long for
+its answer is asked again after a long pause.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHARE: Final = 20
 
 
 class _Followed:
-    """One run, and how far it has been followed."""
+    """One run that is polled, and what is known of it."""
 
     def __init__(self, run_id: str, lead: Callable[[], Lead | None]) -> None:
         self.run_id = run_id
@@ -42,15 +42,15 @@ class _Followed:
         self.is_over = False
 
     def new(self, seen: RunFields) -> RunFields:
-        """What of this was not noted yet."""
+        """Returns what of this was not noted yet."""
         new = {name: value for name, value in seen.items() if value and self.noted.get(name) != value}
         found = cast("RunFields", new)
         self.noted |= found
         return found
 
 
-class Follower:
-    """One monitor's. ``wake`` is called when there are notes."""
+class ProgressPoller:
+    """Polls the runs of one monitor. ``wake`` is called when there are notes."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -63,7 +63,7 @@ class Follower:
         self._thread: threading.Thread | None = None
 
     def follow(self, run_id: str, lead: Callable[[], Lead | None]) -> None:
-        """Follows a run from now on; ``lead`` tells where, when asked, and None when there is nothing to follow."""
+        """Follows a run from now on; ``lead`` returns where its driver is, None when there is nothing to follow."""
         with self._changed:
             if run_id in self._followed or self._is_over:
                 return
@@ -75,20 +75,20 @@ class Follower:
             self._changed.notify()
 
     def forget(self, run_id: str) -> None:
-        """It has ended."""
+        """Ends the polling of a run, which has ended."""
         with self._changed:
             if (followed := self._followed.pop(run_id, None)) is not None:
                 followed.is_over = True
 
     def notes(self) -> list[tuple[str, RunFields]]:
-        """What has been seen since, oldest first."""
+        """Returns what has been seen since, oldest first."""
         found = []
         while self._notes:
             found.append(self._notes.popleft())
         return found
 
     def stop(self) -> None:
-        """Follows nothing any more; a question that is under way is not waited for."""
+        """Ends the thread; a request that is under way is not waited for."""
         with self._changed:
             self._is_over = True
             self._changed.notify()
@@ -101,7 +101,7 @@ class Follower:
         while (followed := self._next()) is not None:
             try:
                 goes_on = self._look(followed)
-            except Exception:  # what a job's own server says must not end this
+            except Exception:  # an answer of a job's own server must not end this thread
                 log.exception("a run cannot be followed", run=followed.run_id)
                 goes_on = False
             with self._changed:
@@ -109,7 +109,7 @@ class Follower:
                     self._put(followed, followed.pause_s)
 
     def _next(self) -> _Followed | None:
-        """The one whose time has come, waiting for that; None when all is over."""
+        """Waits for the next run that is due and returns it; None when the poller has stopped."""
         with self._changed:
             while not self._is_over:
                 while self._due and self._due[0][2].is_over:
@@ -121,7 +121,7 @@ class Follower:
             return None
 
     def _look(self, followed: _Followed) -> bool:
-        """Looks once; whether it is to be looked again, after its pause."""
+        """Polls a run once; returns whether it is to be polled again, after its pause."""
         began = time.monotonic()
         is_there = False
         try:
@@ -137,7 +137,7 @@ class Follower:
         return True
 
     def _find(self, followed: _Followed) -> bool:
-        """Looks where its driver is; False when there is nothing to follow."""
+        """Finds the driver of a run; returns False when there is nothing to follow."""
         lead = followed.lead()
         if lead is None:
             return False
@@ -152,7 +152,7 @@ class Follower:
         return True
 
     def _see(self, followed: _Followed, tally: driver_status.Tally) -> bool:
-        """Asks the driver how far it is."""
+        """Asks the driver for its progress; returns True."""
         seen = tally.look(_DEADLINE_S)
         progress = {name: value for name, value in msgspec.structs.asdict(seen).items() if name != "first_rows_ms"}
         self._note(followed, {"progress": progress if seen.jobs else None, "first_rows_ms": seen.first_rows_ms})

@@ -1,8 +1,8 @@
-"""The thread that keeps Spark Connect servers: starts them, heats them, asks how they are, and replaces them.
+"""Manages Spark Connect servers in a thread: starts, warms up, checks and replaces them.
 
-A server is a helper of the monitor's keeper, so it outlives a monitor that is killed, and the next one finds it and
-goes on. One that ends, or does not answer its check in time, is replaced at once; one that has grown too large or too
-old, or that would be made otherwise today, gets a successor, takes no more runs, and ends when its last run has.
+A server is a child process of the monitor's keeper, so it outlives a monitor that is killed, and the next monitor finds
+it. A server that ends, or does not answer its check in time, is replaced at once; one that is too large or too old, or
+whose settings have changed, gets a successor, takes no more runs, and ends when its last run has.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from trigmon.launch.spark.warm import connect_server
 from trigmon.launch.spark.warm.attendant import GONE, Attendant
 from trigmon.launch.spark.warm.connect_server import Server
 from trigmon.log import logger
-from trigmon.monitor.spark_servers.external_servers import Elsewhere
-from trigmon.monitor.spark_servers.session_admission import Release, Warm
+from trigmon.monitor.spark_servers.external_servers import ExternalServers
+from trigmon.monitor.spark_servers.session_admission import Release, SessionAdmission
 
 log = logger()
 FORKING = "trigmon.spark.warm.job_fork_server"
@@ -46,10 +46,10 @@ HEATED_BY = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 
 
 class KeptServer:
-    """A server in this monitor's hands; only its thread looks inside.
+    """A server that this monitor manages; only the servers' thread uses it.
 
     ``pid`` is 0 until it is found running. ``is_there``: it answers; ``is_warm``: no run's query is the first of its
-    kind; ``is_old``: it takes no more runs. ``kill_at`` is set when it was told to end.
+    kind; ``is_old``: it takes no more runs. ``kill_at`` is set when it is asked to end.
     """
 
     def __init__(self, server: Server, directory: Path, *, is_found: bool) -> None:
@@ -64,24 +64,23 @@ class KeptServer:
         self.why = ""
 
     def signal(self, number: signal.Signals) -> None:
-        """To its whole session's group; it is there, for its pidfd is open."""
+        """Signals the process group of its session, unless its pid is another user's."""
         with suppress(OSError):
-            if run_directory.is_of_user(
-                self.pid, os.geteuid()
-            ):  # its claim names it, and a program of our user may write one
+            # Its claim names the pid, and a program of this user may write a claim.
+            if run_directory.is_of_user(self.pid, os.geteuid()):
                 os.killpg(self.pid, number)
 
 
 class Servers:
     """One monitor's servers, attendant and fork server.
 
-    ``keeper`` does what it is given with the monitor's keeper; it raises KeeperGone and OSError. With ``forks`` runs
+    ``keeper`` calls its argument with the monitor's keeper; it raises KeeperGone and OSError. With ``forks`` runs
     may be forked.
     """
 
     def __init__(
         self,
-        warm: Warm,
+        warm: SessionAdmission,
         data_directory: Path,
         address: str,
         keeper: Callable[[Callable[[Keeper], None]], None],
@@ -107,13 +106,13 @@ class Servers:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._attendant = Attendant(data_directory / "spark" / "attendant.log", environment({}))
-        self._elsewhere = Elsewhere(warm, self._attendant)
+        self._elsewhere = ExternalServers(warm, self._attendant)
         warm.look = self.look
         if any(each.monitor == warm.monitor for each in self._shelf.all_servers()):
             self.look()
 
     def look(self) -> None:
-        """There may be something to do. The thread is there from the first time on: most monitors never need it."""
+        """Wakes the thread, which is started by the first call: most monitors never need it."""
         with self._lock:
             if self._thread is None and not self._over_at:
                 self._thread = threading.Thread(target=self._run, name="servers", daemon=True)
@@ -140,11 +139,11 @@ class Servers:
                 try:
                     self._look_at_all(time.monotonic())
                     self._wait()
-                except Exception:  # no descriptor, no memory, an answer that is none: it passes, and runs wait
-                    log.exception("the Spark Connect servers cannot be seen to just now")
+                except Exception:  # no descriptor, no memory, an invalid answer: it may pass, and runs wait
+                    log.exception("the Spark Connect servers cannot be checked now")
                     time.sleep(_FIRST_PAUSE_S)
         except BaseException:
-            log.exception("nobody sees to the Spark Connect servers any more")
+            log.exception("the thread of the Spark Connect servers has ended")
         finally:
             self._attendant.close()
             for kept in self._kept.values():
@@ -184,22 +183,22 @@ class Servers:
         for master in wanted:
             if not any(kept.server.master == master and not kept.is_old for kept in self._kept.values()):
                 self._start(master, now)
-        self._see_to_forks(bool(wanted or self._kept or has_others), now)
+        self._manage_fork_server(bool(wanted or self._kept or has_others), now)
 
-    def _see_to_forks(self, is_needed: bool, now: float) -> None:
-        """The keeper has a fork server as long as there is a server that its copies are clients of, or may be soon."""
+    def _manage_fork_server(self, is_needed: bool, now: float) -> None:
+        """Makes the keeper run a fork server while forked jobs have, or may soon have, a Spark Connect server."""
         if not self._forks or not (is_needed or self._forks_at):
             return
         if not is_needed:
             self._forks_at = 0.0
-            self._say(lambda keeper: keeper.cool())
+            self._ask_keeper(lambda keeper: keeper.cool())
         elif now >= self._forks_at:
             self._forks_at = now + _RENEW_S
             argv = [sys.executable, "-m", FORKING]
-            self._say(lambda keeper: keeper.warm(argv, self._environment({})))
+            self._ask_keeper(lambda keeper: keeper.warm(argv, self._environment({})))
 
     def _find(self) -> None:
-        """Takes up the servers of an earlier monitor of this name; those that have ended are cleared away."""
+        """Takes over the servers of an earlier monitor of this name; those that have ended are removed."""
         for server in self._shelf.all_servers():
             if server.monitor != self._warm.monitor:
                 continue
@@ -224,7 +223,7 @@ class Servers:
             return
         if now >= kept.renew_at:
             kept.renew_at = now + _RENEW_S
-            self._say(lambda keeper: keeper.keep(kept.server.server_id, _LEASE_S))
+            self._ask_keeper(lambda keeper: keeper.keep(kept.server.server_id, _LEASE_S))
         if not kept.is_asked:
             self._await(kept)
         uses = self._warm.uses(kept.server.server_id)
@@ -233,7 +232,7 @@ class Servers:
         if kept.is_there and now >= kept.check_at:
             self._check(kept, uses, now)
         if not uses and (now >= kept.used_at + _UNWANTED_S or (kept.is_old and self._has_successor(kept, wanted))):
-            self._end(kept, kept.why or "nobody needs it", now)
+            self._end(kept, kept.why or "no run needs it", now)
 
     def _look_for(self, kept: KeptServer, now: float) -> None:
         found = connect_server.process_of(kept.directory)
@@ -249,7 +248,7 @@ class Servers:
         )
 
     def _await(self, kept: KeptServer) -> None:
-        """Waits until it answers, and has it heated then."""
+        """Waits until it answers, and has it warmed up then."""
         kept.is_asked = True
 
         def answered(answer: Message) -> None:
@@ -265,10 +264,10 @@ class Servers:
         self._attendant.ask("wait", answered, _ANSWER_S, url=kept.server.url)
 
     def _answers(self, kept: KeptServer) -> None:
-        """Runs that wait may go there, unless an older server still takes them: then it is made warm first."""
+        """Admits waiting runs to it, unless an older server still takes them: then it is warmed up first."""
         self._pauses.pop(kept.server.master, None)
         kept.is_there, kept.check_at = True, time.monotonic() + _CHECK_S
-        self._tell(kept, "Spark Connect server answers")
+        self._log(kept, "Spark Connect server answers")
         if kept.is_found or not self._warm.has(kept.server.master):
             self._warm.is_warm(kept.server)
         kept.is_warm = kept.is_found  # it has been heated, or is in use
@@ -282,7 +281,7 @@ class Servers:
             kept.is_warm = True
             if missed := answer.get("missed") or answer.get("error"):
                 log.warning("not all of a Spark Connect server is warm", missed=missed)
-            self._tell(kept, "Spark Connect server is warm", took_ms=answer.get("took_ms"))
+            self._log(kept, "Spark Connect server is warm", took_ms=answer.get("took_ms"))
             self._warm.is_warm(kept.server)
 
         self._ask_to_heat(kept, answered, _HEAT_S)
@@ -291,12 +290,12 @@ class Servers:
         fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address, "kinds": kinds}
         self._attendant.ask("heat", answered, by_s, url=kept.server.url, **fields)
 
-    def _tell(self, kept: KeptServer, event: str, **more: object) -> None:
+    def _log(self, kept: KeptServer, event: str, **more: object) -> None:
         took_s = round(time.monotonic() - kept.since, 1)
         log.info(event, server=kept.server.server_id, pid=kept.pid, after_s=took_s, **more)
 
     def _check(self, kept: KeptServer, uses: int, now: float) -> None:
-        """Asks how it is; and looks how large and how old it is."""
+        """Sends a health check, and checks its memory and its age."""
         deadline_s = self._warm.settings.deadline_s
         kept.check_at = now + deadline_s + _CHECK_S
 
@@ -338,7 +337,7 @@ class Servers:
 
     def _gone(self, kept: KeptServer, why: str) -> None:
         server = kept.server
-        if kept.kill_at:  # it was told to
+        if kept.kill_at:  # the monitor asked for it
             log.info("Spark Connect server has ended", server=server.server_id, why=why)
         else:
             tail = unix.tail(kept.directory, ("stderr",), 1024)
@@ -399,6 +398,6 @@ class Servers:
         fields = {"url": url, "user_id": given.user_id, "session_id": given.session_id}
         self._attendant.ask("release", answered, _RELEASE_S, **fields)
 
-    def _say(self, what: Callable[[Keeper], None]) -> None:
+    def _ask_keeper(self, what: Callable[[Keeper], None]) -> None:
         with suppress(KeeperGone, OSError):  # it is found again, or another one comes
             self._keeper(what)

@@ -1,13 +1,13 @@
-"""Warm runs: which may start now, in which session of which Spark Connect server, and what becomes of that.
+"""Admission of warm runs: which may start now, in which session of which Spark Connect server.
 
-A run waits here, due in the ledger, while its server is not warm or as many warm runs are under way as may be; what
-it waits for stands in its record. A session is written down before its run starts and released when the run has ended,
-however that came about (:mod:`trigmon.launch.spark.warm.connect_server`).
+A run waits here, due in the ledger, while its server is not warm or the limit of warm runs is reached; its record holds
+the reason. A session is recorded before its run starts and released when the run has ended in any way
+ (:mod:`trigmon.launch.spark.warm.connect_server`).
 
-A server elsewhere is somebody else's to keep. It is asked how it is before the first run goes there and while any works
-there; the sessions on one that is away are released when it answers again, and no run goes there until then.
+An external server is not started or ended by trigmon. It is checked before the first run is sent there and while any
+works there; the sessions on one that is away are released when it answers again, and no run is sent there until then.
 
-Programs speak from their threads; the servers are seen to by a thread of its own
+Methods for programs are called from their threads; a separate thread manages the servers
 (:mod:`trigmon.monitor.spark_servers.server_manager`).
 """
 
@@ -25,9 +25,9 @@ from trigmon.log import logger
 from trigmon.monitor.child_process import Letter
 
 log = logger()
-# A session is released once more after this: what its client had sent in the moment of its end comes late.
+# Seconds after which a session is released once more: calls that its client sent at its end may arrive late.
 _AGAIN_S = 3.0
-# How often a release that failed is tried again, and how long it is: a server elsewhere may be away.
+# How often a release that failed is tried again, and for how long: an external server may be away.
 _TRY_AGAIN_S, _GIVE_UP_S = 5.0, 3600.0
 
 
@@ -48,8 +48,8 @@ class Release(NamedTuple):
     is_last: bool = False
 
 
-class Warm:
-    """One monitor's. ``wake`` is called when something may start, or is to be ended."""
+class SessionAdmission:
+    """Admits the warm runs of one monitor. ``wake`` is called when something may start, or is to be ended."""
 
     def __init__(self, shelf: Shelf, monitor: str, settings: Serving, q_mgr_name: str) -> None:
         self.shelf = shelf
@@ -58,12 +58,12 @@ class Warm:
         self._q_mgr_name = q_mgr_name
         self._lock = threading.Lock()
         self._waiting: dict[str, Waiting] = {}
-        self._told: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         self._active: dict[str, Given] = {}
         self._warm: dict[str, Server] = {}
         self._troubles: dict[str, str] = {}
         self._elsewhere: dict[str, str] = {}
-        self._doomed: dict[str, str] = {}
+        self._server_losses: dict[str, str] = {}
         self._releases: list[Release] = []
         self._expected: frozenset[str] = frozenset()
         self._expected_elsewhere: frozenset[str] = frozenset()
@@ -73,11 +73,11 @@ class Warm:
     # -- for programs ---------------------------------------------------------------------------------------
 
     def admit(self, waiting: Waiting) -> LaunchPlan | None:
-        """The plan with its session, which is written down; None: the run waits here from now on. Raises OSError."""
+        """Returns the plan with its session, which is recorded; None when the run has to wait here. Raises OSError."""
         order, plan, _ = waiting
         assert plan.session is not None
         with self._lock:
-            if self._hindrance(plan):
+            if self._why_waits(plan):
                 self._waiting[order.run_id] = waiting
                 self.look()
                 return None
@@ -92,41 +92,41 @@ class Warm:
         return connect_server.completed(plan, connect_server.remote_of(url, given.user_id, given.session_id))
 
     def knows(self, run_id: str) -> bool:
-        """Whether it waits here."""
+        """Returns whether a run waits here."""
         return run_id in self._waiting
 
     def ready(self) -> list[Waiting]:
-        """Those that may start now, in the order they came; they wait no more."""
+        """Removes the runs that may start now, and returns them in the order they came."""
         with self._lock:
             room = self.settings.runs - len(self._active)
-            found = [each for each in self._waiting.values() if not self._server_hinders(each.plan)][: max(0, room)]
+            found = [each for each in self._waiting.values() if not self._why_server_waits(each.plan)][: max(0, room)]
             for each in found:
                 del self._waiting[each.order.run_id]
-                self._told.pop(each.order.run_id, None)
+                self._reasons.pop(each.order.run_id, None)
             return found
 
     def drop(self, run_ids: Iterable[str]) -> list[Waiting]:
-        """Those of these that waited, and do no more."""
+        """Removes the waiting runs among these, and returns them."""
         with self._lock:
             return [self._waiting.pop(run_id) for run_id in run_ids if run_id in self._waiting]
 
     def drop_all(self) -> list[Waiting]:
-        """All that waited."""
+        """Removes all waiting runs, and returns them."""
         return self.drop(list(self._waiting))
 
     def reasons(self) -> list[tuple[str, str]]:
-        """What runs wait for, where that has not been told before."""
+        """Returns what runs wait for, where that is not in their records yet."""
         with self._lock:
             new = []
             for run_id, each in self._waiting.items():
-                why = self._hindrance(each.plan)
-                if why and self._told.get(run_id) != why:
-                    self._told[run_id] = why
+                why = self._why_waits(each.plan)
+                if why and self._reasons.get(run_id) != why:
+                    self._reasons[run_id] = why
                     new.append((run_id, why))
             return new
 
     def take_up(self, run_id: str) -> None:
-        """A run of an earlier monitor's, which may still have its session."""
+        """Takes over a run of an earlier monitor, which may still have its session."""
         given = self.shelf.session(run_id)
         if given is not None:
             with self._lock:
@@ -134,9 +134,9 @@ class Warm:
             self.look()
 
     def ended(self, run_id: str) -> None:
-        """A run has ended, or never began: its session is released."""
+        """Releases the session of a run that has ended, or never began."""
         with self._lock:
-            self._doomed.pop(run_id, None)
+            self._server_losses.pop(run_id, None)
             given = self._active.pop(run_id, None)
             if given is not None:
                 self._to_release(given)
@@ -145,7 +145,7 @@ class Warm:
             self.wake()
 
     def sweep(self, monitor: str) -> None:
-        """Releases what is written down of a monitor's runs that are in nobody's hands any more."""
+        """Releases the recorded sessions of a monitor's runs that are not supervised any more."""
         for given in self.shelf.all_sessions():
             with self._lock:
                 if given.monitor == monitor and given.run_id not in self._active:
@@ -153,18 +153,18 @@ class Warm:
         if self._releases:
             self.look()
 
-    def doomed(self, run_id: str) -> str:
-        """Why the server of a run is gone, so that the run can only end; "" where it is there."""
-        return self._doomed.get(run_id, "")
+    def server_loss(self, run_id: str) -> str:
+        """Returns why the server of a run is gone, so that the run can only end; "" where it is there."""
+        return self._server_losses.get(run_id, "")
 
     def expect(self, masters: Iterable[str]) -> None:
-        """Servers with these masters are to be there before the first run needs one ("": the ordinary one).
+        """Starts servers with these masters before the first run needs one ("": the ordinary one).
 
-        Of a server elsewhere, whose master is its address, it is to be known whether it is there.
+        An external server, whose master is its address, is only checked.
         """
-        said = {master or self.settings.master for master in masters}
-        elsewhere = frozenset(filter(connect_server.is_elsewhere, said))
-        expected = frozenset(said - elsewhere), elsewhere
+        all_masters = {master or self.settings.master for master in masters}
+        elsewhere = frozenset(filter(connect_server.is_elsewhere, all_masters))
+        expected = frozenset(all_masters - elsewhere), elsewhere
         if expected != (self._expected, self._expected_elsewhere):
             self._expected, self._expected_elsewhere = expected
             self.look()
@@ -172,13 +172,13 @@ class Warm:
     # -- for the servers' thread ----------------------------------------------------------------------------
 
     def wanted(self) -> set[str]:
-        """The masters that runs wait for, or are expected to."""
+        """Returns the masters that runs wait for, or are expected to."""
         with self._lock:
             sessions = [each.plan.session for each in self._waiting.values()]
             return {it.master for it in sessions if it is not None and not it.remote} | self._expected
 
     def wanted_elsewhere(self) -> dict[str, int]:
-        """The addresses of servers elsewhere that are needed, and how many runs work in each."""
+        """Returns the addresses of external servers that are needed, and how many runs work in each."""
         with self._lock:
             sessions = [each.plan.session for each in self._waiting.values()]
             waited_for = [it.remote for it in sessions if it is not None and it.remote]
@@ -190,7 +190,7 @@ class Warm:
             return wanted
 
     def is_there(self, url: str) -> None:
-        """A server elsewhere answers: runs may go there, and what is to be released there is."""
+        """Notes that an external server answers: runs may be sent there, and sessions there are released."""
         with self._lock:
             if self._elsewhere.get(url) == "":
                 return
@@ -200,37 +200,37 @@ class Warm:
         self.wake()
 
     def is_away(self, url: str, why: str, *, is_lost: bool) -> None:
-        """A server elsewhere does not answer. When it ``is_lost``, it has not for so long that its runs are to end."""
+        """Notes that an external server does not answer, ``is_lost``: for so long that its runs are to end."""
         with self._lock:
             self._elsewhere[url] = why
             for run_id, given in self._active.items():
                 if is_lost and given.remote == url:
-                    self._doomed[run_id] = f"{connect_server.shown(url)} does not answer: {why}"
+                    self._server_losses[run_id] = f"{connect_server.shown(url)} does not answer: {why}"
         self.wake()
 
     def is_unknown(self, url: str) -> None:
-        """Nobody asks any more how a server elsewhere is."""
+        """Notes that an external server is not checked any more."""
         with self._lock:
             self._elsewhere.pop(url, None)
 
     def uses(self, server_id: str) -> int:
-        """How many runs work in a server."""
+        """Returns how many runs work in a server."""
         with self._lock:
             return sum(given.server_id == server_id for given in self._active.values())
 
     def has(self, master: str) -> bool:
-        """Whether runs are sent to a server with this master."""
+        """Returns whether runs are sent to a server with this master."""
         return master in self._warm
 
     def is_warm(self, server: Server) -> None:
-        """Runs may be sent there from now on."""
+        """Notes that runs may be sent to a server from now on."""
         with self._lock:
             self._warm[server.master] = server
             self._troubles.pop(server.master, None)
         self.wake()
 
     def is_over(self, server: Server, why: str) -> None:
-        """A server is gone: its sessions are gone with it, and the runs that work in them are to end."""
+        """Notes that a server has ended: so have its sessions, and the runs that work in them are to end."""
         with self._lock:
             current = self._warm.get(server.master)
             if current is not None and current.server_id == server.server_id:
@@ -238,7 +238,7 @@ class Warm:
             self._troubles[server.master] = why
             for run_id, given in self._active.items():
                 if given.server_id == server.server_id:
-                    self._doomed[run_id] = why
+                    self._server_losses[run_id] = why
             self._releases = [each for each in self._releases if each.given.server_id != server.server_id]
         for given in self.shelf.all_sessions():
             if given.server_id == server.server_id and given.run_id not in self._active:
@@ -246,9 +246,9 @@ class Warm:
         self.wake()
 
     def to_release(self, now: float) -> tuple[list[Release], float]:
-        """The sessions to be released now, and when the next is (0: none waits).
+        """Returns the sessions to be released now, and when the next is (0: none waits).
 
-        Those on a server elsewhere that is away wait for it, until they are given up.
+        Those on an external server that is away wait for it, until they are given up.
         """
         with self._lock:
             due = [each for each in self._releases if each.at <= now and not self._is_away(each)]
@@ -261,7 +261,7 @@ class Warm:
         return due, next_at
 
     def released(self, release: Release, error: str) -> None:
-        """What became of a release: once more, again later, or done."""
+        """Records the result of a release: it is sent once more, tried again later, or done."""
         now = time.monotonic()
         if error and now < release.until:
             again = release._replace(at=now + _TRY_AGAIN_S)
@@ -275,18 +275,18 @@ class Warm:
 
     def _give_up(self, release: Release, error: str) -> None:
         if error:
-            told = connect_server.redacted(error, release.given.remote)
-            log.warning("session not released", run=release.given.run_id, error=told)
+            shown = connect_server.redacted(error, release.given.remote)
+            log.warning("session not released", run=release.given.run_id, error=shown)
         self.shelf.drop_session(release.given.run_id)
 
     # -- under the lock -------------------------------------------------------------------------------------
 
-    def _hindrance(self, plan: LaunchPlan) -> str:
+    def _why_waits(self, plan: LaunchPlan) -> str:
         if len(self._active) >= self.settings.runs:
             return f"{len(self._active)} warm runs are under way, as many as connect.runs allows"
-        return self._server_hinders(plan)
+        return self._why_server_waits(plan)
 
-    def _server_hinders(self, plan: LaunchPlan) -> str:
+    def _why_server_waits(self, plan: LaunchPlan) -> str:
         session = plan.session
         assert session is not None
         if session.remote:
