@@ -72,6 +72,8 @@ PLAIN: tuple[str, ...] = (
     "rules/messages/",
     "rules/model/",
     "rules/objects/",
+    "rules/runs/",
+    "rules/triggers/",
     "spark/",
     "wire/",
 )

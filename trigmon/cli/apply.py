@@ -84,7 +84,7 @@ def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
 
 
 def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:
-    """What is allowed and hardly meant: a process that starts nothing, a Spark driver that strangers may speak to."""
+    """Yields what is allowed and hardly meant: a process that starts nothing, an open Spark driver."""
     from trigmon.rules.runs.spark_ports import warning
 
     there = {row["name"]: row for row in existing if row["object_type"] == "PROCESS"}
