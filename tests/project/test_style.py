@@ -69,9 +69,11 @@ PLAIN: tuple[str, ...] = (
     "demo/",
     "launch/",
     "mqsc/",
+    "rules/dead_letters/",
     "rules/messages/",
     "rules/model/",
     "rules/objects/",
+    "rules/reservations/",
     "rules/runs/",
     "rules/triggers/",
     "spark/",
@@ -83,6 +85,8 @@ METAPHORS = (
 )
 PRONOUNS = r"who(?:m)?(?:so)?ever|he|him|his|she|her|said|told"
 BANNED = re.compile(rf"(?<![a-z])(?:{METAPHORS}|{PRONOUNS})(?![a-z])", re.IGNORECASE)
+# Keys of JSON outputs, which stay as they are.
+OUTPUT_KEYS = re.compile(r'"(?:said|told)":')
 NO_VERB = {"Whether", "As", "Its", "This", "Was", "Has", "Is", "Always", "Does", "Perhaps", "Others", "Messages"}
 
 
@@ -126,7 +130,7 @@ def test_a_text_uses_plain_words(name):
     found = [
         f"{name}:{number}: {match.group()}"
         for number, line in enumerate(source(name).splitlines(), 1)
-        for match in BANNED.finditer(line)
+        for match in BANNED.finditer(OUTPUT_KEYS.sub("", line))
     ]
     assert found == []
 
