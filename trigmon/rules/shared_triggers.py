@@ -3,7 +3,7 @@
 A call that changes a shared queue judges nothing itself. Behind it, and when another member's change is seen, the
 member compares the queue with how it stood when it judged it last, so every member judges by the same way, at once or
 late, and a change it is not notified of costs time only. DESIGN: each member writes its own trigger message; EVERY is
-that of the member through which the messages came; one for the whole group where the initiation queue is shared as well.
+that of the member the messages came through; one for the whole group where the initiation queue is shared as well.
 """
 
 from __future__ import annotations
